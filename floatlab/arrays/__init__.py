@@ -1,11 +1,11 @@
-"""Arrays in any format: values rounded, codes made and read, whole arrays at a time (NumPy starts here).
+"""Arrays in any format: rounding, encoding and decoding of whole arrays (NumPy starts here).
 
-The rooms, from the doors down:
+The modules and subpackages, from the highest layer to the lowest:
 
 * calls: `conversion`, `operations`, `order`, `blocks`, `packing`, `recurrences`; `compare/`: how two arrays differ;
-* `container/`: FloatArray, what NumPy's functions do with it, and its files;
+* `container/`: FloatArray, NumPy's functions on it, and its files;
 * arguments and results of calls: `types`, `sources`, `codec`, `scales` of blocks;
-* `lanes/`: the three implementations of rounding and reading: compiled, NumPy, and scalar.
+* `lanes/`: the three implementations of rounding and decoding: compiled, NumPy, and scalar.
 """
 
 from floatlab.faces import face

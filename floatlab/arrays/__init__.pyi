@@ -1,4 +1,4 @@
-"""The public names of floatlab.arrays, for type checkers; `__init__.py` imports them when they are used."""
+"""The public names of floatlab.arrays, for type checkers; `__init__.py` imports each name on first use."""
 
 from floatlab.arrays.container.array import FloatArray as FloatArray
 from floatlab.arrays.container.storage import load as load

@@ -1,7 +1,7 @@
-"""Block formats on arrays: MX and NVFP4, with the bits of `arith.blocks`.
+"""Block formats on arrays: MX and NVFP4, bit for bit as `arith.blocks`.
 
-There every quotient, amax / (largest·t) and x / (s·t), is exact and rounded once; `scales` says why the float64
-between them is no second rounding. A division by a power of two is exact anyway.
+`arith.blocks` computes the quotients amax / (largest·t) and x / (s·t) exactly and rounds them once. Here they are
+float64; `scales` explains why this double rounding gives the same bits. A division by a power of two is exact anyway.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _element_context = lru_cache(maxsize=64)(element_context)
 
 
 class Job:
-    """What a call asks for, checked: format, rule, context, and the array as float32 or float64."""
+    """The checked arguments of a call: format, scale rule, context, and the array as float32 or float64."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class Job:
         self.fmt = block_format(format, block)
         self.context = _element_context(rules_of(context, rounding), self.fmt)
         self.lane = dispatch.parse_lane(lane)
-        # No word at all, such as a list, is none of the rules either.
+        # `str` makes arguments of other types, such as lists, unknown rules.
         self.steps = scales_for(self.fmt, scale if scale is None or isinstance(scale, ScaleRule) else str(scale))
-        # The NumPy lane is quicker with float32; draws look at digits that it has not.
+        # The NumPy lane is faster with float32, but stochastic draws need digits that float32 lacks.
         drawn = self.context.rounding is Direction.SR
         self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
         source = source_of(x)
@@ -67,14 +67,14 @@ class Job:
         else:
             self.array = decode_array(source.codes, source.format, threads=1)
         self.array = self.array.reshape(source.codes.shape)
-        # Integers are read as float64, but blocks of them need no more than float32.
+        # Integers are read as float64, but the result for them is float32.
         whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
         self.dtype = np.dtype(np.float32) if whole else self.array.dtype
         self.cut = BlockLayout(self.array.shape, axis, self.fmt)
         self.given = _given_scale(tensor_scale, self.fmt)
 
     def scales(self) -> tuple[Array, np.float32 | None]:
-        """Return the codes of the scales, a row a block, and the tensor's scale."""
+        """Return the codes of the scales, one row per block, and the tensor's scale."""
         amax = self._amax()
         top = float(amax.max(initial=0))
         self.finite = top < np.inf
@@ -85,12 +85,12 @@ class Job:
         return self.steps.codes(amax, top, tensor), tensor
 
     def _amax(self) -> Array:
-        """Return the largest magnitude of each block: NaN or ∞ where there is one."""
-        # As integers, magnitudes have the order of the numbers, and NaNs come last.
+        """Return the largest magnitude of each block; NaN or ∞ if the block has one."""
+        # As integers, unsigned codes have the order of the magnitudes, and NaNs come last.
         every = _EVERY[self.array.dtype]
         bits = self.array.view(every.dtype)
         rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
-        # Blocks that lie in a row are faster without an axis of one column.
+        # Contiguous blocks are faster without the axis of length 1.
         blocks = bits.reshape((rows, size) if inner == 1 else (rows, size, inner))
         found = np.empty((rows, 1, inner), every.dtype)
         into = found.reshape((rows,) if inner == 1 else (rows, inner))
@@ -101,7 +101,7 @@ class Job:
     def round(
         self, scales: Array, tensor: np.float32 | None, into: Array | None, target: Format | None = None
     ) -> Iterator[tuple[slice, Array, Array]]:
-        """Give rows, the codes of their elements, or their values in `target`, and s·t; written to `into` if given."""
+        """Yield rows, the codes of their elements (or values in `target`), and s·t; written to `into` if given."""
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)
         for rows in cut.slabs():
@@ -109,7 +109,7 @@ class Job:
             word = WORDS[scaled.dtype]
             work = dispatch.rounder(word, numbers, self.context, self.lane, target)
             made = np.empty(scaled.shape, held) if into is None else into[rows]
-            # Draws are numbered through the whole array.
+            # Draws are numbered across the whole array.
             first = rows.start * cut.size * cut.inner
             work(scaled.reshape(-1).view(container(word)), first, made.reshape(-1).view(held), None)
             yield rows, made, by
@@ -126,20 +126,20 @@ def _given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
 
 
 def _silent() -> np.errstate:
-    """Return the context in which what overflows, underflows or is a NaN is no cause for a warning."""
+    """Return an `errstate` without warnings for overflow, underflow and NaNs."""
     return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
 @lru_cache(maxsize=64)
 def _from_magnitudes(kind: TwosComplement) -> Array:
-    """Return the code of two's complement for every code of sign and magnitude."""
+    """Return the two's complement code for every sign-magnitude code."""
     half = 1 << (kind.width - 1)
     return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
 
 
 @in_default_mode
 def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **options: Unpack[BlockRounding]) -> Blocks:
-    """Return the codes of an array in a block format: one for the scale of each block, one for each element.
+    """Encode an array in a block format: one code for the scale of each block, one for each element.
 
     Parameters
     ----------
@@ -148,28 +148,29 @@ def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **option
     format
         Block format or its name: `mxfp8_e4m3`, `mxfp4`, `mxint8`, `nvfp4` …
     axis
-        Axis along which blocks lie. The size of a block divides its length.
+        Axis along which blocks are formed. The block size divides its length.
     scale
         Rule for scales (`arith.blocks.ScaleRule`); by default the format's own: floor for MX, nearest for nvfp4.
     rounding, context
-        How elements round. They saturate.
+        The rounding of elements. They saturate.
     tensor_scale
-        Scale of the whole tensor for nvfp4; by default it follows from the largest magnitude.
+        Scale of the whole tensor for nvfp4; by default derived from the largest magnitude.
     block
-        Size of a block; by default the format's own.
+        Block size; by default the format's own.
     lane
         As in `encode`.
 
     Returns
     -------
     Blocks
-        `scales` in the shape of `x` with the axis divided by the size of a block; `codes` in the shape of `x`, one
-        code a byte (two's complement for mxint8). A block with a NaN or an infinity has the scale NaN and elements 0.
+        `scales` in the shape of `x` with the axis divided by the block size; `codes` in the shape of `x`, one code per
+        byte (two's complement for mxint8). A block with a NaN or an infinity has the scale NaN and elements 0.
 
     Raises
     ------
     UnsupportedError
-        For arrays of other things than numbers, and for an axis that does not exist or is not a multiple of the block.
+        For arrays that are not numeric, and for an axis that does not exist or whose length is not a multiple of the
+        block size.
     FormatError, ContextError
         For unknown names.
 
@@ -199,12 +200,12 @@ def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **opti
     Returns
     -------
     values
-        float64 where `x` is, else float32: no narrower float has the range of the scales.
+        float64 if `x` is float64, else float32: no narrower float has the range of the scales.
 
     Notes
     -----
     In MX the values are exact, except that the largest numbers of float32 can round up to 2^128, which is ∞ in float32.
-    The product of nvfp4 has up to 30 digits and is rounded once, to nearest, into float32.
+    The product of nvfp4 has up to 30 bits and is rounded once, to nearest, into float32.
 
     Examples
     --------
@@ -240,19 +241,19 @@ def decode_blocks(
     Parameters
     ----------
     blocks
-        What `encode_blocks` returned, or a pair of scales and codes.
+        The result of `encode_blocks`, or a pair of scales and codes.
     format, axis, block
         As in `encode_blocks`.
     tensor_scale
-        Scale of the tensor for nvfp4, where `blocks` is a pair.
+        Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
-        By default float32 where it has every number of the format, else float64, as for MX and nvfp4. With float32
-        values are rounded once, to nearest, and those that are too large become infinite.
+        By default float32 if it represents every number of the format, else float64 (as for MX and nvfp4). With
+        float32, values are rounded once, to nearest, and those that are too large become infinite.
 
     Raises
     ------
     UnsupportedError
-        For codes that are too wide, and for shapes that do not belong together.
+        For codes that are too wide, and for shapes that do not match.
 
     Examples
     --------
@@ -290,7 +291,7 @@ def decode_blocks(
 
 @lru_cache(maxsize=64)
 def _reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
-    """Return what makes numbers of a dtype from the codes of elements, or from those of sign and magnitude."""
+    """Return a function that decodes the codes of elements, or sign-magnitude codes, into a dtype."""
     element = fmt.element
     if isinstance(element, Format):
         return partial(decode_array, format=element, dtype=kind, threads=1)

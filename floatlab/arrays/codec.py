@@ -1,4 +1,4 @@
-"""What calls on arrays share: their keywords, operands, dtypes, results and flags; and the codec of plain formats."""
+"""Shared parts of calls on arrays: keywords, operands, dtypes, results and flags; and the codec of plain formats."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from floatlab.numbers.rounding import DEFAULT, Absent, AnyContext, as_context
 from floatlab.numbers.scalars import whole_number
 
 _FLAGS = tuple(Flags)
-# How many elements raised each flag, for each set of flags.
+# For each set of flags, the count of each flag in it.
 _SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
-_FEW = 1 << 13  # elements; below that `bincount` is quicker than a pass for each flag
-_PIECE = 1 << 16  # elements that stay in the cache
+_FEW = 1 << 13  # below this many elements, `bincount` is faster than a pass for each flag
+_PIECE = 1 << 16  # the number of elements that stay in the cache
 
 
 class CallOptions(TypedDict, total=False):
-    """Keywords that every call which rounds takes; `arrays.encode` says what they mean."""
+    """Keywords of all calls that round; `arrays.encode` explains them."""
 
     context: AnyContext
     return_flags: bool | str
@@ -36,7 +36,7 @@ class CallOptions(TypedDict, total=False):
 
 
 class BlockOptions(TypedDict, total=False):
-    """Keywords that calls on formats of blocks take; `arrays.encode_blocks` says what they mean."""
+    """Keywords of calls on block formats; `arrays.encode_blocks` explains them."""
 
     scale: str | None
     tensor_scale: object
@@ -107,7 +107,7 @@ def decode_array(
 
 
 def native(piece: Piece) -> Array:
-    """Return a piece as NumPy computes with it: as it is, or the values of its codes.
+    """Return a piece as numbers for NumPy: unchanged, or the values of its codes.
 
     >>> native(Source(np.uint8([0x38, 0x40]), Format("mine", 4, 4))).tolist()
     [1.0, 2.0]
@@ -121,9 +121,9 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 
 
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
-    """Return `context` where it is given, else the Context that stands in the place of `rounding`, else these words.
+    """Return `context` if given, else `rounding` if it is a Context, else the Context of `rounding` and `overflow`.
 
-    Raises ContextError for what is no context, and UnsupportedError where two say different things.
+    Raises ContextError for an invalid context, and UnsupportedError for conflicting arguments.
     """
     if isinstance(rounding, Context):
         if context is not None:
@@ -135,14 +135,14 @@ def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native"
         direction = "RNE" if rounding is None else rounding
         try:
             return _context_in_words(direction, overflow)
-        except TypeError:  # no word at all, such as a list: Context says so
+        except TypeError:  # not hashable, such as a list: Context raises the error
             return Context(direction, overflow=overflow)
     return as_context(context)
 
 
 @lru_cache(maxsize=256)
 def float_for(format: Format) -> DType:
-    """Return float32 where it holds all of a format, else float64; raises FormatError where that does not either."""
+    """Return float32 if it contains the format, else float64; raises FormatError if neither does."""
     for word in words_that_hold(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
     raise FormatError(f"{format.name} has numbers that float64 does not hold; encode gives its codes")
@@ -150,30 +150,30 @@ def float_for(format: Format) -> DType:
 
 @lru_cache(maxsize=256)
 def dtype_for(given: DType | None, format: Format) -> DType:
-    """Return the dtype of values rounded into a format: the one they had, or a wider one that holds them.
+    """Return the dtype of values rounded into a format: their own, or a wider one that contains the format.
 
     >>> from floatlab.formats import parse_format
     >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
     (dtype('float16'), dtype('float32'))
     """
     own = format_of(given) if given is not None else None
-    # What the dtype holds is kept in it; and a format that holds the dtype changes nothing but what it lacks.
+    # If the format contains the dtype, rounding changes no value but those that the format lacks.
     if given is not None and own is not None and (holds(own, format) or holds(format, own)):
         return given.newbyteorder("=")
     return float_for(format)
 
 
 def operand(x: object, name: str, format: Format) -> Source:
-    """Return an operand as it is; numbers and lists, which bring no format, rounded into `format`."""
+    """Return an operand in its own format; numbers and lists, which have none, rounded into `format`."""
     source = source_of(x, name)
     return source if is_typed(x) else Source(round_array(source, format, as_codes=True), format)
 
 
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
-    """Return an operand as the numbers that it is: arrays in their formats, Python floats in binary64, integers exact.
+    """Return an operand exactly: arrays in their formats, Python floats in binary64, integers as they are.
 
-    Where `format` has the same numbers, they come in it, which is quicker. Raises UnsupportedError for a Python integer
-    that is no number of the format.
+    If `format` represents all the numbers, they are returned in it, which is faster. Raises UnsupportedError for a
+    Python integer that the format does not represent.
     """
     source = source_of(x, name)
     if is_typed(x):
@@ -183,7 +183,7 @@ def exact_operand(x: object, name: str, format: Format, context: Context) -> Sou
     if changed:
         for n in _integers(x):
             exact_integer(n, format)
-    if changed or (context.flush_inputs and source.dtype is not None):  # a subnormal number is one of its own format
+    if changed or (context.flush_inputs and source.dtype is not None):  # flushing depends on the number's own format
         return source
     return Source(codes, format)
 
@@ -196,7 +196,7 @@ def _integers(x: object) -> set[int]:
 
 
 def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
-    """Return the shape that operands have together; raises UnsupportedError where they have none."""
+    """Return the shape that operands broadcast to; raises UnsupportedError if they do not broadcast."""
     shapes = [each.shape for each in codes]
     first: tuple[int, ...] = shapes[0]
     if shapes.count(first) == len(shapes):
@@ -209,13 +209,13 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
 
 
 def floating_dtype(x: object, source: Source) -> DType | None:
-    """Return the dtype of an operand that brings one of floats."""
+    """Return the dtype of an operand with a floating dtype of its own."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 
 
 @lru_cache(maxsize=256)
 def shared_dtype(dtypes: tuple[DType | None, ...], format: Format) -> DType:
-    """Return what the operands that are floats have in common, if it holds the format, else float32 or float64."""
+    """Return the common dtype of the floating operands if it contains the format, else float32 or float64."""
     given = [each.newbyteorder("=") for each in dtypes if each is not None and format_of(each) is not None]
     if not given:
         return float_for(format)
@@ -231,11 +231,11 @@ def written(
     work: Work, reads: list[Array], shape: tuple[int, ...], dtype: DType, out: Array | None,
     context: Context, return_flags: bool | str, threads: int | None, in_place: bool = False,
 ) -> Any:  # fmt: skip
-    """Return what `work` makes of arrays, in `out` where there is one, and with flags the two of them.
+    """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
-    Flags are those of each element (True or "each"), or how many elements raised each ("counts"). Nothing is written to
-    `out` before the last refusal is past, nor over what is still to be read; `in_place` says that work reads no block
-    again once it has written there, so that results may go where the operands are.
+    Flags are those of each element (True or "each"), or the number of elements that raised each flag ("counts").
+    Nothing is written to `out` before the last possible error, nor over operands that are still to be read. `in_place`:
+    `work` does not read a block again after writing it, so the result may overwrite the operands.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None
@@ -258,10 +258,10 @@ def written(
     ):
         result = np.empty(shape, dtype)
     assert result is not None
-    # Integers, since an iterator knows nothing of the dtypes of other libraries.
+    # View as integers, since NumPy's iterator does not support the dtypes of other libraries.
     bits = result.view(_bits_of(result.dtype))
     if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.as_lines([*reads, bits])):
-        dispatch.threads_for(bits.size, threads)  # or the refusal
+        dispatch.threads_for(bits.size, threads)  # checks the argument
         work(*lines[:-1], 0, lines[-1], None if flags is None else flags.reshape(-1))
     else:
         dispatch.sweep(work, reads, bits, flags, threads)
@@ -275,7 +275,7 @@ def written(
 
 
 def _counting(work: Work, counts: list[Array]) -> Work:
-    """Return work that also counts the flags of each block, in one append, so that threads do not meet."""
+    """Return work that also counts the flags of each block, with one append, which is safe with threads."""
 
     def counted(*arguments: Any) -> None:
         flags = np.empty(len(arguments[-2]), np.uint8)
@@ -286,7 +286,7 @@ def _counting(work: Work, counts: list[Array]) -> Work:
 
 
 def _how_often(flags: Array) -> Array:
-    """Return how many elements raised each flag, in the order of `Flags`."""
+    """Return the number of elements that raised each flag, in the order of `Flags`."""
     if len(flags) < _FEW:
         sets: Array = np.bincount(flags, minlength=32) @ _SETS
         return sets
@@ -301,7 +301,7 @@ def _how_often(flags: Array) -> Array:
 
 
 def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
-    """Refuse an `out` that does not fit, before anything is computed; raises UnsupportedError."""
+    """Raise UnsupportedError for an `out` that does not fit, before anything is computed."""
     if out is None:
         return
     if not isinstance(out, np.ndarray):
@@ -315,7 +315,7 @@ def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
 
 
 def _is_the_same(x: Array, out: Array) -> bool:
-    """Say whether each element of `out` lies where that of x does."""
+    """Return whether `out` and x have the same memory layout, element for element."""
     placed = x.ctypes.data == out.ctypes.data and x.strides == out.strides
     return placed and x.shape == out.shape and x.itemsize == out.itemsize
 

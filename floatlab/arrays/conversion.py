@@ -1,4 +1,4 @@
-"""`quantize`, `encode` and `decode`: arrays into any format, of blocks too, and back."""
+"""`quantize`, `encode` and `decode`: arrays into any format, including block formats, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KNOWN = ["rounding", "overflow", "out", "dtype", *_ROUNDING, *_OF_BLOCKS]
 
 
 def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -> bool:
-    """Say whether a format is one of blocks, or its name; raises UnsupportedError for keywords it does not take."""
+    """Return whether a format or name is a block format; raises UnsupportedError for keywords that it does not take."""
     if isinstance(format, str):
         blocks = _is_block_name(format)
     else:
@@ -43,7 +43,7 @@ def _is_block_name(name: str) -> bool:
 
 
 def _block_keywords(options: AnyOptions, out: object, overflow: str = "native") -> dict[str, Any]:
-    """Return the keywords that functions on blocks take; raises UnsupportedError for what does not go with blocks."""
+    """Return the keywords for functions on blocks; raises UnsupportedError for arguments that blocks do not support."""
     kept: dict[str, Any] = {**options}
     refused = {
         "out": out is not None,
@@ -74,37 +74,37 @@ def encode(
         Array of any shape, or nested lists: floats of any dtype (NumPy's and those of ml_dtypes), integers, a
         `FloatArray`, a tensor of PyTorch or JAX.
     format
-        A format or its name, also one of blocks (`mxfp4`, `nvfp4` …).
+        A format or its name; also a block format (`mxfp4`, `nvfp4` …).
     rounding
-        Direction, or a Context. Stochastic draws are numbered in C order.
+        Rounding direction, or a Context. Stochastic draws are numbered in C order.
     overflow
         `native`, `saturate` or `propagate`.
     out
-        Array for the result. After an error it is as it was.
+        Array for the result. After an error it is unchanged.
     **options
         The keywords that follow.
     context
-        Context; stands above `rounding` and `overflow`.
+        Context; overrides `rounding` and `overflow`.
     return_flags
-        True: also return the flags of each element as uint8, the values of `Flags`. "counts": also return how many
-        elements raised each flag.
+        True: also return the flags of each element as uint8, the values of `Flags`. "counts": also return the number of
+        elements that raised each flag.
     lane
         `compiled`, `numpy` or `scalar`; by default the fastest. Their results are the same.
     threads
         Number of threads; by default one for small arrays, all processors for large ones.
     axis, scale, tensor_scale, block
-        For formats of blocks, as in `encode_blocks`.
+        For block formats, as in `encode_blocks`.
 
     Returns
     -------
     codes
-        Unsigned integers, the smallest that hold them, in the shape of `x`; for formats of blocks a `Blocks`, which
+        Unsigned integers of the smallest sufficient size, in the shape of `x`; for block formats a `Blocks`, which
         unpacks as (scales, codes). With `return_flags` a pair of codes and flags.
 
     Raises
     ------
     UnsupportedError
-        For arrays of other things than numbers, an `out` that does not fit, values that the context refuses.
+        For arrays that are not numeric, an `out` that does not fit, and values that the context refuses.
     FormatError, ContextError
         For unknown names.
 
@@ -136,12 +136,11 @@ def decode(
     Parameters
     ----------
     codes
-        Integers of any shape; for a format of blocks what `encode` returned.
+        Integers of any shape; for a block format the result of `encode`.
     format
         A format or its name.
     dtype
-        Dtype of the values; by default float32 where it holds all of the format, else float64. MX and NVFP4 need
-        float64.
+        Dtype of the values; by default float32 if it contains the format, else float64. MX and NVFP4 need float64.
     out
         Array for the result.
     **options
@@ -149,7 +148,7 @@ def decode(
     lane, threads
         As in `encode`.
     axis, tensor_scale, block
-        For formats of blocks, as in `decode_blocks`.
+        For block formats, as in `decode_blocks`.
 
     Returns
     -------
@@ -159,9 +158,9 @@ def decode(
     Raises
     ------
     FormatError
-        For a format that float64 does not hold.
+        For a format that float64 does not contain.
     UnsupportedError
-        For codes that are too wide, and for a `dtype` that does not hold the values.
+        For codes that are too wide, and for a `dtype` that cannot represent the values.
 
     Examples
     --------
@@ -196,7 +195,7 @@ def quantize(
     Returns
     -------
     values
-        Floats of the dtype of `x`, or of a wider one where it does not hold the format; with `return_flags` a pair of
+        Floats of the dtype of `x`, or of a wider one if that does not contain the format; with `return_flags` a pair of
         values and flags.
 
     Raises

@@ -14,11 +14,11 @@ from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, quoted
 from floatlab.record import Record
 
-PLAIN = "biufc"  # the kinds of dtype that are numbers and nothing else
+PLAIN = "biufc"  # the kinds of dtypes that are plain numbers
 MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 10_000  # bytes, NumPy's own limit: a dtype, an order and a shape
 _MAX_AXES = 32  # NumPy's own limit until 2.0
-# What parses each version's header, and how its length is written.
+# For each version, the function that parses the header, and the format of its length.
 _VERSIONS = {
     (1, 0): ("<H", np.lib.format.read_array_header_1_0),
     (2, 0): ("<I", np.lib.format.read_array_header_2_0),
@@ -26,7 +26,7 @@ _VERSIONS = {
 
 
 class Header(Record):
-    """What a `.npy` says of its array; the numbers begin `offset` bytes from the start."""
+    """The header of a `.npy`; the numbers begin `offset` bytes from the start."""
 
     shape: tuple[int, ...]
     by_columns: bool
@@ -35,20 +35,20 @@ class Header(Record):
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """The number of elements."""
         return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they take."""
+        """The size of the elements in bytes."""
         return self.size * self.dtype.itemsize
 
 
 def read_header(stream: IO[bytes], length: int) -> Header:
-    """Return the header of a `.npy` of `length` bytes that starts where the stream stands.
+    """Return the header of a `.npy` of `length` bytes that starts at the stream's position.
 
-    Raises FileFormatError, whose text goes on after the name of the file, for what is no header, for a dtype that is
-    no plain number, and for a shape that takes more or fewer bytes than there are.
+    Raises FileFormatError for an invalid header, for a dtype that is not numeric, and for a shape that takes more or
+    fewer bytes than there are. Its text is a continuation of the file's name.
 
     >>> file = io.BytesIO()
     >>> np.save(file, np.zeros((2, 3), np.float16))
@@ -56,7 +56,7 @@ def read_header(stream: IO[bytes], length: int) -> Header:
     >>> read_header(file, len(file.getvalue()))
     Header(shape=(2, 3), by_columns=False, dtype=dtype('float16'), offset=128)
     """
-    start = stream.read(8) or b""  # None where reading would wait
+    start = stream.read(8) or b""  # None if reading would block
     if len(start) < 8 or start[:6] != MAGIC:
         raise FileFormatError("is no .npy: it does not begin as one")
     if (version := (start[6], start[7])) not in _VERSIONS:
@@ -73,10 +73,10 @@ def read_header(stream: IO[bytes], length: int) -> Header:
         raise FileFormatError("is no .npy: it ends in its header")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy's words on headers that Python 2 wrote
+            warnings.simplefilter("ignore")  # NumPy warns about headers written by Python 2
             shape, by_columns, dtype = parse(io.BytesIO(stated + text), max_header_size=_MAX_HEADER)
     except Exception as trouble:
-        # NumPy parses the header as Python's literals; what may go wrong in that is not listed anywhere.
+        # NumPy parses the header as a Python literal, and does not document the exceptions.
         raise FileFormatError(f"is no .npy ({type(trouble).__name__} in its header)") from None
     return _checked(Header(shape, bool(by_columns), dtype, 8 + len(stated) + told), length)
 

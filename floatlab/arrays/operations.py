@@ -1,6 +1,6 @@
 """Arithmetic on arrays: `add`, `subtract`, `multiply`, `divide`, `sqrt` and `fma`, each rounded once into any format.
 
-The scalar operations of the same names, element by element: the same values, signs of zero, codes and flags.
+They equal the scalar operations of the same names: the same values, signs of zero, codes and flags.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from floatlab.record import Individual
 
 
 class _Asked(Individual):
-    """What a call asks for besides its operands, checked; a call like it gets the same one, by which work is found."""
+    """The checked arguments of a call other than operands; cached, so that equal calls find their work by identity."""
 
     operation: str
     names: tuple[str, ...]  # of the operands
@@ -57,7 +57,7 @@ def _asked(
     if count != len(names):
         raise UnsupportedError(f"{operation} takes {len(names)} operands, not {count}")
     lane = dispatch.parse_lane(lane)
-    container(fmt)  # or the refusal
+    container(fmt)  # checks the width
     return _Asked(operation, names, fmt, rules, lane)
 
 
@@ -65,7 +65,7 @@ def _asked(
 def _work(
     asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], told: bool, as_codes: bool
 ) -> tuple[Work, DType]:
-    """Return what computes a block, and the dtype that it writes: codes, or values that the operands' dtypes settle."""
+    """Return a function that computes blocks, and the dtype that it writes (for values, from the operands' dtypes)."""
     from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 
     fmt, lane = asked.format, asked.lane
@@ -80,7 +80,7 @@ def _work(
 def _plain_work(
     asked: _Asked, dtypes: tuple[DType, ...], told: bool, as_codes: bool
 ) -> tuple[Work, DType, list[DType]] | None:
-    """Return what `_work` does for arrays of floats, and the dtypes of their codes; None where not all are floats."""
+    """Return the result of `_work` for arrays of floats, and the dtypes of their codes; None if not all are floats."""
     kinds = [kind for kind in map(kind_of, dtypes) if kind is not None]
     if len(kinds) < len(dtypes):
         return None
@@ -102,25 +102,25 @@ def operate(
     threads: int | None = None,
     as_codes: bool = False,
 ) -> Any:
-    """Return an operation on arrays, rounded once into a format.
+    """Return the result of an operation on arrays, rounded once into a format.
 
     Parameters
     ----------
     operation
         `add`, `subtract`, `multiply`, `divide`, `sqrt` or `fma`.
     operands
-        Operands that broadcast, taken exactly, whatever the result's format: arrays in theirs, Python floats and lists
-        of them in binary64, integers as they are (one that the format does not have is refused).
+        Operands that broadcast. They are read exactly, whatever the result's format: arrays in their own format, Python
+        floats and lists of them in binary64. Integers must be representable in the result's format.
     format, rounding, overflow, out, context, return_flags, lane, threads
         As in `encode`.
     as_codes
-        Return codes rather than values.
+        Return codes instead of values.
 
     Returns
     -------
     values
-        Floats of the dtype that the arrays of floats have in common, if that holds the format, else float32 or float64;
-        codes with `as_codes`; a pair with flags with `return_flags`.
+        Floats of the common dtype of the arrays of floats if that contains the format, else float32 or float64; codes
+        with `as_codes`; a pair with flags with `return_flags`.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def operate(
     words = operation, len(operands), format, rounding, overflow, context, lane
     try:
         asked = _asked(*words)
-    except TypeError:  # a list or the like where a word should be: it is named
+    except TypeError:  # not hashable, such as a list in place of a name: find the argument for the message
         asked = _asked.__wrapped__(*words)
     names, told = asked.names, return_flags is not False
     plain = None

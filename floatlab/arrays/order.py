@@ -18,8 +18,8 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 
-NAN_RANK = -(1 << 63)  # no number of 64 bits has it
-NOT_COMPARABLE = -1  # a NaN is no distance from a number
+NAN_RANK = -(1 << 63)  # no number of 64 bits has this rank
+NOT_COMPARABLE = -1  # the distance between a NaN and a number
 _MOST = (1 << 63) - 1
 _SIDES = {"up": 1, "down": -1}
 
@@ -33,7 +33,7 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
     x
         Array of numbers.
     format
-        By default that of the dtype of `x`; `x` holds numbers of it.
+        By default that of the dtype of `x`; it must represent the numbers of `x`.
 
     Returns
     -------
@@ -43,9 +43,9 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
     Raises
     ------
     UnsupportedError
-        For numbers that the format does not have.
+        For numbers that the format does not represent.
     FormatError
-        For a format of more than 63 bits beside the sign.
+        For a format of more than 63 bits besides the sign.
 
     Examples
     --------
@@ -63,20 +63,21 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
 
 @in_default_mode
 def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Array:
-    """Return how many steps apart the numbers of x and y are in a format, as int64; they broadcast.
+    """Return the distances between the numbers of x and y in steps of a format, as int64; they broadcast.
 
     Parameters
     ----------
     x, y
         Arrays of numbers that broadcast.
     format
-        Format whose steps are counted; by default the one that the operands have in common.
+        Format whose steps are counted; by default the operands' common format.
 
     Returns
     -------
     distances
-        −0 and 0 are the same number; an infinity is one step from the largest number; two NaNs are 0 apart, a NaN and a
-        number −1. Distances beyond 2^63 − 1, which binary64 has between numbers of opposite signs, are 2^63 − 1.
+        −0 and 0 are the same number; an infinity is one step from the largest number. The distance of two NaNs is 0,
+        and that of a NaN and a number is −1. Distances beyond 2^63 − 1, which are possible in binary64 between numbers
+        of opposite signs, are 2^63 − 1.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 
     def work(x: Array, y: Array, first: int, distances: Array, flags: Array | None) -> None:
         a, b = (_ranks(read(codes), fmt) for read, codes in zip(readers, (x, y), strict=True))
-        apart = (np.maximum(a, b) - np.minimum(a, b)).view(np.uint64)  # right without a sign, even where it wraps
+        apart = (np.maximum(a, b) - np.minimum(a, b)).view(np.uint64)  # correct as unsigned, even if it wraps
         apart = np.minimum(apart, np.uint64(_MOST)).view(np.int64)
         lone = (a == NAN_RANK) != (b == NAN_RANK)
         distances[...] = np.where(lone, NOT_COMPARABLE, apart).view(np.uint64)
@@ -115,7 +116,7 @@ def spacing(x: object, format: Format | str | None = None) -> Array:
     Returns
     -------
     units
-        Positive, for negative numbers too, in the dtype of `x`, if it holds them, else float32 or float64.
+        Positive, for negative numbers too, in the dtype of `x` if it represents them, else float32 or float64.
 
     Raises
     ------
@@ -154,21 +155,21 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
     x
         Array of numbers.
     toward
-        "up" or "down", as `Datum.next_up` and `next_down`: the last number on a side is its own neighbour there, and
-        −0 lies above the negative number next to zero. Or numbers, as in `numpy.nextafter`: equal numbers give the
-        second, and a NaN on either side gives a NaN.
+        "up" or "down", as `Datum.next_up` and `next_down`: the last number in a direction is its own neighbour, and
+        the neighbour above the negative number closest to zero is −0. Or numbers, as in `numpy.nextafter`: for equal
+        numbers the result is the second, and a NaN in either gives a NaN.
     format
         By default that of the dtype of `x`.
 
     Returns
     -------
     neighbours
-        In the dtype of `x`, if it holds the format, else float32 or float64.
+        In the dtype of `x` if it contains the format, else float32 or float64.
 
     Raises
     ------
     UnsupportedError, FormatError
-        As `ordinal`; UnsupportedError also for a NaN in `toward` where the format has none.
+        As `ordinal`; UnsupportedError also for a NaN in `toward` if the format has none.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
 def _operands(
     values: tuple[object, ...], names: tuple[str, ...], format: Format | str | None
 ) -> tuple[list[Source], Format]:
-    """Return operands and the format in which they are ranked."""
+    """Return operands and the format whose ranks are used."""
     if format is not None:
         fmt = parse_format(format)
     else:
@@ -222,14 +223,14 @@ def _operands(
 
 
 def _numbers(format: Format, name: str) -> Callable[[Array], Array]:
-    """Return a function that reads a block of a format's codes as binary64."""
+    """Return a function that decodes blocks of a format's codes into binary64."""
     if not holds(DOUBLE, format):
         raise FormatError(f"{name} is of {format.name}, which has numbers that float64 does not hold")
     return dispatch.float_reader(format, DOUBLE, None)
 
 
 def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Array]:
-    """Return a function that converts a block of an operand's codes to a format, which must have its numbers."""
+    """Return a function that converts blocks of an operand's codes to a format, which must represent its numbers."""
     if source.format == format:
         return lambda codes: codes
     into = dispatch.rounder(source.format, format, Context(), None)
@@ -254,7 +255,7 @@ def _magnitudes(codes: Array, format: Format) -> Array:
 
 
 def _hidden(format: Format) -> int:
-    """Return how many magnitudes above zero have no number of their own, where there are no subnormal numbers."""
+    """Return the number of unsigned codes above zero without a number of their own, if the format lacks subnormals."""
     return format.smallest_normal_magnitude - 1 if format.zero and not format.subnormals else 0
 
 
@@ -271,7 +272,7 @@ def _ranks(codes: Array, format: Format) -> Array:
 
 
 def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
-    """Return the codes that lie a step up or down; zeros are −0 where `minus` is so; NaNs stay."""
+    """Return the codes one step up or down; zeros are −0 if `minus` is true there; NaNs are unchanged."""
     ranks = _ranks(codes, format)
     top = max(format.largest_magnitude, format.infinity_magnitude) - _hidden(format)
     there = np.clip(ranks + step * (ranks != NAN_RANK), -top if format.signed else 0, top)

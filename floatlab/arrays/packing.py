@@ -1,10 +1,10 @@
 """Codes of fewer than eight bits, packed without gaps: two of 4 bits in a byte, four of 6 in three.
 
-The OCP MX specification 1.0 names the elements and leaves their place in memory to implementations. Here the codes of
-a row are one stream of bits, the least significant bit first, in bytes that count up: of two 4-bit codes the first is
-in the low half of the byte. So do ONNX (FLOAT4E2M1), CUDA (`__nv_fp4x2_e2m1`) and PyTorch (`float4_e2m1fn_x2`) for
-4 bits, and the same reading of the stream for 6 bits puts code i into bits 6i to 6i + 5 of 24. Some tools put the
-first code into the high half (docs/containers.md names them); their bytes are not these.
+The OCP MX specification 1.0 names the elements and leaves their memory layout to implementations. Here the codes of a
+row are one stream of bits, least significant bit first, in ascending bytes. The first of two 4-bit codes is thus in the
+low half of the byte, as in ONNX (FLOAT4E2M1), CUDA (`__nv_fp4x2_e2m1`) and PyTorch (`float4_e2m1fn_x2`). For 6 bits,
+code i is in bits 6i to 6i + 5 of 24. Some tools put the first code into the high half (docs/containers.md lists them);
+their bytes differ.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def _width(width: int | str | Format) -> int:
 
 
 def _places(width: int) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return how many codes fill how many bytes, and the byte and the bit in it where each of those codes starts."""
+    """Return the size of a group of codes that fills whole bytes, its bytes, and each code's first byte and bit."""
     group = 8 // int(np.gcd(8, width))
     return group, group * width // 8, [divmod(width * i, 8) for i in range(group)]
 
 
 def packed_length(count: int, width: int | str | Format) -> int:
-    """Return how many bytes a row of so many codes takes; the last byte's spare bits are zeros.
+    """Return the number of bytes for a row of `count` codes; the last byte's spare bits are zeros.
 
     >>> packed_length(32, "e2m1"), packed_length(32, "e3m2"), packed_length(3, 4)
     (16, 24, 2)
@@ -60,7 +60,7 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
     Returns
     -------
     packed
-        uint8, `packed_length` of them in a row.
+        uint8, `packed_length` bytes per row.
 
     Raises
     ------
@@ -106,18 +106,18 @@ def unpack(packed: object, width: int | str | Format, count: int | None = None) 
     width
         Bits of a code, 1 to 8, or a format.
     count
-        Number of codes in a row; by default as many as fit, so that a row whose last byte was filled up with zeros
-        comes back longer than it was.
+        Number of codes in a row; by default as many as fit, so that a row whose last byte was padded with zeros may
+        become longer than it was.
 
     Returns
     -------
     codes
-        uint8, a code in each.
+        uint8, one code per byte.
 
     Raises
     ------
     UnsupportedError
-        For arrays that are not uint8, and for a `count` of codes that takes another number of bytes.
+        For arrays that are not uint8, and for a `count` of codes that takes a different number of bytes.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Recurrences: a straight line of rounded operations on rows of numbers, done over and over.
+"""Recurrences: a straight-line sequence of rounded operations on rows of numbers, repeated for many steps.
 
-What a step of training does to its weights is one. Every stage is an operation of `operate`, a conversion, or a
-rounding into a format of blocks; the compiled lane walks through many steps in one call, and NumPy goes stage by stage.
+The weight update of a training step is one. Every stage is an operation of `operate`, a conversion, or a rounding into
+a block format. The compiled lane does many steps in one call; the NumPy lane goes stage by stage.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
-# A stage as the compiled lane does it: the operation, the rows it reads, and how it rounds.
+# A stage for the compiled lane: the operation, the rows that it reads, and its rounding.
 Part = tuple[str, tuple[str, ...], Recipe]
 CONVERT = "convert"
-# Rows that the compiled lane does binary64's own operations with: x + y is 1·x + y there.
+# Constant rows with which the compiled lane expresses binary64's own operations by FMA: x + y is 1·x + y.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
-_HISTORY = 1 << 18  # numbers of a history: 2 MB, so that thousands of weights take several steps at a time, too
+_HISTORY = 1 << 18  # numbers in a history: 2 MB, so that even thousands of weights do several steps at a time
 
 
 class RecurrenceStage(Record):
-    """One operation of a step: the row it writes, what it does to which rows, and the format that it rounds into.
+    """One operation of a step: the row that it writes, the operation, its operand rows, and the result's format.
 
-    A format of blocks goes with `convert` only.
+    Block formats are allowed with `convert` only.
     """
 
     to: str
@@ -51,7 +51,7 @@ class RecurrenceStage(Record):
 
 
 def drawing(context: Context, index: int) -> Context:
-    """Return a context whose first stochastic draw is number `index` of this one's; others are returned as they are.
+    """Return a context whose first stochastic draw is draw `index` of this one; without SR, the same context.
 
     >>> from floatlab.numbers.rounding import draw
     >>> draw(drawing(Context("SR", seed=5), 3).seed) == draw(5, 3)
@@ -63,10 +63,10 @@ def drawing(context: Context, index: int) -> Context:
 
 
 class _History:
-    """The rows before a step and after each of the next ones, as many as stay in a processor's cache."""
+    """The rows before a step and after each of the next steps, as many as stay in a processor's cache."""
 
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
-        """Start with rows, of which some are kept as they are by all stages; in memory that an earlier one had."""
+        """Start with rows, of which `kept` are not changed by any stage; `memory` of an earlier history is reused."""
         self.room = max(1, min(steps, _HISTORY // max(rows.size, 1)))
         shape = self.room + 1, *rows.shape
         fits = memory is not None and memory.shape[1:] == rows.shape and len(memory) > self.room
@@ -76,11 +76,11 @@ class _History:
         self.states[1:, kept] = rows[kept]
 
     def fill(self, row: int, numbers: Array) -> None:
-        """Put numbers into a row: of each step and element, or one a step."""
+        """Fill a row of every step: with a number per element, or one number per step."""
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return how many of these steps count, up to one in which a row is not finite, and whether there is one."""
+        """Return the number of valid steps, up to the first with a non-finite row, and whether there is one."""
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):
             return did, False
@@ -88,7 +88,7 @@ class _History:
         return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
-        """Note for each element the last step that changed a watched row, and how many did."""
+        """Record for each element the last step that changed a watched row, and the number of such steps."""
         if not watched:
             return
         before, after = self.states[:did], self.states[1 : did + 1]
@@ -102,14 +102,14 @@ class _History:
         np.copyto(last, start + latest, where=latest > 0)
 
     def restart(self, did: int) -> None:
-        """Go on from the rows after a step."""
+        """Continue from the rows after step `did`."""
         self.states[0] = self.states[did]
 
 
 class Recurrence:
-    """What every step does to named rows of `count` numbers, all of them binary64 whatever their formats.
+    """The operations of every step on named rows of `count` numbers, all stored as binary64 whatever their formats.
 
-    Threads may walk at the same time, each on rows of its own.
+    Several threads may call `walk` at the same time, each with its own rows.
 
     Under stochastic rounding, element i of a stage in step k (from 0) takes draw k·count + i of the stage's seed.
 
@@ -124,7 +124,7 @@ class Recurrence:
     """
 
     def __init__(self, names: Sequence[str], stages: Sequence[RecurrenceStage], lane: str | None = None) -> None:
-        """Give every name a row, and prepare the compiled lane where it serves; raises UnsupportedError."""
+        """Assign a row to every name, and prepare the compiled lane if it applies; raises UnsupportedError."""
         self.names = {name: row for row, name in enumerate(dict.fromkeys([*names, *_CONSTANTS]))}
         self.stages = tuple(stages)
         self.lane = dispatch.parse_lane(lane)
@@ -137,18 +137,18 @@ class Recurrence:
         self._programs: dict[frozenset[str], compiled.KernelProgram] = {}
         written = {stage.to for stage in stages}
         self._kept = [row for name, row in self.names.items() if name not in written]
-        # Memory of walks that are over: each walk takes one out, so that threads may walk at the same time.
+        # Memory of finished walks. Each walk removes one from the list, so threads do not share any.
         self._memories: list[Array] = []
         if self.lane == "compiled" and self._parts is None:
             raise UnsupportedError("lane compiled cannot do all of these stages; lane numpy can")
 
     @property
     def is_compiled(self) -> bool:
-        """Whether the compiled lane walks."""
+        """Whether the compiled lane does the steps."""
         return self._parts is not None
 
     def _compiled_part(self, stage: RecurrenceStage) -> Part | None:
-        """Return a stage as the kernel takes it, or None where it does not."""
+        """Return a stage for the kernel; None if the kernel cannot do it."""
         fmt, context, operation = stage.format, stage.context, stage.operation
         if not isinstance(fmt, Format) or context.flush_inputs or (fmt.width > 32 and fmt != DOUBLE):
             return None
@@ -170,10 +170,10 @@ class Recurrence:
         return None if recipe.refuses else (operation, operands, recipe)
 
     def _program(self, fed: frozenset[str]) -> compiled.KernelProgram:
-        """Return the stages for the compiled lane, where these rows are filled before every step."""
+        """Return the stages for the compiled lane, if the rows `fed` are filled before every step."""
         if fed not in self._programs:
             program = compiled.KernelProgram(len(self.names))
-            # What a stage writes only later on, it reads as the step before left it.
+            # A row that is written only by a later stage is read from the step before.
             old = {stage.to for stage in self.stages} - fed
             for stage, (operation, operands, recipe) in zip(self.stages, self._parts or (), strict=True):
                 rows = [(self.names[name], name not in old) for name in operands]
@@ -183,7 +183,7 @@ class Recurrence:
         return self._programs[fed]
 
     def rows(self, count: int, start: Mapping[str, Array | float]) -> Array:
-        """Return rows of `count` numbers, zero but for those that start otherwise."""
+        """Return rows of `count` numbers, with the values of `start`, or else zeros."""
         made = np.zeros((len(self.names), count))
         for name, values in (_CONSTANTS | dict(start)).items():
             made[self.names[name]] = values
@@ -202,11 +202,12 @@ class Recurrence:
         moves: Array | None = None,
         first: int = 0,
     ) -> int:
-        """Do steps on rows, in place; return how many were done: fewer where a row of `finite` is so no longer.
+        """Do steps on rows, in place; stop after a step in which a row of `finite` is not finite; return their number.
 
-        `inputs` fill a row before every step: (steps, count) numbers, or one a step; `outputs` get it after every
-        `every`th one, counted from the very first step, of which `first` were done. For each element `last` gets the
-        number (from 1) of the last step that changed a watched row, and `moves` how many did.
+        `inputs` has the values of rows before every step: (steps, count) numbers, or one per step. `outputs` receives
+        rows after every `every`-th step, counted from the first of all steps, of which `first` are already done. For
+        each element, `last` receives the number (from 1) of the last step that changed a watched row, and `moves` is
+        increased by the number of such steps.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}
@@ -214,7 +215,7 @@ class Recurrence:
         last = np.zeros(count, np.int64) if last is None else last
         moves = np.zeros(count, np.int64) if moves is None else moves
         try:
-            memory = self._memories.pop()  # one operation, which no other thread interrupts
+            memory = self._memories.pop()  # atomic, so safe with threads
         except IndexError:
             memory = None
         history = _History(rows, steps if self.is_compiled else 1, self._kept, memory)
@@ -227,7 +228,7 @@ class Recurrence:
             did = 0
             if self.is_compiled:
                 did = self._program(frozenset(fed)).walk(history.states[: many + 1], start)
-            pace = 2 * pace if did else 1  # steps that the compiled lane cannot do often follow each other
+            pace = 2 * pace if did else 1  # steps that the compiled lane cannot do often come in sequence
             if not did:
                 history.states[1] = history.states[0]
                 for name, each in fed.items():
@@ -268,7 +269,7 @@ class Recurrence:
 
 
 def blockwise(numbers: Array, format: BlockFormat, context: Context) -> Array:
-    """Return a row of numbers in a format of blocks; the last block is filled with zeros, which change no scale.
+    """Round a row of numbers into a block format; the last block is padded with zeros, which do not change its scale.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> blockwise(np.array([1.0, 0.013]), parse_block_format("mxfp4"), Context()).tolist()
@@ -282,7 +283,7 @@ def blockwise(numbers: Array, format: BlockFormat, context: Context) -> Array:
 
 
 def recurrence_format(name: str | Format) -> Format:
-    """Return a format that rows can have; raises FormatError, or UnsupportedError for one beyond binary64.
+    """Return a valid format for rows; raises FormatError, or UnsupportedError if binary64 does not contain it.
 
     >>> recurrence_format("bf16").name
     'bfloat16'

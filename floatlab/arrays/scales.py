@@ -1,15 +1,15 @@
-"""How an array is cut into blocks, and the scales of blocks: codes, from the largest magnitudes of blocks, and values.
+"""Splits arrays into blocks, and computes the codes of their scales (from the largest magnitudes) and the values.
 
-What depends on the block format and the rule only is settled once, in `BlockScales`: tables by code, and for rules that
-count exponents a table by the exponent field of the largest magnitude.
+`BlockScales` computes once everything that depends only on the block format and the rule: tables by code, and for rules
+that use only exponents a table by the exponent field of the largest magnitude.
 
-Quotients are float64, and yet rounded once. Let m be a number of the format that is rounded into, or a tie between two,
-and m·d exact in float64 for the divisor d. Then the float64 nearest to x/d is m only where x = m·d. For another x
-differs from m·d by at least an ulp of it, so x/d from m by more than half an ulp of m (that ulp is more than
-2^−53·m·d, and half of m's at most 2^−53·m). As rounding is monotone, the quotient stays on its side of every m, and a
-second rounding is as good as the first. Only a random draw looks closer than that, and where m·d has more than 53
-digits nothing is said. There the quotient is rounded to odd, after which a second rounding is as good as the first, too
-(see `lanes.pairs`).
+Quotients are computed in float64 and then rounded again, but the result equals that of a single rounding. Let d be the
+divisor, and m a number of the target format, or a tie between two, such that m·d is exact in float64. Then the float64
+nearest to x/d is m only if x = m·d. Proof: any other x differs from m·d by at least an ulp of m·d, which is more than
+2^−53·m·d. So x/d differs from m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is monotone,
+the quotient stays on its side of every m, and the second rounding gives the same result as a single one. This does not
+hold for stochastic rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded to odd first,
+after which a second rounding is also harmless (see `lanes.pairs`).
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from floatlab.formats.format import Format
 from floatlab.numbers import Context, Direction
 from floatlab.record import Record
 
-SLAB = 1 << 17  # elements that are computed at a time
+SLAB = 1 << 17  # the number of elements that are computed at a time
 DIGITS = DOUBLE.precision
-TINY = -200  # a binade that is tiny for every small format, and from which no draw tells smaller ones
+TINY = -200  # an exponent below every small format's range, and too small to differ from smaller ones in a draw
 _HUGE = 900
-_LOST = (1 << 29) - 1  # the digits of float64 that float32 has not
-_TABLED = 8  # bits of a scale whose numbers stand in a table
+_LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
+_TABLED = 8  # scales of up to this many bits are decoded by a table
 SINGLES, DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 WORDS: dict[DType, Format] = {SINGLES: SINGLE, DOUBLES: DOUBLE}
-_TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # what is tiny rounds as zero does
+_TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in which tiny numbers round like zero
 
 
 class Blocks(Record):
-    """Encoded blocks: a code for each scale, one for each element, and nvfp4's scale of the tensor (else None).
+    """Encoded blocks: a code for each scale, a code for each element, and nvfp4's scale of the tensor (else None).
 
-    It unpacks as `scales, codes`, whatever the format: the tensor's scale is a number beside the two arrays, which
-    half of the formats do not have. `decode_blocks` takes it as it is.
+    It unpacks as `scales, codes` for all formats, without the tensor's scale, which not all formats have.
+    `decode_blocks` accepts it unchanged.
     """
 
     scales: Array
@@ -60,17 +60,17 @@ class Blocks(Record):
         return iter((self.scales, self.codes))
 
     def __eq__(self, other: object) -> bool:
-        """Compare all codes."""
+        """Compare all codes and the tensor's scale."""
         if not isinstance(other, Blocks):
             return NotImplemented
         same = all(np.array_equal(mine, theirs) for mine, theirs in zip(self, other, strict=True))
         return same and self.tensor_scale == other.tensor_scale
 
-    __hash__ = None  # type: ignore[assignment]  # arrays change
+    __hash__ = None  # type: ignore[assignment]  # arrays are mutable
 
 
 class BlockLayout:
-    """How an array is cut into blocks along an axis: `rows` blocks of `size` elements, with `inner` columns each."""
+    """The split of an array into blocks along an axis: `rows` blocks of `size` elements, with `inner` columns each."""
 
     def __init__(self, shape: tuple[int, ...], axis: object, fmt: BlockFormat) -> None:
         """Check the axis; raises UnsupportedError."""
@@ -94,7 +94,7 @@ class BlockLayout:
         return array.reshape(self.rows, self.size, self.inner)
 
     def scales(self, array: Array) -> Array:
-        """Return one number a block as (rows, 1, columns)."""
+        """Return an array with one number per block as (rows, 1, columns)."""
         return array.reshape(self.rows, 1, self.inner)
 
     def slabs(self) -> Iterator[slice]:
@@ -105,14 +105,14 @@ class BlockLayout:
 
 
 def is_quotient(digits: int, format: Format) -> bool:
-    """Say whether a quotient in float64, by a divisor of so many digits, rounds into a format as the exact one does."""
+    """Return whether a float64 quotient by a divisor of `digits` bits rounds into a format as the exact quotient."""
     return digits + format.precision + 1 <= DIGITS
 
 
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
-    """Return x / divisor, of so many digits, as float64 that rounds into a format as the exact quotient does.
+    """Return x / divisor, a divisor of `digits` bits, as float64 that rounds into a format as the exact quotient.
 
-    In every direction but stochastic. What underflows is lost; special values give what NumPy gives.
+    This holds for all rounding directions but stochastic. Underflowing quotients are lost; special values are NumPy's.
     """
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
@@ -121,9 +121,9 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 
 
 def divide_to_odd(x: Array, divisor: Array) -> Array:
-    """Return x / divisor (> 0) as float64 rounded to odd; far outside, a number in its place that rounds as it does.
+    """Return x / divisor (> 0) rounded to odd into float64; extreme quotients are clipped to values that round alike.
 
-    Special values give anything.
+    For special values the result is undefined.
 
     >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
     [0.09999999999999999, 0.25]
@@ -136,9 +136,9 @@ def divide_to_odd(x: Array, divisor: Array) -> Array:
 
 
 def narrow_to_odd(x: Array) -> Array:
-    """Return float64 as float32, rounded to odd: whichever small format comes next cannot tell, and is made faster.
+    """Round float64 to odd into float32: rounding that into a small format gives the same result, faster.
 
-    Takes the array apart in place; what float32's normal numbers do not reach is rounded to nearest.
+    Overwrites the array. Outside float32's normal range, numbers are rounded to nearest.
 
     >>> narrow_to_odd(np.array([1.0, 1 + 2.0**-40, 1 - 2.0**-40])).tolist()
     [1.0, 1.0000001192092896, 0.9999999403953552]
@@ -151,19 +151,19 @@ def narrow_to_odd(x: Array) -> Array:
 
 
 class BlockScales:
-    """The scales of a block format by a rule, for any number of blocks."""
+    """Computes the scales of a block format by a rule, for any number of blocks."""
 
     def __init__(self, fmt: BlockFormat, rule: ScaleRule) -> None:
-        """Settle what is the same for all blocks."""
+        """Prepare everything that is the same for all blocks."""
         self.fmt, self.rule, self.kind, self.numbers = fmt, rule, container(fmt.scale), fmt.magnitudes
         self._least = self.kind.type(fmt.scale.smallest_magnitude)
         self._largest = self.numbers.largest
-        # What amax is divided by has the digits of the largest element's numerator, and those of a tensor's scale.
+        # The divisor of amax has the bits of the largest element's numerator plus those of the tensor's scale.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
-        self.digits = fmt.scale.precision + of_tensor  # of the scales of elements
+        self.digits = fmt.scale.precision + of_tensor  # of the divisors of elements
         most = Fraction(0) if fmt.tensor is None else self._largest * fmt.scale.largest
-        # Whether binary64's quotient by it rounds into a tensor's scale as the exact one does (see above).
+        # Whether a binary64 quotient by `most` rounds into the tensor's scale as the exact quotient (see above).
         self._is_short = is_quotient(most.numerator.bit_length(), SINGLE) and most <= DOUBLE.largest
         self._most = float(most) if self._is_short else 0.0
         direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
@@ -180,20 +180,20 @@ class BlockScales:
         self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
-        """Return a table of codes by the exponent field of amax, the digits below, and what is added to amax first.
+        """Return a table of codes by amax's exponent field, the bits below it, an addend for amax, and two limits.
 
-        And for which magnitudes all this holds: from where on, and from where on no longer.
+        The table is valid for magnitudes from the first limit on, below the second.
         """
         fields = np.maximum(np.arange((1 << word.exponent_bits) - 1), 1)
         table = self._slowly(np.ldexp(1.0, fields - word.bias), None)
         t, digits = word.trailing_bits, self.numbers.precision
         carry = {ScaleRule.FLOOR: 0, ScaleRule.EVEN: 1 << (t - digits), ScaleRule.CEIL: (1 << t) - 1}[self.rule]
-        # The field does not tell the exponents of subnormal numbers; but mostly all of them have the least scale.
+        # The field does not give the exponents of subnormal numbers, but usually all of these have the smallest scale.
         least = 0.0 if table[1] == self._least else 2.0**word.emin
         return table, t, carry, least, 2.0**word.emax
 
     def tensor_for(self, largest: float) -> np.float32:
-        """Return the scale of a tensor whose largest magnitude this is."""
+        """Return the scale of a tensor with this largest magnitude."""
         tensor = self.fmt.tensor
         assert tensor is not None
         if tensor == SINGLE and self._is_short:
@@ -203,7 +203,7 @@ class BlockScales:
         return np.float32(float(tensor_scale_for(Fraction(largest), self.fmt)))
 
     def codes(self, amax: Array, top: float, tensor: np.float32 | None) -> Array:
-        """Return the codes of the scales of blocks whose largest magnitudes are these; `top` is the largest of all."""
+        """Return the codes of the scales of blocks with these largest magnitudes; `top` is the largest of all."""
         if self._fields:
             table, digits, carry, least, beyond = self._fields[amax.dtype]
             if top < beyond and (not least or float(amax.min(initial=least)) >= least):
@@ -219,12 +219,12 @@ class BlockScales:
         return codes
 
     def _slowly(self, amax: Array, tensor: np.float32 | None) -> Array:
-        """Return the codes for any magnitudes; NaN's where they are not finite."""
+        """Return the codes for any magnitudes; NaN's code if they are not finite."""
         kind, numbers = self.fmt.scale, self.numbers
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)
         if self.rule in BY_EXPONENT:
-            digits, e = np.frexp(known)  # digits from 1/2 up
+            digits, e = np.frexp(known)  # significands from 1/2 up
             e -= 1
             if self.rule is ScaleRule.CEIL:
                 e += digits > 0.5
@@ -241,7 +241,7 @@ class BlockScales:
         return codes
 
     def values(self, codes: Array, dtype: DType, tensor: np.float32 | None = None) -> Array:
-        """Return the numbers of scales in a dtype that has them, times the tensor's scale."""
+        """Return the values of scales, times the tensor's scale, in a dtype that represents them."""
         if dtype in self._values:
             values = self._values[dtype].take(codes)
         else:
@@ -249,7 +249,7 @@ class BlockScales:
         return values if tensor is None else np.multiply(values, tensor, out=values)
 
     def inverses(self, codes: Array, dtype: DType) -> Array:
-        """Return the reciprocals of scales that are powers of two, in a dtype that has them."""
+        """Return the reciprocals of scales that are powers of two, in a dtype that represents them."""
         if dtype not in self._inverses:
             return (1 / self.values(codes, np.dtype(np.float64))).astype(dtype)
         return self._inverses[dtype].take(codes)
@@ -257,9 +257,9 @@ class BlockScales:
     def scaled(
         self, x: Array, codes: Array, tensor: np.float32 | None, context: Context, finite: bool, narrows: bool
     ) -> tuple[Array, Array]:
-        """Return numbers that round into the elements as x / (s·t) does, and s·t.
+        """Return numbers that round into the elements as x / (s·t), and s·t.
 
-        `finite` says whether all of the array is so, and `narrows` whether float32 is to be made of float64.
+        `finite`: all elements of the array are finite; `narrows`: float64 results are converted into float32.
         """
         fmt, drawn = self.fmt, context.rounding is Direction.SR
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)
@@ -270,7 +270,7 @@ class BlockScales:
         else:
             scaled = quotient(x, by, self.digits, self.numbers)
         if context.rounding not in _TO_NEAREST and (fmt.scales_by_powers or not drawn):
-            # Underflow may have taken what such directions still see.
+            # A nonzero number that underflowed to 0 would lose its effect in these directions.
             tiny = (np.abs(scaled) < 2.0**-100) & (x != 0)
             scaled[tiny] = np.copysign(scaled.dtype.type(2.0**-100), x[tiny])
         if not finite:
@@ -281,7 +281,7 @@ class BlockScales:
 
 
 def block_format(format: BlockFormat | str, block: int | None) -> BlockFormat:
-    """Return a block format, with another size of block if there is one; raises UnsupportedError, FormatError."""
+    """Return a block format, with block size `block` if given; raises UnsupportedError, FormatError."""
     fmt = _checked(parse_block_format(format))
     return fmt if block is None else fmt.replace(block=block)
 
@@ -298,32 +298,32 @@ def _checked(fmt: BlockFormat) -> BlockFormat:
 
 @lru_cache(maxsize=64)
 def scales_for(fmt: BlockFormat, rule: ScaleRule | str | None) -> BlockScales:
-    """Return the scales of a block format by a rule, its own unless there is one; raises ContextError for no rule."""
+    """Return the scales of a block format by a rule, by default its own; raises ContextError for an unknown rule."""
     return BlockScales(fmt, parse_rule(rule, fmt))
 
 
 @lru_cache(maxsize=64)
 def multiplies_in_single(fmt: BlockFormat) -> bool:
-    """Say whether binary32 has elements and scales, and the digits of their products, if not their range."""
+    """Return whether binary32 contains elements and scales, and has the precision (if not the range) of products."""
     parts = fmt.magnitudes, fmt.scale
     digits = sum(each.precision for each in parts)
     return fmt.tensor is None and digits <= SINGLE.precision and all(holds(SINGLE, each) for each in parts)
 
 
 def product_dtype(fmt: BlockFormat, kind: DType) -> DType:
-    """Return the dtype in which elements and scales are multiplied: exactly, or with the last rounding only."""
+    """Return the dtype in which elements and scales are multiplied, so that there is at most one rounding, the last."""
     return kind if kind == SINGLES and multiplies_in_single(fmt) else DOUBLES
 
 
 @lru_cache(maxsize=64)
 def dtype_of(fmt: BlockFormat) -> DType:
-    """Return float32 if it has every number of a block format, else float64.
+    """Return float32 if it represents every number of a block format, else float64.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> dtype_of(parse_block_format("mxfp4"))  # its largest number, 6 · 2^127, is beyond float32
     dtype('float64')
     """
-    # Two's complement has one number more, on the negative side: twice the largest is beyond it.
+    # Two's complement has one more negative number; twice the largest number is an upper bound for it.
     most = fmt.magnitudes.largest * fmt.scale.largest * (1 if isinstance(fmt.element, Format) else 2)
     least = fmt.magnitudes.qmin + fmt.scale.qmin
     fits = multiplies_in_single(fmt) and most <= SINGLE.largest and least >= SINGLE.qmin

@@ -1,6 +1,6 @@
-"""Arrays of any kind as inputs: in memory as the codes of a format, or read piece by piece, so that files may be large.
+"""Arrays of any kind as inputs: in memory as codes of a format, or read piece by piece, so that files may be large.
 
-`floatlab.files` has the arrays in files. Numbers are counted in the order in which they lie in memory.
+`floatlab.files` has the arrays in files. Indices follow the order of numbers in memory.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from floatlab.formats.catalog import format_called
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 
-BLOCK = 1 << 17  # numbers in a piece
-MOST_AT_ONCE = 1 << 25  # numbers of an array that has to be in memory after all
+BLOCK = 1 << 17  # the number of elements in a piece
+MOST_AT_ONCE = 1 << 25  # the largest number of elements of an array that must be loaded whole
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _NATIVE = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
 _INTEGERS = "iub"
 _DOUBLE = parse_format("binary64")
-_MOST_INTEGER = 1 << 53  # float64 has all integers up to here
+_MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
 
 
 class Origin(Record):
-    """What numbers were before they were read into their present format."""
+    """The source of numbers before they were converted into their present format."""
 
-    format: Format | None  # None for text, fractions and integers, which bring none
-    inexact: int  # how many of them reading changed
+    format: Format | None  # None for text, fractions and integers, which have none
+    inexact: int  # the number of values that the conversion changed
 
 
 class Source(Record):
-    """An array of floats: its codes, of its own shape and memory, their format, and NumPy's dtype of such floats."""
+    """An array of floats: its codes (with its shape and memory), their format, and NumPy's dtype for such floats."""
 
     codes: Array
     format: Format
-    dtype: DType | None = None  # None where NumPy has none, and for what was integers
-    origin: Origin | None = None  # None where they always had this format
+    dtype: DType | None = None  # None if NumPy has none, and for integers
+    origin: Origin | None = None  # None if the numbers always had this format
 
 
 @lru_cache(maxsize=64)
@@ -58,7 +58,7 @@ def format_of(dtype: DType) -> Format | None:
 
 
 def native_dtype(format: Format) -> DType | None:
-    """Return the dtype that NumPy itself has for a format's numbers; None where it has none.
+    """Return NumPy's own dtype for a format; None if it has none.
 
     >>> from floatlab.formats import parse_format
     >>> native_dtype(parse_format("fp16")), native_dtype(parse_format("bf16"))
@@ -69,33 +69,33 @@ def native_dtype(format: Format) -> DType | None:
 
 
 def array_format(format: object) -> Format:
-    """Return the format that a name, a Format or a dtype means; raises FormatError for one too wide for arrays."""
+    """Return the format for a name, a Format or a dtype; raises FormatError for a format too wide for arrays."""
     if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic | float)):
         found = format_of(np.dtype(format))
         if found is None:
             raise FormatError(f"dtype {np.dtype(format).name} is no format of floatlab: name one, such as 'fp16'")
         return found
-    fmt = parse_format(format)  # type: ignore[arg-type]  # it says what is none
+    fmt = parse_format(format)  # type: ignore[arg-type]  # raises the error for invalid types
     if not holds(_DOUBLE, fmt):
         raise FormatError(f"{fmt.name} has numbers that float64 does not hold; a FloatArray cannot compute with them")
     return fmt
 
 
 def is_typed(x: object) -> bool:
-    """Say whether an operand brings a format or a dtype; numbers and lists of numbers do not."""
+    """Return whether an operand has a format or a dtype; numbers and lists of numbers have none."""
     return isinstance(getattr(x, "format", None), Format) or any(
         hasattr(x, each) for each in ("dtype", "__array__", "__dlpack__")
     )
 
 
 def is_floating(x: object) -> bool:
-    """Say whether an operand brings a format of its own, which integers do not.
+    """Return whether an operand has a floating-point format of its own; integers have none.
 
     >>> is_floating(np.float16(1)), is_floating(np.int8(1)), is_floating(1.0)
     (True, False, False)
     """
     dtype = getattr(x, "dtype", None)
-    kind = getattr(dtype, "kind", None) or str(dtype).rpartition(".")[2][:1]  # of PyTorch's dtypes the name's initial
+    kind = getattr(dtype, "kind", None) or str(dtype).rpartition(".")[2][:1]  # for PyTorch's dtypes, the first letter
     return is_typed(x) and kind not in ("i", "u") and not (kind == "b" and str(dtype).endswith("bool"))
 
 
@@ -103,8 +103,8 @@ def is_floating(x: object) -> bool:
 def source_of(x: Any, name: str = "x") -> Source:
     """Return the codes of an array of floats or integers, or of anything with `__dlpack__` or `__array__`.
 
-    Integers and lists of numbers become float64. The codes share the array's memory. Raises UnsupportedError, which
-    names the argument, for what holds no numbers.
+    Integers and lists of numbers become float64. The codes share the array's memory. Raises UnsupportedError, with the
+    argument's name, for arrays that are not numeric.
     """
     if type(x) is np.ndarray and (plain := kind_of(x.dtype)) is not None:
         return Source(x.view(plain[1]), plain[0], x.dtype)
@@ -132,7 +132,7 @@ def source_of(x: Any, name: str = "x") -> Source:
 
 @lru_cache(maxsize=64)
 def kind_of(dtype: DType) -> tuple[Format, DType] | None:
-    """Return the format of a dtype of floats, and the dtype of its codes as they lie in memory; None for others."""
+    """Return the format of a floating dtype, and the dtype of its codes in memory; None for other dtypes."""
     found = format_of(dtype)
     return None if found is None else (found, np.dtype(_UNSIGNED[dtype.itemsize]).newbyteorder(dtype.byteorder))
 
@@ -142,7 +142,7 @@ def _holds_bool(x: object) -> bool:
 
 
 def _array(x: object, name: str) -> Array | Source:
-    """Take what NumPy takes, and tensors of other libraries, on whatever device they are."""
+    """Convert anything that NumPy accepts, and tensors of other libraries on any device."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
     try:
@@ -158,7 +158,7 @@ def _array(x: object, name: str) -> Array | Source:
 
 
 def _bits_of(x: Any) -> Source | None:
-    """Take a tensor whose dtype NumPy has no name for (torch's bfloat16 and float8): its bits cross as integers."""
+    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16 and float8) by way of integers with the same bits."""
     found = format_called(str(getattr(x, "dtype", "")).rpartition(".")[2])
     if found is None or found.width not in (8, 16) or not hasattr(x, "view"):
         return None
@@ -171,11 +171,11 @@ Piece = Array | Source
 
 
 class ArraySource:
-    """An array with a name, a shape and a dtype or a format, readable from any index on.
+    """An array with a name, a shape and a dtype or a format, which can be read from any index on.
 
-    `dtype` is NumPy's own dtype, or None where NumPy has none. `format` is the format of the floats; binary64 for
-    integers, which are taken as numbers. `by_columns`: the first axis counts fastest, as in Fortran. `origin`: what
-    reading text changed.
+    `dtype` is NumPy's own dtype, or None if NumPy has none. `format` is the format of the floats; binary64 for
+    integers, which are used by value. `by_columns`: column-major order, as in Fortran. `origin`: for text, how many
+    values the conversion changed.
     """
 
     name: str
@@ -186,7 +186,7 @@ class ArraySource:
     origin: Origin | None = None
 
     def __init__(self, name: str, shape: tuple[int, ...], kind: Format | DType, by_columns: bool = False):
-        """Say what the array is; `kind` is the format of its codes, or NumPy's own dtype."""
+        """Set the array's attributes; `kind` is the format of its codes, or NumPy's own dtype."""
         self.name, self.shape, self.by_columns = name, shape, by_columns and len(shape) > 1
         if isinstance(kind, Format):
             self.format, self.dtype = kind, None
@@ -204,7 +204,7 @@ class ArraySource:
 
     @property
     def kind(self) -> str:
-        """The name of the dtype where NumPy has it, else of the format."""
+        """The name of the dtype if NumPy has it, else of the format."""
         return self.format.name if self.dtype is None else self.dtype.name
 
     def read(self, first: int, count: int) -> Piece:
@@ -229,7 +229,7 @@ class ArraySource:
         """Close the file, if there is one."""
 
     def __enter__(self) -> Self:
-        """Stay open until the end of a `with`."""
+        """Return the array itself; it is closed at the end of the `with`."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -238,7 +238,7 @@ class ArraySource:
 
 
 class HeldSource(ArraySource):
-    """An array in memory: what NumPy takes, tensors of other libraries, FloatArrays.
+    """An array in memory: NumPy arrays and lists, tensors of other libraries, FloatArrays.
 
     >>> source = HeldSource(np.float16([[1, 2], [3, 4]]), "x")
     >>> source.shape, source.kind, source.read(1, 2)
@@ -246,7 +246,7 @@ class HeldSource(ArraySource):
     """
 
     def __init__(self, x: object, name: str = "x") -> None:
-        """Take the array as it is, without a copy where it lies in one piece. Raises as `source_of`."""
+        """Take the array, without a copy if it is contiguous. Raises as `source_of`."""
         array, kind = _held(x, name)
         super().__init__(name, array.shape, kind)
         self._flat = array.reshape(-1)
@@ -258,9 +258,9 @@ class HeldSource(ArraySource):
 
 
 def _held(x: object, name: str) -> tuple[Array, Format | DType]:
-    """Return floats and integers as NumPy has them, and other floats as codes of their format."""
+    """Return floats and integers with NumPy's dtypes unchanged, and other floats as codes of their format."""
     if not hasattr(x, "codes"):
-        with suppress(Exception):  # tensors of dtypes that NumPy has no name for; source_of says what is wrong
+        with suppress(Exception):  # tensors of dtypes that NumPy lacks; source_of raises the error
             array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
             if array.dtype.kind in _INTEGERS:
                 return array, array.dtype

@@ -1,4 +1,4 @@
-"""Types that array code shares: arrays, and functions that work on pieces of them."""
+"""Types shared by the array modules: arrays, and functions on pieces of them."""
 
 from collections.abc import Callable
 from typing import Any

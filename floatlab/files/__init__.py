@@ -1,4 +1,4 @@
-"""Arrays in files, read piece by piece and checked; and words that name arrays, such as `file.npz::weight`."""
+"""Reads and checks arrays in files, piece by piece; and parses the names of arrays, such as `file.npz::weight`."""
 
 from floatlab.arrays.sources import ArraySource
 from floatlab.files.readers import open_array, open_arrays

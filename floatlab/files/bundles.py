@@ -1,4 +1,4 @@
-"""Arrays in `.npz`, NumPy's own and those that `floatlab.arrays.save` wrote, read as a stream."""
+"""Reads arrays in `.npz` files as streams; the files may be NumPy's or written by `floatlab.arrays.save`."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from floatlab.files.safe_open import keeping_open, length_of, named, open_file, 
 from floatlab.files.safetensors import chosen
 from floatlab.formats import Format
 
-_MAX_DIRECTORY = 4 << 20  # bytes of a list of members: about 50,000 of them
-_MAX_PACKED = 1 << 33  # bytes that a member may have unpacked
-_DENSEST = 1032  # how many bytes deflate can make of one
+_MAX_DIRECTORY = 4 << 20  # the largest central directory in bytes: about 50,000 members
+_MAX_PACKED = 1 << 33  # the largest size in bytes of a compressed member, when unpacked
+_DENSEST = 1032  # deflate's largest compression ratio
 _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# What zipfile raises besides BadZipFile: encryption, odd names, places and sizes, bytes that do not unpack.
+# Besides BadZipFile, zipfile raises these for encryption, odd names, offsets and sizes, and corrupt compressed data.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error)
 
 
 class _Sparing:
-    """A file that is never read in large pieces, as zipfile does with a list of members as long as it is said to be."""
+    """A file with limited read sizes, since zipfile reads a central directory at whatever length the file declares."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        """Read so many bytes, or to the end, but never more than a list of members may have."""
+        """Read `size` bytes, or to the end, but never more than a central directory may have."""
         found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
         if max(size, len(found)) > _MAX_DIRECTORY:
             raise FileFormatError(f"is no .npz: its list of members has over {_MAX_DIRECTORY:,} bytes")
@@ -47,7 +47,7 @@ class _Sparing:
 
 @contextmanager
 def _zipped(path: str) -> Iterator[None]:
-    """Tell what zipfile finds wrong in one line with the file's name."""
+    """Turn errors of zipfile into one line with the file's name."""
     with named(path):
         try:
             yield
@@ -59,7 +59,7 @@ def _zipped(path: str) -> Iterator[None]:
 
 
 class MemberSource(ArraySource):
-    """An array in a member of a zip, read from front to back; going back begins anew."""
+    """An array in a member of a zip, read from front to back; reading an earlier part starts again at the front."""
 
     def __init__(self, name: str, path: str, file: IO[bytes], bundle: zipfile.ZipFile, member: str) -> None:
         """Open a member and read its header."""
@@ -70,7 +70,7 @@ class MemberSource(ArraySource):
         super().__init__(name, self.header.shape, self._kind(), self.header.by_columns)
 
     def _kind(self) -> Format | DType:
-        """Return the dtype, or the format that floatlab's own file gives to the codes."""
+        """Return the dtype, or for codes in a file of floatlab their format."""
         names = self.bundle.namelist()
         if CONTENTS in names:
             info = self.bundle.getinfo(CONTENTS)
@@ -92,7 +92,7 @@ class MemberSource(ArraySource):
             raise FileFormatError(f"has a member {quoted(self.member)} that {trouble}") from None
 
     def read(self, first: int, count: int) -> Piece:
-        """Return `count` numbers from index `first` on; raises FileFormatError where the bytes have changed."""
+        """Return `count` numbers from index `first` on; raises FileFormatError if the bytes have changed."""
         with _zipped(self.path):
             if first < self.reached:
                 self._rewind()
@@ -112,7 +112,7 @@ class MemberSource(ArraySource):
 
 
 def _checked(info: zipfile.ZipInfo) -> None:
-    """Refuse what would unpack to more than it can hold, or by a way that takes all memory it likes."""
+    """Refuse members with implausible or too large sizes, and compression methods with unlimited memory use."""
     name = quoted(info.filename)
     if info.compress_type not in _KNOWN:
         raise FileFormatError(f"has a member {name} packed in a way that is not read: only deflate is")

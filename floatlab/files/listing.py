@@ -1,4 +1,4 @@
-"""Lists what can be opened: folders and array files in a folder, arrays in a file of several."""
+"""Lists what can be opened: folders and array files in a folder, arrays in a file with several."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import read_tensors
 from floatlab.record import Record
 
-_MOST = 5000  # names of a folder that are looked at
-_TOLD = 64  # arrays of a .npz whose shapes are told: each has a header of its own
+_MOST = 5000  # the largest number of names read from a folder
+_TOLD = 64  # the largest number of arrays in a .npz whose headers are read for their shapes
 _SEVERAL = (".npz", ".safetensors")
 _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
 
 
 class FileEntry(Record):
-    """Something to open, by the word that names it; `leads_on` to others, as a folder does, or is an array itself.
+    """An entry to open, by its `word`; `leads_on`: it has entries of its own (a folder or archive) and is no array.
 
-    `size` is in bytes, of a file; `kind` and `shape` are those of an array in a file of several. Each may be unknown.
+    `size` is that of a file in bytes; `kind` and `shape` are those of an array in a file with several. Each may be
+    unknown.
     """
 
     word: str
@@ -34,10 +35,10 @@ class FileEntry(Record):
 
 
 def entries(place: str) -> list[FileEntry]:
-    """Return what there is at a place, which is a folder or a file of several arrays, in the order of names.
+    """Return the entries of a folder, or of a file with several arrays, sorted by name.
 
-    Hidden files are left out, names that no screen can show, and what this process may not read. Raises FileFormatError
-    in one line, and RefusedError.
+    Hidden files, unprintable names and files that this process may not read are left out. Raises FileFormatError (one
+    line) and RefusedError.
     """
     admitted(place or os.curdir)
     return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place)
@@ -53,7 +54,7 @@ def _folder(folder: str) -> list[FileEntry]:
                     continue
                 word = os.path.join(folder, name)
                 if confined() and not exists(word):
-                    continue  # a link out of the folder that may be read
+                    continue  # a link that leaves the readable folder
                 if each.is_dir():
                     found.append(FileEntry(word + os.sep, name + os.sep, True))
                 elif name.lower().endswith(_SEVERAL + _ONE) and each.is_file():
@@ -74,7 +75,7 @@ def _arrays(path: str) -> list[FileEntry]:
 
 @lru_cache(maxsize=8)
 def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
-    """Return the arrays in a file as it is now: who types a name asks again at each letter."""
+    """Return the arrays in a file; cached for its current state, since completion asks at each typed letter."""
     arrays: list[tuple[str, str, tuple[int, ...] | None]]
     if path.lower().endswith(".safetensors"):
         with open_file(path) as file, named(path):
@@ -96,7 +97,7 @@ def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def completed(typed: str) -> str | None:
-    """Return the first word that goes on as typed: a folder, a file, or FILE::NAME; None where there is none.
+    """Return the first completion of the typed text: a folder, a file, or FILE::NAME; None if there is none.
 
     >>> completed("no such folder/a") is None
     True

@@ -1,4 +1,4 @@
-"""Files that hold numbers one after another: `.npy`, tensors of `.safetensors`, raw binary."""
+"""Files with uncompressed numbers one after another: `.npy`, tensors of `.safetensors`, raw binary."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from floatlab.files.safe_open import keeping_open, length_of, named, read_into
 from floatlab.formats import Format
 
 _NUMPY = re.compile(r"[iu][1248]|f[248]|u?int(8|16|32|64)|bool|\?")
-_FILLED = 8  # codes of any width that end on a byte
+_FILLED = 8  # this many codes of any width end on a byte boundary
 
 
 class PlainSource(ArraySource):
-    """An array in a file from `offset` on, in the bytes of its dtype, or as codes, packed where they are short."""
+    """An array in a file from `offset` on, in the bytes of its dtype, or as codes (packed if shorter than a byte)."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class PlainSource(ArraySource):
         by_columns: bool = False,
         swapped: bool = False,
     ) -> None:
-        """Take an open file whose length has been checked; `swapped` where codes have their bytes turned round."""
+        """Take an open file whose length has been checked; `swapped`: codes are not in the machine's byte order."""
         super().__init__(name, shape, kind, by_columns)
         self.path, self.file, self.offset = path, file, offset
         self.stored = container(kind) if isinstance(kind, Format) else kind
@@ -44,7 +44,7 @@ class PlainSource(ArraySource):
             self.stored = self.stored.newbyteorder()
 
     def read(self, first: int, count: int) -> Piece:
-        """Return `count` numbers from index `first` on; raises FileFormatError where the file has become shorter."""
+        """Return `count` numbers from index `first` on; raises FileFormatError if the file has become shorter."""
         with named(self.path):
             if self.dtype is None and self.format.width < 8:
                 return Source(self._unpacked(first, count), self.format)
@@ -55,7 +55,7 @@ class PlainSource(ArraySource):
         return found
 
     def _unpacked(self, first: int, count: int) -> Array:
-        """Read codes of fewer than eight bits, from a place where one begins on a byte."""
+        """Read codes of fewer than eight bits, from the last code before them that begins on a byte boundary."""
         width, before = self.format.width, first % _FILLED
         octets = np.empty(packed_length(before + count, width), np.uint8)
         self._filled(octets, self.offset + (first - before) * width // 8)
@@ -67,20 +67,20 @@ class PlainSource(ArraySource):
 
 
 def bits_of(kind: Format | DType) -> int:
-    """Return how many bits an element takes in a file: short codes are packed, others stand in whole bytes."""
+    """Return the bits per element in a file: codes shorter than a byte are packed, others take whole bytes."""
     if isinstance(kind, Format) and kind.width < 8:
         return kind.width
     return 8 * (container(kind) if isinstance(kind, Format) else kind).itemsize
 
 
 def piece(stored: Array, source: ArraySource) -> Piece:
-    """Return stored numbers of an array as the machine has them; raises FileFormatError for codes of too many bits."""
+    """Return stored numbers in the machine's byte order; raises FileFormatError for codes with too many bits."""
     if source.dtype is None:
         format = source.format
         if stored.size and int(stored.max()) >> format.width:
             raise FileFormatError(f"has codes of more than {format.width} bits, which is {format.name}'s width")
         return Source(stored.astype(stored.dtype.newbyteorder("="), copy=False), format)
-    # Other bytes than 0 and 1 are no bool of NumPy's.
+    # Bytes other than 0 and 1 are not valid NumPy bools.
     return stored.view(np.uint8) != 0 if source.dtype.kind == "b" else stored.astype(source.dtype, copy=False)
 
 
@@ -93,10 +93,10 @@ def open_npy(path: str) -> ArraySource:
 
 @lru_cache(maxsize=64)
 def parse_dtype(text: str) -> tuple[Format | DType, bool]:
-    """Return what a name such as f32, >f4, bf16, e2m1 or int32 says of stored numbers: the kind, and if turned round.
+    """Parse a name such as f32, >f4, bf16, e2m1 or int32 as the kind of stored numbers, and whether bytes are swapped.
 
-    Formats' names come first, so that f16 is binary16; `<` or `>` before a name says which byte comes first, and codes
-    of other formats than NumPy has are said to be turned round where that is not the machine's order.
+    Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order. The returned
+    bool is True only for codes of formats that NumPy lacks, if their order is not the machine's.
 
     >>> parse_dtype(">bf16")[0].name, parse_dtype("f32")[0], parse_dtype("int8")[0]
     ('bfloat16', dtype('float32'), dtype('int8'))
@@ -121,7 +121,7 @@ def parse_dtype(text: str) -> tuple[Format | DType, bool]:
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """Return the shape that 400x400, or 400,400, says.
+    """Parse a shape such as 400x400 or 400,400.
 
     >>> parse_shape("400x300")
     (400, 300)
@@ -133,7 +133,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
-    """Open a file of numbers and nothing else, of a dtype, and of one axis where no shape is given."""
+    """Open a file of raw numbers of a dtype; without a shape, the array has one axis."""
     kind, swapped = parse_dtype(dtype)
     wanted = None if shape is None else parse_shape(shape)
     with keeping_open(path) as file, named(path):

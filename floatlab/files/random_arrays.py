@@ -1,11 +1,11 @@
-"""Random arrays that anyone can make again: `random:uniform:400x400:seed=1`.
+"""Reproducible random arrays: `random:uniform:400x400:seed=1`.
 
-Element i is made of the draws 2i and 2i + 1 of a seed, those of stochastic rounding (`floatlab.numbers.rounding.draw`,
-SplitMix64): so any part of an array can be made by itself, on any machine. Together they are an integer n of 64 bits.
-`uniform` is low + (high − low)·floor(n / 2^11) / 2^53. `normal` is Box and Muller's
-sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v = b/2^32 of the two draws a and b; `lognormal` is e to that; both
-depend on the last place of the machine's ln, cos and exp. Then the number is rounded once, to nearest, into the format:
-so the same array in two formats differs by that rounding, and in a narrow one `high` may be the nearest number.
+Element i is computed from the draws a and b, numbers 2i and 2i + 1 of the seed's stream for stochastic rounding
+(`floatlab.numbers.rounding.draw`, SplitMix64). So any part of an array can be computed separately, on any machine. Both
+draws together are n = a·2^32 + b. `uniform` is low + (high − low)·floor(n / 2^11) / 2^53. `normal` is Box and
+Muller's sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v = b/2^32. `lognormal` is the exponential of that. The last
+two depend on the last place of the machine's ln, cos and exp. Finally the number is rounded once, to nearest, into the
+format. So the same array in two formats differs by this rounding, and in a narrow format a number may round to `high`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 
 _FORM = "random:uniform:400x400:seed=1"
-_MOST = 1 << 40  # numbers; more take weeks
-# What each distribution takes, with what it is where it is not given.
+_MOST = 1 << 40  # the largest number of elements; more would take weeks
+# The parameters of each distribution, with their defaults.
 _CHOICES = {
     "uniform": {"low": 0.0, "high": 1.0},
     "normal": {"mean": 0.0, "std": 1.0},
@@ -34,12 +34,12 @@ _CHOICES = {
 
 @methods_in_default_mode
 class RandomSource(ArraySource):
-    """A random array, made as it is read."""
+    """A random array, computed as it is read."""
 
     def __init__(
         self, name: str, shape: tuple[int, ...], format: Format, kind: str, seed: int, choices: dict[str, float]
     ) -> None:
-        """Say what it is made of."""
+        """Take the shape, the format, the distribution, its seed and its parameters."""
         native = native_dtype(format)
         super().__init__(name, shape, format if native is None else native)
         self.distribution, self.seed, self.choices = kind, seed, choices

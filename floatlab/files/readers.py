@@ -1,4 +1,4 @@
-"""One door to all arrays that words can name: files of any kind, lists of numbers, random ones."""
+"""Opens arrays by name: files of any kind, lists of numbers, random arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floatlab.fpmode import in_default_mode
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
 _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
 _PLACE, _RANDOM = "::", "random:"
-# How kinds of files begin, and how their names end.
+# The first bytes of each kind of file, and the suffixes of their names.
 _STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
 _ENDS = ("npy", "npz", "safetensors")
 
@@ -30,11 +30,11 @@ def open_array(
     dtype: str | None = None,
     shape: str | None = None,
 ) -> ArraySource:
-    """Return the array that a word names, to be read piece by piece; close it, or use it in a `with`.
+    """Open the array that `word` names, to be read piece by piece; close it, or use it in a `with`.
 
     A word is a list (`1.5,-2,0x1p-3`, with `;` between rows), a random array (`random:uniform:400x400:seed=1`), or a
     file: `.npy`, `.npz::NAME`, `.safetensors::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
-    Text and random numbers are rounded into `format`, or into that of `WORD@FORMAT`; other files say what they hold.
+    Text and random numbers are rounded into `format`, or into that of `WORD@FORMAT`; other files have their own.
     Raises FileFormatError, LiteralError or UnsupportedError, in one line.
 
     >>> with open_array("random:normal:100:seed=7@bf16") as x:
@@ -75,9 +75,9 @@ def open_arrays(
     dtype: str | None = None,
     shape: str | None = None,
 ) -> Iterator[list[ArraySource]]:
-    """Open arrays that belong together, in the order of their words, and close them at the end of the `with`.
+    """Open several arrays, in the order of their words, and close them at the end of the `with`.
 
-    Text is read into `format`; without it, into the format of the first of the others, or else into the usual one.
+    Text is read into `format`; without it, into the format of the first array that has one, or else into `usual`.
     The other arguments, and the errors, are those of `open_array`.
 
     >>> with open_arrays(("1,2", "random:normal:2@fp16")) as (x, y):
@@ -93,7 +93,7 @@ def open_arrays(
 
 
 def kind_of(word: str, dtype: str | None = None) -> str:
-    """Return what a word names: list, random, text, npy, npz, safetensors, or raw where a dtype is given for it."""
+    """Return the kind of a named array: list, random, text, npy, npz, safetensors, or raw if a dtype is given."""
     if not exists(word):
         if word.startswith(_RANDOM):
             return "random"
@@ -103,7 +103,7 @@ def kind_of(word: str, dtype: str | None = None) -> str:
 
 
 def _says_format(word: str, dtype: str | None) -> bool:
-    """Say whether a word names an array that has a format of its own, and is no text that is read into any."""
+    """Return whether a named array has its own format; plain text does not, since it can be read into any format."""
     kind = kind_of(word, dtype)
     return "@" in word if kind in ("list", "random") else kind != "text"
 
@@ -113,7 +113,7 @@ def _is_list(word: str) -> bool:
 
 
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:
-    """Make an array of a list or of chance, in the format after the @, if there is one."""
+    """Make an array from a list or a random distribution, in the format after the @, if there is one."""
     text, at, own = word.rpartition("@")
     text, chosen = (text, parse_format(own)) if at else (word, parse_format(format))
     if kind == "random":
@@ -127,7 +127,7 @@ def _made(word: str, kind: str, format: Format | str) -> ArraySource:
 
 
 def _placed(word: str) -> tuple[str, str | None]:
-    """Divide FILE::NAME, where no file is called so itself."""
+    """Split FILE::NAME, unless there is a file with this very name."""
     if exists(word) or _PLACE not in word:
         return word, None
     parts = word.split(_PLACE)
@@ -138,7 +138,7 @@ def _placed(word: str) -> tuple[str, str | None]:
 
 
 def _file_kind(path: str, dtype: str | None) -> str:
-    """Tell what a file is: by how it begins, else by its name; with a dtype it is raw numbers, else text."""
+    """Return a file's kind: by its first bytes, else by its name, else raw numbers (with a dtype) or text."""
     try:
         with open_file(path) as file, named(path):
             start = read_start(file, 6)

@@ -1,6 +1,6 @@
-"""Opening and reading of files: it never hangs, trusts nothing that a file says, and fails in one line.
+"""Opens and reads files: never blocks, trusts no length that a file declares, and fails with a one-line error.
 
-Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGBUS), one that is read ends early.
+Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGBUS), while a read just ends early.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from floatlab.confinement import admitted
 from floatlab.errors import FileFormatError, quoted
 from floatlab.writing import no_file
 
-_LONG = 80  # characters of a path that are shown
-_PIECE = 1 << 22  # bytes asked for at once
+_LONG = 80  # the largest number of characters shown of a path
+_PIECE = 1 << 22  # the number of bytes per read call
 
 
 def shown(path: str) -> str:
-    """Return a path for an error line, its end where it is long.
+    """Return a path for an error message; of a long path only the end.
 
     >>> shown("x" * 100 + "/weights.npy")[-20:]
     "xxxxxxx/weights.npy'"
@@ -32,7 +32,7 @@ def shown(path: str) -> str:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """Put the name of the file before every error about it."""
+    """Put the file's name before every error about it."""
     try:
         yield
     except FileFormatError as trouble:
@@ -44,14 +44,14 @@ def named(path: str) -> Iterator[None]:
 def open_file(path: str) -> IO[bytes]:
     """Open a file of bytes; raises FileFormatError for a directory, a pipe, a device or a missing file.
 
-    Raises RefusedError for one that this process may not read.
+    Raises RefusedError for a file that this process may not read.
     """
     with named(path), ExitStack() as held:
         try:
             real = admitted(path)
             _require_file(os.stat(real).st_mode)
             file = held.enter_context(open(real, "rb", buffering=0, opener=_at_once))
-            _require_file(os.fstat(file.fileno()).st_mode)  # what was asked about may have been replaced
+            _require_file(os.fstat(file.fileno()).st_mode)  # the file may have been replaced since `stat`
         except FileNotFoundError:
             raise FileFormatError("is no file") from None
         except FileFormatError:
@@ -71,7 +71,7 @@ def keeping_open(path: str) -> Iterator[IO[bytes]]:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Open without waiting: a pipe without a writer would never come back."""
+    """Open without blocking: opening a pipe without a writer would never return."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -81,17 +81,17 @@ def _require_file(mode: int) -> None:
 
 
 def length_of(file: IO[bytes]) -> int:
-    """Return how many bytes a file has now."""
+    """Return the current number of bytes in a file."""
     return os.fstat(file.fileno()).st_size
 
 
 def read_start(file: IO[bytes], count: int) -> bytes:
-    """Return the first bytes of a file, as many as it has; nothing where reading would wait, as some of /proc do."""
+    """Return up to `count` first bytes of a file; none if reading would block, as for some files in /proc."""
     return file.read(count) or b""
 
 
 def read_into(file: IO[bytes], octets: Array, offset: int | None = None) -> None:
-    """Fill an array of bytes from a file, from `offset` on or from where it stands; raises where it ends before."""
+    """Fill an array with bytes from `offset` or the current position; raises FileFormatError if the file ends early."""
     if offset is not None:
         file.seek(offset)
     into, done = file.readinto, 0  # type: ignore[attr-defined]
@@ -103,7 +103,7 @@ def read_into(file: IO[bytes], octets: Array, offset: int | None = None) -> None
 
 
 def read_bytes(file: IO[bytes], offset: int, count: int) -> bytes:
-    """Return so many bytes from `offset` on; raises where the file ends before."""
+    """Return `count` bytes from `offset` on; raises FileFormatError if the file ends early."""
     found = np.empty(count, np.uint8)
     read_into(file, found, offset)
     return found.tobytes()

@@ -1,8 +1,8 @@
-"""`.safetensors`, read by hand: its library maps files into memory and knows no NumPy array of bfloat16 or fp8.
+"""Reads `.safetensors` without its library, which maps files into memory and has no NumPy arrays of bfloat16 or fp8.
 
-A file is eight bytes that say how long the header is, the header (JSON: for each tensor its dtype, its shape, and
+A file has eight bytes with the length of the header, the header (JSON: for each tensor its dtype, its shape, and
 where its bytes begin and end after the header), and the bytes, which the tensors fill without gap or overlap.
-The rules are those of the format's own description, <https://github.com/huggingface/safetensors>.
+The format is described at <https://github.com/huggingface/safetensors>.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 
-MAX_HEADER = 16 << 20  # bytes; a hundred thousand tensors
-_MAX_NESTING = 1 << 20  # brackets in it
+MAX_HEADER = 16 << 20  # the longest header in bytes: about a hundred thousand tensors
+_MAX_NESTING = 1 << 20  # the largest number of brackets in it
 _MAX_AXES = 32
 _PLACES = range(1 << 63)
 _NUMPY = {
@@ -33,11 +33,11 @@ _FORMATS = {
     "BF16": "bf16", "F8_E4M3": "e4m3fn", "F8_E5M2": "e5m2", "F8_E8M0": "e8m0", "F8_E4M3FNUZ": "e4m3fnuz",
     "F8_E5M2FNUZ": "e5m2fnuz", "F6_E2M3": "e2m3fn", "F6_E3M2": "e3m2fn", "F4": "e2m1fn",
 }  # fmt: skip
-_WIDTHS = {"C64": 64}  # known, so that files that have them can be read around them
+_WIDTHS = {"C64": 64}  # not read, but known, so that the other tensors of such files can be read
 
 
 class Tensor(Record):
-    """What the header says of one tensor; `start` is counted from the start of the file."""
+    """A tensor's entry in the header; `start` is counted from the start of the file."""
 
     name: str
     dtype: str
@@ -47,7 +47,7 @@ class Tensor(Record):
 
 
 def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
-    """Return the tensors of an open file, all of the header checked; raises FileFormatError."""
+    """Return the tensors of an open file after checking the whole header; raises FileFormatError."""
     length = length_of(file)
     if length < 8:
         raise FileFormatError("is no .safetensors: it has fewer than 8 bytes")
@@ -93,7 +93,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _kind(dtype: str) -> Format | DType | None:
-    """Return what the elements are, or None for a dtype that is not read."""
+    """Return the format or dtype of the elements; None for a dtype that is not read."""
     if dtype in _NUMPY:
         return np.dtype(_NUMPY[dtype])
     return parse_format(_FORMATS[dtype]) if dtype in _FORMATS else None
@@ -118,7 +118,7 @@ def _tensor(name: str, said: object, base: int) -> Tensor:
 
 
 def open_safetensors(path: str, name: str | None) -> ArraySource:
-    """Open a tensor of a file by its name, or the only one; raises FileFormatError in one line."""
+    """Open a tensor of a file by its name, or the only tensor; raises FileFormatError in one line."""
     with keeping_open(path) as file, named(path):
         tensors = read_tensors(file)
         tensor = tensors[chosen(name, list(tensors), "tensor")]
@@ -129,7 +129,7 @@ def open_safetensors(path: str, name: str | None) -> ArraySource:
 
 
 def chosen(name: str | None, names: list[str], noun: str) -> str:
-    """Return which array of a file is meant: the one named, or the only one; raises FileFormatError."""
+    """Return the name of the array to open: the given name, or the only one in the file; raises FileFormatError."""
     if name is None and len(names) == 1:
         return names[0]
     few = ", ".join(quoted(each) for each in names[:4]) + ", …" * (len(names) > 4)

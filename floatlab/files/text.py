@@ -1,4 +1,4 @@
-"""Numbers as text: rows of them in a file, or a list on the command line, each rounded once into a format."""
+"""Numbers as text: rows in a file, or a list on the command line, each number rounded once into a format."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Flags, read
 
-MAX_TEXT = 1 << 26  # bytes of a file of text
-MAX_EXACT = 1 << 18  # different literals that take the slow way
+MAX_TEXT = 1 << 26  # the largest text file in bytes
+MAX_EXACT = 1 << 18  # the largest number of different literals that need the slow exact reader
 MAX_LINE = 1 << 22
-_BATCH = 1 << 16  # literals that are rounded at once
-_SHORT = 40  # characters of a literal that is remembered
+_BATCH = 1 << 16  # the number of literals that are rounded at once
+_SHORT = 40  # literals shorter than this are cached
 _PLAIN = frozenset("0123456789.eE+-_")
 
 
 class Reader:
-    """Collects literals as codes: decimals through binary64 where that rounds the same way, all others exactly."""
+    """Collects literals as codes: decimals by way of binary64 if that rounds the same way, all others exactly."""
 
     def __init__(self, format: Format) -> None:
-        """Start with none; raises FormatError for a format that arrays do not compute in."""
+        """Start empty; raises FormatError for a format that arrays do not support."""
         self.format = array_format(format)
         self._done: list[Array] = []
         self._words: list[str] = []
         self._values: list[float] = []
         self._exact: dict[int, tuple[int, bool]] = {}
-        self._read: dict[str, tuple[int, bool]] = {}  # what was read exactly, such as 0 and nan, which come again
+        self._read: dict[str, tuple[int, bool]] = {}  # cache of exactly read literals, such as 0 and nan, which recur
         self._slow = 0
         self._changed = 0
 
     def take(self, word: str) -> None:
-        """Read one literal; raises LiteralError for what is none."""
+        """Read one literal; raises LiteralError for an invalid one."""
         value = 0.0
         if _PLAIN.issuperset(word):
-            with suppress(ValueError):  # the codec says what is wrong
+            with suppress(ValueError):  # the codec raises the error
                 value = float(word)
-        if value == 0.0 or not isfinite(value):  # no decimal, or one outside binary64
+        if value == 0.0 or not isfinite(value):  # zero, not a decimal, or outside binary64's range
             self._exact[len(self._words)] = self._exactly(word)
             value = 0.0
         self._words.append(word)
@@ -59,7 +59,7 @@ class Reader:
             self._settle()
 
     def _exactly(self, word: str) -> tuple[int, bool]:
-        """Return the code of a literal, read by the codec, and whether it changed; raises LiteralError for too many."""
+        """Read a literal by the codec; return its code, and whether it is inexact. Raises LiteralError for too many."""
         if (known := self._read.get(word)) is None:
             self._slow += 1
             if self._slow > MAX_EXACT:
@@ -71,10 +71,10 @@ class Reader:
         return known
 
     def _settle(self) -> None:
-        """Round a batch; what binary64 has in the middle between two numbers may have been on one side of it."""
+        """Round a batch; if a binary64 value is a tie, read its literal exactly, since that may be no tie."""
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
-        held = np.ones(len(values), bool)  # numbers of the format, as far as binary64 tells
+        held = np.ones(len(values), bool)  # True if the binary64 value is a number of the format
         if self.format != DOUBLE:
             with np.errstate(all="ignore"):
                 down, up = (quantize(values, self.format, each) for each in ("RTN", "RTP"))
@@ -92,12 +92,12 @@ class Reader:
         self._words, self._values, self._exact = [], [], {}
 
     def codes(self) -> Array:
-        """Return the codes of all that was read."""
+        """Return the codes of all literals read."""
         self._settle()
         return np.concatenate(self._done).astype(container(self.format), copy=False)
 
     def array(self, name: str, shape: tuple[int, ...]) -> ArraySource:
-        """Return all that was read as an array."""
+        """Return all literals read as an array."""
         codes, native = self.codes().reshape(shape), native_dtype(self.format)
         found = HeldSource(Source(codes, self.format) if native is None else codes.view(native), name)
         found.origin = Origin(None, self._changed)
@@ -106,7 +106,7 @@ class Reader:
 
 @in_default_mode
 def parse_list(text: str, format: Format) -> ArraySource:
-    """Return the array of `1.5,-2,0x1p-3`, with `;` between the rows of a matrix; raises LiteralError.
+    """Parse a list such as `1.5,-2,0x1p-3`, with `;` between the rows of a matrix; raises LiteralError.
 
     >>> from floatlab.formats import parse_format
     >>> parse_list("1,2;3,0x1p-3", parse_format("fp16")).whole().tolist()
@@ -129,9 +129,9 @@ def parse_list(text: str, format: Format) -> ArraySource:
 
 @in_default_mode
 def open_text(path: str, format: Format) -> ArraySource:
-    """Open a file of numbers, in rows of as many, with commas or spaces between them; # begins a remark.
+    """Open a text file with rows of equally many numbers, separated by commas or spaces; # begins a comment.
 
-    Raises FileFormatError in one line for what is no number, with its line, and for rows of unequal length.
+    Raises FileFormatError in one line, for rows of unequal length and for invalid numbers, with the line number.
     """
     reader, widths = Reader(format), set[int]()
     rows = 0
@@ -157,7 +157,7 @@ def open_text(path: str, format: Format) -> ArraySource:
 
 
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold something, with their numbers; raises FileFormatError for what is no text."""
+    """Yield the lines that are not empty, with their numbers; raises FileFormatError for files that are not text."""
     stream, number = BufferedReader(file), 0  # type: ignore[type-var]
     try:
         while raw := stream.readline(MAX_LINE + 1):
@@ -172,4 +172,4 @@ def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
             if row:
                 yield number, row
     finally:
-        stream.detach()  # or it would close the file, and complain
+        stream.detach()  # else it would close the file and warn

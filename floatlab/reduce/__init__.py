@@ -1,11 +1,11 @@
-"""Floor 3: reductions in any order, simulated bit for bit, and what the orders of real libraries are.
+"""Floor 3: reductions in any order, simulated bit for bit, and the orders that real libraries use.
 
-The rooms, from the doors down:
+The subpackages, from the highest layer to the lowest:
 
 * `explain/`: which computations give observed results; `reveal/`: the order in which a function adds;
-* `replay/`: candidate computations, and how many elements of a result each gives;
+* `replay/`: candidate computations, and how many elements of a result each reproduces;
 * `timing/`: products of the installed libraries, timed; `results/`: sums and products with their exact errors;
-* `simulate/`: what a node does, on numbers and on arrays; `plan/`: orders and the expressions that name them.
+* `simulate/`: the arithmetic of nodes, on numbers and on arrays; `plan/`: orders and their expressions.
 """
 
 from floatlab.faces import face

@@ -1,4 +1,4 @@
-"""The public names of floatlab.reduce, for type checkers; `__init__.py` imports them when they are used."""
+"""The public names of floatlab.reduce, for type checkers; `__init__.py` imports each name on first use."""
 
 from floatlab.reduce.plan.batches import Batches as Batches
 from floatlab.reduce.plan.expressions import parse_schedule as parse_schedule

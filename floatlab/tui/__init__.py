@@ -1,1 +1,1 @@
-"""The explorer: screens over the same actions and pages as the command line. The only room that knows Textual."""
+"""The explorer: screens for the same questions and pages as the command line. The only subpackage that uses Textual."""

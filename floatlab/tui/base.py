@@ -1,4 +1,4 @@
-"""What screens and widgets use of the explorer, which `floatlab.tui.app` completes; work on daemon threads."""
+"""The base class of the app, with the members that screens and widgets use; and work on daemon threads."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Piece = TypeVar("Piece")
 
 
 class ExplorerBase(App[None]):
-    """The app as screens and widgets know it.
+    """The interface of the app for screens and widgets; `floatlab.tui.app` implements it.
 
-    `read_question` turns the words of a command into a question, `settings` are the user's, `pins` holds the codes that
-    were pinned as A and B, and `titles` lists the screens by name and title.
+    `read_question` parses the arguments of a command into a question, `settings` are the user's, `pins` has the codes
+    pinned as A and B, and `titles` lists the screens by name and title.
     """
 
     read_question: Callable[[list[str]], Question]
@@ -41,7 +41,7 @@ class ExplorerBase(App[None]):
         return self._inks[1]
 
     def default_question(self, name: str) -> Question:
-        """Return the question at which a screen starts when nothing else was asked."""
+        """Return the question at which a screen starts by default."""
         raise NotImplementedError
 
     def standing(self, name: str) -> Question:
@@ -63,7 +63,7 @@ class ExplorerBase(App[None]):
 
 @dataclass
 class WidgetMessage(Message):
-    """A message that `@on(…, selector)` matches by the widget that it is about."""
+    """A message that `@on(…, selector)` matches by its widget."""
 
     widget: Widget
 
@@ -76,12 +76,12 @@ class WidgetMessage(Message):
 def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:
     """Compute pieces on a daemon thread and pass each to `take` on the app's thread, until it returns False.
 
-    Textual waits for its own workers when the app ends; importing a large library, or a clipboard program that hangs,
-    must not keep anybody from leaving. Computing a piece must not raise.
+    Textual's own workers delay the end of the app. An import of a large library, or a clipboard program that hangs,
+    must not prevent users from quitting. Computing a piece must not raise an exception.
     """
 
     def run() -> None:
-        with suppress(RuntimeError):  # the app has ended meanwhile
+        with suppress(RuntimeError):  # the app has ended in the meantime
             for piece in pieces:
                 if not app.is_running or not app.call_from_thread(take, piece):
                     return

@@ -1,4 +1,4 @@
-"""Colours: three themes, and the colours that the roles of a page have in themes of other makers."""
+"""Colours: three themes, and colours for the roles of a page in other themes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from textual.theme import Theme
 
 from floatlab.page.model import Role
 
-# A role's colour in the dark theme, in the light one, in the one that is safe for colour-blind eyes (blue, orange,
-# yellow and grey only: no pair of red and green, and lightness differs as well as hue), and among the user's own
+# A role's colour in the dark theme, in the light theme, in the theme for colour-blind users (only blue, orange, yellow
+# and grey, without a pair of red and green, and differing in lightness as well as hue), and among the user's own
 # sixteen colours. Each has a contrast of at least 4.5:1 with its background. The hues are those of Okabe and Ito.
 _COLOURS = {
     "label": ("#9aa4af", "#59636e", "#b0b0b0", "ansi_default"),
@@ -65,9 +65,9 @@ def role_colours(dark: bool, ansi: bool) -> dict[str, str]:
 # Roles that share the colour of another; roles not listed anywhere have the colour of text.
 _SAME = {"ruler": "label", "hint": "label"}
 _BOLD = frozenset({Role.HEADING, Role.VALUE, Role.CHANGED})
-# Styles added to a role's under the cursor, under the mouse and where a character changed; visible without colour.
+# Styles added to a role's style under the cursor, under the mouse and for changed characters; visible without colour.
 CURSOR, HOVER, CHANGED = Style(reverse=True, bold=True), Style(underline=True, bold=True), Style(underline=True)
-LEFT = Style(underline=True, bold=True)  # where the cursor stands while the focus is elsewhere
+LEFT = Style(underline=True, bold=True)  # the cursor while the focus is elsewhere
 
 
 def inks(variables: dict[str, str]) -> dict[Role, Style]:

@@ -1,1 +1,1 @@
-"""How two arrays differ, measured piece by piece."""
+"""Measures the differences of two arrays, piece by piece."""

@@ -1,4 +1,4 @@
-"""What a comparison of two arrays finds: `Differences` and its parts, and what counts distances and places."""
+"""`Differences`, its parts, and the accumulators for distances and positions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-_DISTANCE_DIGITS = 12  # leading binary digits of a distance that are told apart: exact up to 4,096
-_CUT = 53 - _DISTANCE_DIGITS  # trailing digits of binary64 that are not
+_DISTANCE_DIGITS = 12  # leading bits of a distance that are counted separately: exact up to 4,096
+_CUT = 53 - _DISTANCE_DIGITS  # the other bits of the binary64 significand, which are dropped
 _ONE = int(np.array([1.0]).view(np.int64)[0]) >> _CUT
-_LONGEST = 1 << 24  # an axis of more indices is not kept track of one by one
-_DIGITS = (4, 5)  # of the numbers of a map's rows and columns: at most 16 and 32
-_PIECE = 1 << 13  # elements that are put on the map at once: what they need then is no fresh memory each time
+_LONGEST = 1 << 24  # on longer axes, single indices are not tracked
+_DIGITS = (4, 5)  # log2 of the largest numbers of a map's rows and columns
+_PIECE = 1 << 13  # elements that are added to the map at once: few enough that NumPy reuses its temporary memory
 
 
 class Extreme(Record):
@@ -29,12 +29,12 @@ class Extreme(Record):
 
 
 class Tolerance(Record):
-    """One definition of near enough: what it says of two arrays.
+    """One tolerance test (allclose or assert_close) and its result for two arrays.
 
-    `share` is the largest |actual − expected| / (atol + rtol·|expected|): what lies above 1 fails, and infinite where
-    no tolerance would do. `least_rtol` is the smallest that would pass with this atol, `least_atol` with this rtol,
-    None where none would; both are exact in the dtype that tolerances are computed in. The greatest differences are
-    those of elements that fail, in the dtype of the arrays, as both libraries print them.
+    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails; it is infinite if no
+    tolerance would pass. `least_rtol` is the smallest rtol that would pass with this atol, and `least_atol` the
+    smallest atol with this rtol (None if none would). Both are exact in the dtype in which tolerances are computed. The
+    greatest differences are those of elements that fail, in the dtype of the arrays, as both libraries print them.
     """
 
     name: str
@@ -48,14 +48,14 @@ class Tolerance(Record):
     least_atol: float | None = None
     greatest_absolute: Extreme | None = None
     greatest_relative: Extreme | None = None
-    unlike: str = ""  # what keeps a library from comparing at all: shape or dtype
+    unlike: str = ""  # the property that keeps a library from comparing: shape or dtype
 
 
 class Ulps(Record):
-    """How many steps of a format lie between the elements of two arrays, over pairs of numbers.
+    """Distances between the elements of two arrays in steps of a format, over pairs without NaNs.
 
-    `percentiles` are pairs (percent, distance): the smallest distance that so many have at most, with as much as
-    1/2048 of it missing past 4,096. `histogram` are (low, high, count): distances from low to high, in powers of two.
+    `percentiles` are pairs (percent, distance): `percent` of the pairs do not exceed the distance; above 4,096 it is up
+    to 1/2048 too small. `histogram` has (low, high, count) of distances from low to high, in powers of two.
     """
 
     format: Format
@@ -66,7 +66,7 @@ class Ulps(Record):
 
 
 class Distances:
-    """Distances in ulps as they come by: exact up to 4,096, and past that by their twelve leading digits.
+    """Running counts of distances in ulps: exact up to 4,096, and by their twelve leading bits above that.
 
     >>> distances = Distances()
     >>> distances.see(np.array([0, 1, 3, 5000, -1]), np.arange(5))
@@ -76,16 +76,16 @@ class Distances:
     """
 
     def __init__(self) -> None:
-        """Start without having seen any."""
+        """Start without any distances."""
         self._counts = np.zeros(_place(np.array([(1 << 63) - 1]))[0] + 1, np.int64)
         self._largest, self._where = -1, 0
 
     def count(self, distance: int, count: int) -> None:
-        """Take one distance, so many times."""
+        """Count one distance `count` times."""
         self._counts[_place(np.array([distance]))[0]] += count
 
     def see(self, distances: Array, index: Array) -> None:
-        """Take distances of the elements numbered so; those below 0 are none."""
+        """Count the distances of the elements with these indices; negative values mean "no distance"."""
         known = distances >= 0
         places = _place(distances[known])
         if not len(places):
@@ -98,7 +98,7 @@ class Distances:
             self._largest, self._where = int(distances[most]), int(index[most])
 
     def found(self, format: Format, unravel: Callable[[int], tuple[int, ...]]) -> Ulps:
-        """Return what was counted."""
+        """Return the result."""
         total = int(self._counts.sum())
         seen = np.flatnonzero(self._counts)
         lows = [_distance(int(place)) for place in seen]
@@ -120,24 +120,25 @@ class Distances:
 
 
 def _place(distances: Array) -> Array:
-    """Return the place of a distance among all that are told apart: the upper bits of its binary64."""
-    odd = np.where(distances >> 53 > 0, distances & ~np.int64((1 << 11) - 1), distances)  # no rounding up
+    """Return the index of a distance among those counted separately, from the upper bits of its binary64 code."""
+    # Clear the low bits of large distances, so that the conversion does not round up.
+    odd = np.where(distances >> 53 > 0, distances & ~np.int64((1 << 11) - 1), distances)
     bits = odd.astype(np.float64).view(np.int64) >> _CUT
     return np.where(distances > 0, bits - _ONE + 1, 0)
 
 
 def _distance(place: int) -> int:
-    """Return the smallest distance of a place."""
+    """Return the smallest distance with an index."""
     if not place:
         return 0
     return int(np.array([(place - 1 + _ONE) << _CUT]).view(np.float64)[0])
 
 
 class Extent(Record):
-    """What is known of the indices along one axis of the elements meant.
+    """The indices of the selected elements along one axis.
 
-    They go from `low` to `high`; `distinct` of them occur, and the differences between those are multiples of `step`
-    (0 where there is one). The last two are None for an axis of more than 2^24.
+    They range from `low` to `high`; `distinct` different ones occur, and their differences are multiples of `step` (0
+    if there is only one). The last two are None for an axis longer than 2^24.
     """
 
     low: int
@@ -147,10 +148,11 @@ class Extent(Record):
 
 
 class Map(Record):
-    """How many of the elements meant lie in each part of an array, laid out as a matrix and cut into equal parts.
+    """The number of selected elements in each tile of an array, which is viewed as a matrix and split into equal tiles.
 
-    The columns are the indices of the last axis, the rows those of all others, one after another; of an array that is
-    read by columns, the rows are those of the first axis. A part has `part` rows and columns, those at the end fewer.
+    The columns are the indices of the last axis, and the rows those of all others in order; for an array in
+    column-major order, the rows are those of the first axis. A tile has `part` rows and columns; tiles at the end may
+    be smaller.
     """
 
     sides: tuple[int, int]
@@ -159,9 +161,9 @@ class Map(Record):
 
 
 class Structure(Record):
-    """How many elements of an array are meant, and where they lie: along each axis, and from first to last in memory.
+    """The number and positions of the selected elements of an array: along each axis, and the first and last in memory.
 
-    `first` and `last` number the elements in the order in which they were read.
+    `first` and `last` are indices in the order in which elements are read.
     """
 
     count: int
@@ -174,7 +176,7 @@ class Structure(Record):
 
     @property
     def box(self) -> int:
-        """How many elements the smallest block that has them all contains."""
+        """The number of elements in the smallest block that contains all selected ones."""
         found = 1
         for each in self.extents:
             found *= each.high - each.low + 1
@@ -182,7 +184,7 @@ class Structure(Record):
 
 
 class Finder:
-    """Elements counted as they come by, in the order of their numbers.
+    """Accumulator for the positions of selected elements, which arrive in rising order.
 
     >>> finder = Finder((4, 8))
     >>> finder.see(np.array([2, 10, 18]))
@@ -191,13 +193,13 @@ class Finder:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Start without having seen any."""
+        """Start without any elements."""
         self.shape, self.count, self.first, self.last = shape, 0, 0, 0
         self._low, self._high = [0] * len(shape), [0] * len(shape)
-        # Made when it is first needed: arrays that agree need none.
+        # Allocated on first use: arrays that agree need none.
         self._touched: list[Array | None] | None = None
         self._sides = (int(np.prod(shape[:-1], dtype=object)), shape[-1] if shape else 1)
-        # The sides of a part are powers of two, so that the part of an element is found by shifts.
+        # The sides of a tile are powers of two, so that an element's tile is found by shifts.
         self._shifts = [max((n - 1).bit_length() - _DIGITS[i], 0) for i, n in enumerate(self._sides)]
         self._across = self._parts(1)
         self._counts = np.zeros(0, np.int64)
@@ -206,7 +208,7 @@ class Finder:
         return -(-self._sides[side] >> self._shifts[side])
 
     def see(self, index: Array) -> None:
-        """Take the numbers of some elements, in rising order."""
+        """Add elements by their linear indices, in rising order."""
         if not index.size:
             return
         places = np.unravel_index(index, self.shape) if self.shape else ()
@@ -228,7 +230,7 @@ class Finder:
             self._counts += np.bincount(parts, minlength=len(self._counts))
 
     def _parts_of(self, index: Array, places: tuple[Array, ...]) -> Array:
-        """Return the number of the part of the map that each element is in."""
+        """Return the index of each element's tile in the map."""
         across: Array = (places[-1] if places else index) >> self._shifts[1]
         if len(places) > 1:
             down = (places[0] if len(places) == 2 else index // self._sides[1]) >> self._shifts[0]
@@ -242,7 +244,7 @@ class Finder:
         return Map(sides[::-1], part[::-1], counts) if by_columns else Map(sides, part, counts)
 
     def found(self, by_columns: bool = False) -> Structure | None:
-        """Return where they lie, with the axes turned round for an array that was read by columns; None for none."""
+        """Return the structure of the elements, with axes reversed for column-major arrays; None if there are none."""
         if not self.count or self._touched is None:
             return None
         extents = []
@@ -260,26 +262,26 @@ class Finder:
 
 
 class Operand(Record):
-    """One of two arrays that were compared."""
+    """One of the two compared arrays."""
 
     name: str
     shape: tuple[int, ...]
-    kind: str  # its dtype where NumPy has it, else its format
+    kind: str  # its dtype if NumPy has it, else its format
     format: Format
 
 
 class Specials(Record):
-    """How many elements differ in a NaN, an infinity or the sign of a zero."""
+    """Counts of elements that differ in a NaN, an infinity or the sign of a zero."""
 
     nan_in_actual: int
     nan_in_expected: int
     nan_in_both: int
-    infinity: int  # one side infinite and the other not, or infinities of opposite signs
+    infinity: int  # only one side infinite, or infinities of opposite signs
     sign_of_zero: int
 
 
 class ErrorSummary(Record):
-    """The largest and the mean of errors of one kind, over the `count` elements that have such errors."""
+    """The largest and the mean error of one kind, over the `count` elements for which it is defined."""
 
     largest: Extreme | None
     mean: float | None
@@ -290,7 +292,7 @@ NO_ERRORS = ErrorSummary(None, None, 0)
 
 
 class ComparedElement(Record):
-    """One element of both arrays: values in binary64, codes, and how they differ; `share` as in Tolerance."""
+    """One element of both arrays: values in binary64, codes, and differences; `share` as in Tolerance."""
 
     index: tuple[int, ...]
     actual: float
@@ -303,17 +305,17 @@ class ComparedElement(Record):
 
 
 class Differences(Answering, Record):
-    """What `compare` found. Errors are computed in binary64, over elements that are finite in both arrays.
+    """The result of `compare`. Errors are computed in binary64, over elements that are finite in both arrays.
 
-    Where the shapes do not broadcast, `shape` is None and nothing was measured.
+    If the shapes do not broadcast, `shape` is None and nothing was measured.
     """
 
     actual: Operand
     expected: Operand
     shape: tuple[int, ...] | None
     size: int
-    equal_bits: int | None  # None where the formats differ
-    equal: int  # the same number, whatever the sign of zero; NaNs are none
+    equal_bits: int | None  # None if the formats differ
+    equal: int  # the same number, whatever the sign of zero; NaNs are not equal
     specials: Specials
     absolute: ErrorSummary
     relative: ErrorSummary  # over elements whose expected value is not zero
@@ -327,7 +329,7 @@ class Differences(Answering, Record):
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
 
     def __repr__(self) -> str:
-        """Show how many elements are beyond tolerance."""
+        """Show the number of elements beyond tolerance."""
         names = f"{self.actual.name}, {self.expected.name}"
         if self.shape is None:
             return f"Differences({names}: shapes {self.actual.shape} and {self.expected.shape} do not go together)"

@@ -1,6 +1,6 @@
-"""How two arrays differ, measured piece by piece: bits, errors, ulps, tolerances, the worst elements and where.
+"""Measures the differences of two arrays piece by piece: bits, errors, ulps, tolerances, the worst elements.
 
-The work grows with the number of elements that differ: those whose codes are the same are counted and no more.
+The work grows with the number of elements that differ: those with equal codes are only counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 
-WORST = 5  # elements listed unless more are asked for
+WORST = 5  # the default number of listed elements
 MOST_WORST = 10_000
 _NONE = np.zeros(0, np.intp)
 _LARGEST = float_info.max
@@ -60,23 +60,23 @@ def compare(
     worst: int = WORST,
     progress: Callable[[int], None] | None = None,
 ) -> Differences:
-    """Return how two arrays differ: errors, ulps, whether NumPy and PyTorch call them close, the worst elements.
+    """Compare two arrays: errors, ulps, whether they are close for NumPy and PyTorch, the worst elements.
 
     Parameters
     ----------
     actual, expected
-        What `quantize` takes, or an `ArraySource`, of any size. Their shapes broadcast.
+        Arrays as for `quantize`, or an `ArraySource`, of any size. Their shapes broadcast.
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; by default that of the arrays, the narrower of two (the other array is rounded
-        into it first).
+        Format whose ulps are counted; by default that of the arrays. If these differ, it is the narrower one, and the
+        other array is rounded into it first.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype.
     worst
         How many elements to list, 0 to 10,000.
     progress
-        Called now and then with the number of elements done since the last call.
+        Called repeatedly with the number of elements done since the last call.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def compare(
     Raises
     ------
     UnsupportedError
-        For what is no array of numbers, and for tolerances that are negative or not finite.
+        For arrays that are not numeric, and for tolerances that are negative or not finite.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def compare(
         ("atol", atol),
         *(("torch_tolerances", each) for each in _pair(torch_tolerances)),
     ):
-        # Not math.isfinite, which integers may be too large for.
+        # math.isfinite raises an error for large integers.
         if not isinstance(value, int | float | np.floating | np.integer) or not 0 <= value <= _LARGEST:
             raise UnsupportedError(f"{name} is {value!r}; a tolerance is a finite number from 0 on")
     if type(worst) is not int or not 0 <= worst <= MOST_WORST:
@@ -113,11 +113,11 @@ def compare(
     if steps.magnitude_bits > 63 or steps.explicit_integer_bit:
         raise UnsupportedError(f"format is {steps.name}, whose steps are not counted on arrays; binary64's are")
     sides = [Operand(each.name, each.shape, each.kind, each.format) for each in (x, y)]
-    small = y.format.width <= 8 and y.dtype is None  # PyTorch wants them equal, and takes no tolerance
+    small = y.format.width <= 8 and y.dtype is None  # PyTorch requires equality for these
     torch = (0.0, 0.0) if small else torch_tolerances or default_tolerances(y)
     tolerances = float(rtol), float(atol)
     shape = broadcast_shapes(x.shape, y.shape)
-    why = "shape" if x.shape != y.shape else "dtype" if x.kind != y.kind else ""  # PyTorch does not compare these
+    why = "shape" if x.shape != y.shape else "dtype" if x.kind != y.kind else ""  # PyTorch refuses to compare these
     apart = Tolerance(AssertClose.name, *torch, equal_nan, unlike=why)
     if shape is None:
         return Differences(
@@ -150,7 +150,7 @@ def compare(
 
 
 def ulp_format(x: ArraySource, y: ArraySource) -> Format:
-    """Return the format whose ulps two arrays are compared in: the narrower, where the other has all its numbers."""
+    """Return the format whose ulps are counted: the narrower, if the other format contains it, else a common one."""
     for narrow, wide in ((x.format, y.format), (y.format, x.format)):
         if holds(wide, narrow):
             return narrow
@@ -158,14 +158,14 @@ def ulp_format(x: ArraySource, y: ArraySource) -> Format:
 
 
 class _Extent:
-    """The sum, the count and the largest of errors of one kind, as they come by."""
+    """Running sum, count and maximum of one kind of error."""
 
     def __init__(self) -> None:
         self.sums: list[float] = []
-        self.largest: tuple[float, int] = (0.0, 0)  # and the number of its element
+        self.largest: tuple[float, int] = (0.0, 0)  # and the index of its element
 
     def see(self, errors: Array, index: Array) -> None:
-        """Take the errors of some elements."""
+        """Add the errors of some elements."""
         if not len(errors):
             return
         self.sums.append(float(np.sum(errors)))
@@ -174,7 +174,7 @@ class _Extent:
             self.largest = float(errors[most]), int(index[most])
 
     def summary(self, count: int, unravel: Callable[[int], tuple[int, ...]]) -> ErrorSummary:
-        """Return what was seen, over `count` elements."""
+        """Return the largest and the mean error over `count` elements."""
         if not count:
             return ErrorSummary(None, None, 0)
         try:
@@ -196,7 +196,7 @@ class _Measure:
             x, y = _spread(x, shape), _spread(y, shape)
         self.x, self.y = x, y
         self.by_columns = self.x.by_columns
-        self.counted = shape[::-1] if self.by_columns else shape  # the order in which elements are numbered
+        self.counted = shape[::-1] if self.by_columns else shape  # the shape in reading order
         self.size = int(np.prod(shape, dtype=object))
         self.judge, self.second, self.steps, self.most = judge, second, steps, worst
         self.distances, self.absolute, self.relative = Distances(), _Extent(), _Extent()
@@ -206,7 +206,7 @@ class _Measure:
         self.listed: list[tuple[float, int, tuple[int, ...]]] = []
 
     def run(self, progress: Callable[[int], None] | None) -> None:
-        """Go through both arrays once."""
+        """Read and compare both arrays once."""
         for first in range(0, self.size, BLOCK):
             count = min(BLOCK, self.size - first)
             with np.errstate(all="ignore"):
@@ -215,7 +215,7 @@ class _Measure:
                 progress(count)
 
     def _see(self, first: int, x: Piece, y: Piece) -> None:
-        """Count a piece of each array, and measure where they are not the same."""
+        """Compare a piece of each array; only elements that differ are measured."""
         x, y = (
             each.view(np.uint8) if isinstance(each, np.ndarray) and each.dtype == np.bool_ else each for each in (x, y)
         )
@@ -242,7 +242,7 @@ class _Measure:
         self.equal += int(np.count_nonzero(p == q))
         self.specials += _count_specials(p, q)
         if self.judge.equal_nan:
-            # NaNs that are to be equal differ in their bits at most.
+            # With equal_nan, two NaNs count as equal whatever their payloads.
             alike = np.isnan(p) & np.isnan(q) & (same[rest] | (a.format != b.format))
             rest, p, q, finite, index = (each[~alike] for each in (rest, p, q, finite, index))
             if not len(rest):
@@ -254,12 +254,12 @@ class _Measure:
             self.second.see(p, q, index)
         if self.judge.failing:
             self.failing.see(index[fails])
-        else:  # of no interest once something fails
+        else:  # not reported once something fails
             self.differing.see(index)
         self._list(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
 
     def _errors(self, p: Array, q: Array, finite: Array, index: Array) -> Array:
-        """Measure errors in binary64; return the absolute ones, infinite or NaN where there is none."""
+        """Measure errors in binary64; return the absolute ones (infinite or NaN if an operand is not finite)."""
         wide = q.astype(np.float64)
         absolute: Array = np.abs(p.astype(np.float64) - wide)
         based = finite & (wide != 0)
@@ -268,7 +268,7 @@ class _Measure:
         return absolute
 
     def _steps(self, a: Source, b: Source, p: Array, q: Array, rest: Array, index: Array) -> Array:
-        """Return how many ulps lie between, −1 where one is a NaN."""
+        """Return distances in ulps, −1 if either is a NaN."""
         x, y = (
             Source(each.codes[rest] if each.format == self.steps
                    else round_array(Source(each.codes[rest], each.format), self.steps, as_codes=True), self.steps)
@@ -280,7 +280,7 @@ class _Measure:
         return distances
 
     def _list(self, share: Array, index: Array, columns: tuple[Array, ...]) -> None:
-        """Keep the elements that use the largest share of the tolerance, the first of those that use the same."""
+        """Keep the elements with the largest shares of the tolerance; of equal shares, the first."""
         if not self.most:
             return
         full = len(self.listed) == self.most
@@ -293,7 +293,7 @@ class _Measure:
         del self.listed[self.most :]
 
     def unravel(self, number: int) -> tuple[int, ...]:
-        """Return the index of an element by its number."""
+        """Return the index of an element from its linear index."""
         places = []
         for n in reversed(self.counted):
             number, place = divmod(number, n)
@@ -301,7 +301,7 @@ class _Measure:
         return tuple(places if self.by_columns else places[::-1])
 
     def worst(self) -> tuple[ComparedElement, ...]:
-        """Return the elements that were kept."""
+        """Return the kept elements."""
         return tuple(
             ComparedElement(
                 index=self.unravel(number), actual=float(p), expected=float(q), actual_code=a, expected_code=b,
@@ -312,10 +312,10 @@ class _Measure:
 
 
 class Spread(ArraySource):
-    """An array that is repeated along axes, as NumPy broadcasts."""
+    """A broadcast array."""
 
     def __init__(self, source: ArraySource, shape: tuple[int, ...]) -> None:
-        """Take the array into memory, and count through it by its new shape."""
+        """Load the array, and index it by its broadcast shape."""
         super().__init__(source.name, shape, source.format if source.dtype is None else source.dtype)
         whole = source.whole()
         self._flat = np.broadcast_to(whole.codes if isinstance(whole, Source) else whole, shape).flat
@@ -327,9 +327,9 @@ class Spread(ArraySource):
 
 
 def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
-    """Return an array in the shape that it broadcasts to, its last axis counting fastest.
+    """Return an array in the shape that it broadcasts to, in row-major order.
 
-    Raises UnsupportedError for more than 2^25 numbers that count otherwise.
+    Raises UnsupportedError if the array is in column-major order and has more than 2^25 elements.
     """
     if source.by_columns:
         if source.size > MOST_AT_ONCE:
@@ -342,7 +342,7 @@ def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
 
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the shape that two shapes of any size broadcast to, or None; NumPy's function has a largest size.
+    """Return the shape that two shapes of any size broadcast to, or None; NumPy's function limits the size.
 
     >>> broadcast_shapes((3, 1), (4,)), broadcast_shapes((3,), (4,))
     ((3, 4), None)
@@ -355,7 +355,7 @@ def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] 
 
 
 def _count_specials(p: Array, q: Array) -> list[int]:
-    """Return how many pairs differ in what is no finite number, in the order of Specials."""
+    """Count the pairs that differ in NaNs, infinities or signs of zeros, in the order of Specials."""
     no_p, no_q = np.isnan(p), np.isnan(q)
     infinite = (np.isinf(p) | np.isinf(q)) & ~no_p & ~no_q & (p != q)
     signs = (p == 0) & (q == 0) & (np.signbit(p) != np.signbit(q))

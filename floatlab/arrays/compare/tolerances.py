@@ -1,9 +1,9 @@
-"""Tolerances as NumPy and PyTorch define them: which elements pass, what share is used, which tolerance would do.
+"""Tolerances as NumPy and PyTorch define them: passing elements, used share, smallest sufficient tolerance.
 
-Both ask |actual − expected| ≤ atol + rtol·|expected|, each in its own arithmetic, and an answer near the limit
-depends on that: NumPy computes in the arrays' dtype, PyTorch's 16-bit floats are computed in binary32 and every
-result rounded. Here both are computed as they do it. Equal numbers are always near enough, an infinity to no other
-number, a NaN only to a NaN, and only with `equal_nan`.
+Both test |actual − expected| ≤ atol + rtol·|expected|, each in its own arithmetic, on which results near the limit
+depend: NumPy computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This
+module follows each library. Equal numbers always pass. An infinity passes with no other number. A NaN passes only with
+a NaN, and only with `equal_nan`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import Array
 
 NUMPY = (1e-5, 1e-8)  # the defaults of numpy.allclose: rtol, atol
-# The defaults of torch.testing.assert_close by dtype; other dtypes have to be equal.
+# The defaults of torch.testing.assert_close by dtype; other dtypes must be equal.
 TORCH = {
     "binary16": (1e-3, 1e-5),
     "bfloat16": (1.6e-2, 1e-5),
@@ -31,12 +31,12 @@ TORCH = {
 
 
 class Allclose:
-    """`numpy.allclose`: the arithmetic of NumPy in the dtypes given."""
+    """`numpy.allclose`: NumPy's arithmetic in the arrays' dtypes."""
 
     name = "numpy.allclose"
 
     def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
-        """Settle the dtype of the second array, as NumPy does: integers become float64."""
+        """Choose the dtype of the second array as NumPy does: integers become float64."""
         kind = expected.dtype
         if kind is None:
             kind = np.dtype(np.float32 if holds(SINGLE, expected.format) else np.float64)  # as `decode` does
@@ -44,16 +44,16 @@ class Allclose:
         self.grid = self.kind
 
     def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return |x − y|, and |y| as the tolerance is computed from it."""
+        """Return |x − y|, and the |y| from which the tolerance is computed."""
         y = y.astype(self.kind, copy=False)
         return np.abs(x - y), np.abs(y)
 
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
-        """Return what may lie between, for numbers of that size."""
+        """Return the allowed difference for expected values of this magnitude."""
         return self.kind.type(atol) + self.kind.type(rtol) * size
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Say where a tolerance counts at all."""
+        """Return a mask of the elements for which a tolerance has any effect."""
         return np.isfinite(size)
 
 
@@ -63,7 +63,7 @@ class AssertClose:
     name = "torch.testing.assert_close"
 
     def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
-        """Settle what PyTorch computes in: binary32 for narrower floats and for integers."""
+        """Choose the format of PyTorch's arithmetic: binary32 for narrower floats and for integers."""
         integers = expected.dtype is not None and expected.dtype.kind in "iub"
         self.narrow = None if integers or expected.format.precision > 11 else expected.format
         wide = not integers and not holds(SINGLE, expected.format)
@@ -77,48 +77,48 @@ class AssertClose:
         return quantize(x, self.narrow)
 
     def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return |x − y|, and |y| as the tolerance is computed from it."""
+        """Return |x − y|, and the |y| from which the tolerance is computed."""
         x, y = x.astype(self.kind, copy=False), y.astype(self.kind, copy=False)
         return np.abs(self._rounded(x - y)), np.abs(y)
 
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
-        """Return what may lie between, for numbers of that size; PyTorch rounds atol to 16 bits too, but not rtol."""
+        """Return the allowed difference for expected values of this magnitude; atol is also rounded, but not rtol."""
         base = self._rounded(np.asarray(atol, self.kind))
         return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Say where a tolerance counts at all."""
+        """Return a mask of the elements for which a tolerance has any effect."""
         return np.isfinite(error)
 
 
 def default_tolerances(expected: ArraySource) -> tuple[float, float]:
-    """Return the rtol and atol that PyTorch takes for the dtype where it is given none."""
+    """Return PyTorch's default rtol and atol for the dtype."""
     integers = expected.dtype is not None and expected.dtype.kind in "iub"
     return (0.0, 0.0) if integers else TORCH.get(expected.format.name, (0.0, 0.0))
 
 
 class Judge:
-    """Accumulates what one definition says of pairs of numbers; pairs that it never sees are equal."""
+    """Accumulates the result of one tolerance test over pairs; pairs not passed to `see` count as equal."""
 
     def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
-        """Start without having seen anything."""
+        """Start without any pairs."""
         self.rule, self.rtol, self.atol, self.equal_nan = rule, rtol, atol, equal_nan
         self.failing = 0
-        self.hopeless = False  # a pair that no tolerance brings together
+        self.hopeless = False  # whether a pair fails with every tolerance
         self.share = self.absolute = self.relative = (-1.0, 0)
         self._codes = np.dtype(f"u{rule.grid.itemsize}")
-        self._top = self._code(inf) - 1  # the largest finite number's
-        self._lowest = {"rtol": 0, "atol": 0}  # codes of what would do
+        self._top = self._code(inf) - 1  # the code of the largest finite number
+        self._lowest = {"rtol": 0, "atol": 0}  # codes of the smallest sufficient tolerances
 
     def _code(self, tolerance: float) -> int:
-        """Return the code of a tolerance: numbers that are not negative are in the order of their codes."""
+        """Return the code of a tolerance: the codes of nonnegative numbers have the order of the numbers."""
         return int(np.asarray(tolerance, self.rule.grid).view(self._codes))
 
     def _number(self, code: int) -> float:
         return float(np.asarray(code, self._codes).view(self.rule.grid))
 
     def see(self, x: Array, y: Array, index: Array) -> tuple[Array, Array]:
-        """Judge pairs whose numbers in the arrays are `index`; return what share each uses, and which fail."""
+        """Test pairs with these linear indices; return the share of the tolerance that each uses, and which fail."""
         rule = self.rule
         with np.errstate(all="ignore"):
             error, size = rule.errors(x, y)
@@ -148,7 +148,7 @@ class Judge:
         return self.rule._rounded(quotient) if isinstance(self.rule, AssertClose) else quotient
 
     def _widen(self, error: Array, size: Array) -> None:
-        """Find the smallest tolerances with which these pairs pass too; those that passed before still do."""
+        """Raise the smallest sufficient tolerances so that these pairs pass too."""
         for which, other in (("rtol", self.atol), ("atol", self.rtol)):
             known = self._lowest[which]
 
@@ -165,7 +165,7 @@ class Judge:
         return None if code < 0 or self.hopeless else self._number(code)
 
     def verdict(self, unravel: Callable[[int], tuple[int, ...]]) -> Tolerance:
-        """Return what was found; `unravel` makes an index of the number of an element."""
+        """Return the result; `unravel` turns a linear index into an index."""
 
         def extreme(found: tuple[float, int]) -> Extreme | None:
             return None if found[0] == -1.0 else Extreme(found[0], unravel(found[1]))
@@ -179,7 +179,7 @@ class Judge:
 
 
 def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[float, int]:
-    """Return the largest value so far and where it was first; NaN is larger than all, as in both libraries."""
+    """Return the largest value so far and its first index; NaN is larger than all, as in both libraries."""
     if not values.size or isnan(found[0]):
         return found
     at = int(np.argmax(values))
@@ -188,7 +188,7 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
 
 
 def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
-    """Return the smallest code from `low` on with which every pair is near, or −1; what is near stays so above."""
+    """Return the smallest tolerance code from `low` on at which every pair passes, or −1."""
     far = ~near(low, error, size)
     if not far.any():
         return low

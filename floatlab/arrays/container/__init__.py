@@ -1,1 +1,1 @@
-"""FloatArray, an array whose values live in a format, and what NumPy's functions do with it."""
+"""FloatArray, an array whose values are numbers of one format, and NumPy's functions on it."""

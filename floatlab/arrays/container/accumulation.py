@@ -2,13 +2,13 @@
 
 Three things decide the bits of a reduction, and all three are arguments:
 
-* `accumulator`: the format that terms, products (of the operands as they are) and partial sums are rounded to, each of
-  them once. By default fp32, or the operands' format where fp32 does not hold it.
+* `accumulator`: the format of terms, products (of the unrounded operands) and partial sums; each is rounded to it once.
+  By default fp32, or the operands' format if fp32 does not contain it.
 * `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `pairwise` adds neighbours, then neighbours of
-  the sums, and so on, an odd one out going to the next round as it is. Terms stand in C order.
-* `format`: what the result is rounded to in the end, once more. By default the operands' own.
+  the sums, and so on, with an odd last one going to the next round unchanged. Terms are in C order.
+* `format`: the format to which the result is finally rounded once more. By default the operands' own.
 
-Roundings follow the array's context; step n of a stochastic reduction draws with seed + n. Nothing is fused.
+Roundings follow the array's context; step n of a stochastic reduction uses the seed + n. Nothing is fused.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import DEFAULT
 
 SCHEDULES = ("serial", "pairwise")
-_TILE = 1 << 20  # products that stand in memory at once
+_TILE = 1 << 20  # the largest number of products in memory at once
 _NATIVE = {"binary32": np.float32, "binary64": np.float64}
 
 
 class Summation(TypedDict, total=False):
-    """How terms are added: the accumulator's format, the order, and the format of the result."""
+    """Arguments of a sum: the accumulator's format, the order, and the format of the result."""
 
     accumulator: object
     schedule: str
@@ -48,10 +48,10 @@ class Summation(TypedDict, total=False):
 
 
 class Accumulator:
-    """A format to add in. Its numbers are floats where the machine adds as it does, and codes elsewhere."""
+    """The format of additions. Its numbers are floats if the processor adds in this format, and codes otherwise."""
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
-        """Settle the format: the one asked for, else fp32 or what holds the operands."""
+        """Choose the format: the requested one, else fp32, or a format that contains the operands."""
         if format is None:
             self.format = SINGLE if holds(SINGLE, operands) else operands
         else:
@@ -77,14 +77,14 @@ class Accumulator:
         return self._floats(operate("multiply", (x, y), self.format, context=self._next(), as_codes=True))
 
     def _next(self) -> Context:
-        """Return the context of the next step: draws differ from step to step."""
+        """Return the context of the next step, with its own draws."""
         if self.context.rounding is not Direction.SR:
             return self.context
         self.steps += 1
         return self.context.replace(seed=(self.context.seed + self.steps) % (1 << 64))
 
     def __call__(self, operation: str, x: Array, y: Array) -> Array:
-        """Return one operation on numbers of the accumulator's format, rounded to it."""
+        """Return the result of one operation on numbers of the accumulator's format, rounded to it."""
         if self.native is not None:
             with np.errstate(all="ignore"):
                 found: Array = getattr(np, operation)(x, y)
@@ -99,14 +99,14 @@ class Accumulator:
         return made
 
     def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:
-        """Return what was found, rounded to the result's format."""
+        """Return the accumulated values, rounded to the result's format."""
         values = found if self.native is not None else decode(found, self.format)
         return finished(values, into, context, self.context)
 
 
 @in_default_mode
 def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str = "add") -> Array:
-    """Return what a schedule makes of the terms along the first axis (at least one).
+    """Reduce the terms along the first axis (at least one) in the order of a schedule.
 
     >>> terms = np.array([1.0, 2.0**-24, 2.0**-24, 2.0**-24], np.float32)
     >>> single = Accumulator("fp32", SINGLE, None)
@@ -120,7 +120,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
         )
     if schedule == "serial":
         if accumulator.native is not None and terms.ndim == 1:
-            with np.errstate(all="ignore"):  # a loop in C, in this very order
+            with np.errstate(all="ignore"):  # a C loop in this order
                 whole: Array = getattr(np, operation).accumulate(terms)
             return np.asarray(whole[-1])
         total = terms[0]
@@ -135,7 +135,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Return the reduced axes as one, in C order, before the others; and the shape with lengths 1 in their place."""
+    """Merge the reduced axes, in C order, into one first axis; also return the shape with lengths 1 for them."""
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
@@ -148,10 +148,10 @@ def reduced(
     x: CodedArray, operation: str, axis: Axis = None, keepdims: bool = False, *,
     mean: bool = False, accumulator: object = None, schedule: str = "serial", format: object = None,
 ) -> CodedArray:  # fmt: skip
-    """Return the sum ("add") or the product ("multiply") along one axis, several, or all; of nothing it is 0 or 1.
+    """Return the sum ("add") or the product ("multiply") along one axis, several, or all; 0 or 1 if empty.
 
-    With `mean`, the sum is divided by the count (rounded to the accumulator's format) in it. Raises UnsupportedError
-    for a schedule that there is not and for the mean of nothing, FormatError for a format.
+    With `mean`, the sum is divided by the count (rounded to the accumulator's format) in that format. Raises
+    UnsupportedError for an unknown schedule and for the mean of an empty array, FormatError for an unknown format.
 
     >>> from floatlab.arrays import FloatArray
     >>> ones = FloatArray(np.ones(1000), "bf16")
@@ -177,10 +177,10 @@ def reduced(
 def matmul(
     x: object, y: object, *, accumulator: object = None, schedule: str = "serial", format: object = None
 ) -> CodedArray:
-    """Return the matrix product as `numpy.matmul` shapes it: each element a sum of products in a stated order.
+    """Return the matrix product with `numpy.matmul`'s shapes; each element is a sum of products in a stated order.
 
-    Every product is rounded to the accumulator's format, every sum too, and the result to `format`. Raises
-    UnsupportedError for shapes that do not fit and a schedule that there is not.
+    Every product and every sum is rounded to the accumulator's format, and the result to `format`. Raises
+    UnsupportedError for shapes that do not fit and for an unknown schedule.
 
     >>> from floatlab.arrays import FloatArray
     >>> x = FloatArray([[200.0, 300.0]], "e4m3")
@@ -215,7 +215,7 @@ def matmul(
 
 
 def _tiled(a: CodedArray, b: CodedArray, found: Array, work: Accumulator, schedule: str) -> None:
-    """Multiply two matrices tile by tile, so that not all products stand in memory; each tile is whole in k."""
+    """Multiply two matrices tile by tile, so that not all products are in memory at once; tiles do not split k."""
     columns = max(1, min(b.shape[1], _TILE // a.shape[1]))
     rows = max(1, _TILE // (a.shape[1] * columns))
     for i in range(0, a.shape[0], rows):

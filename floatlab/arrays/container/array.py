@@ -1,4 +1,4 @@
-"""FloatArray: an array whose values live in a format, with NumPy's operators and functions."""
+"""FloatArray: an array whose values are numbers of one format, with NumPy's operators and functions."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from floatlab.fpmode import methods_in_default_mode
 
 @methods_in_default_mode
 class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
-    """An array of any shape whose every value is a number of one format.
+    """An array of any shape whose values are all numbers of one format.
 
-    Operators and NumPy's ufuncs return FloatArrays, comparisons arrays of bool; `docs/containers.md` states the rules.
+    Operators and NumPy's ufuncs return FloatArrays, and comparisons return arrays of bool; the rules are in
+    `docs/containers.md`.
 
     Parameters
     ----------
     x
         Numbers: an array of NumPy, ml_dtypes, PyTorch or JAX, nested lists, a number, a Datum, a FloatArray.
     format
-        Format of the values, its name or a dtype; by default that of `x`, float64's for lists. Each number is rounded
+        Format of the values, its name or a dtype; by default that of `x`, and float64 for lists. Each number is rounded
         into it once.
     context
-        Context in which `x`, every result and every assigned value is rounded.
+        Rounding context for `x`, every result and every assigned value.
 
     Raises
     ------
     UnsupportedError
-        For what is no number.
+        For arguments that are not numeric.
     FormatError
-        For a format that float64 does not hold.
+        For a format that float64 does not contain.
 
     Examples
     --------
@@ -44,7 +45,7 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]  # equality is element by element, as NumPy's
+    __hash__ = None  # type: ignore[assignment]  # equality is element by element, as in NumPy
 
     def __contains__(self, value: object) -> bool:
         return bool(np.any(self == value))
@@ -60,35 +61,35 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         return _own(rounded_operation("fma", (self, y, z)))
 
     def clip(self, min: object = None, max: object = None) -> FloatArray:
-        """Return the values between two bounds, which take the array's format as every number does."""
+        """Return the values limited to two bounds, which are rounded into the array's format."""
         return _own(clipped(self, min, max))
 
     def sum(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the sum along axes; `accumulator=`, `schedule=` and `format=` say how (see `accumulation`)."""
+        """Return the sum along axes; for `accumulator=`, `schedule=` and `format=` see `accumulation`."""
         return _own(accumulation.reduced(self, "add", axis, keepdims, **how))
 
     def prod(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the product along axes; the arguments are `sum`'s."""
+        """Return the product along axes; arguments as for `sum`."""
         return _own(accumulation.reduced(self, "multiply", axis, keepdims, **how))
 
     def mean(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the mean along axes, the sum divided in the accumulator's format; the arguments are `sum`'s."""
+        """Return the mean along axes, which is divided in the accumulator's format; arguments as for `sum`."""
         return _own(accumulation.reduced(self, "add", axis, keepdims, mean=True, **how))
 
     def matmul(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the matrix product; `accumulator=`, `schedule=` and `format=` say how (see `accumulation`)."""
+        """Return the matrix product; for `accumulator=`, `schedule=` and `format=` see `accumulation`."""
         return _own(accumulation.matmul(self, other, **how))
 
     def dot(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the product of two vectors or matrices; the arguments are `matmul`'s."""
+        """Return the product of two vectors or matrices; arguments as for `matmul`."""
         return self.matmul(other, **how)
 
     def max(self, axis: Axis = None, keepdims: bool = False) -> FloatArray:
-        """Return the largest value along axes; NaN where there is one, as NumPy."""
+        """Return the largest value along axes; NaN if there is one, as in NumPy."""
         return _own(extreme(self, axis, keepdims, largest=True))
 
     def min(self, axis: Axis = None, keepdims: bool = False) -> FloatArray:
-        """Return the smallest value along axes; NaN where there is one, as NumPy."""
+        """Return the smallest value along axes; NaN if there is one, as in NumPy."""
         return _own(extreme(self, axis, keepdims, largest=False))
 
     def argmax(self, axis: int | None = None) -> Any:
@@ -100,11 +101,11 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         return np.argmin(self.values, axis)
 
     def any(self, axis: Axis = None) -> Any:
-        """Say whether any value is not zero."""
+        """Return whether any value is not zero."""
         return np.any(self.values, axis)
 
     def all(self, axis: Axis = None) -> Any:
-        """Say whether no value is zero."""
+        """Return whether no value is zero."""
         return np.all(self.values, axis)
 
 
@@ -113,7 +114,7 @@ def _own(x: CodedArray) -> FloatArray:
 
 
 def _public(result: Any) -> Any:
-    """Return a result of the rooms below with FloatArrays for its CodedArrays."""
+    """Replace the CodedArrays in a result by FloatArrays."""
     if isinstance(result, list | tuple):
         return type(result)(map(_public, result))
     return _own(result) if isinstance(result, CodedArray) else result

@@ -1,4 +1,4 @@
-"""What a FloatArray holds and shows: codes, their format and a context; and what operands share in an operation."""
+"""The base of FloatArray: codes, their format and a context; and the shared format and context of operands."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Axis = int | tuple[int, ...] | None
 
 
 def is_number(x: object) -> bool:
-    """Say whether `x` is one number, which takes the format of the array it meets."""
+    """Return whether `x` is a single number, which is rounded into the format of the other operand."""
     return isinstance(x, int | float | np.number | np.bool_ | Fraction | Decimal | Datum)
 
 
 def codes_in(x: object, format: Format, context: Context) -> Array:
-    """Return the codes of anything that a FloatArray may be made of: rounded once, and not at all from its own format.
+    """Return the codes of any argument for a FloatArray, rounded once, or unchanged if it has the format already.
 
-    Raises UnsupportedError for what is no number and no array of numbers.
+    Raises UnsupportedError for arguments that are not numeric.
     """
     if isinstance(x, Datum):
         return np.asarray(convert(x, format, context).result.code, container(format))
@@ -51,7 +51,7 @@ def codes_in(x: object, format: Format, context: Context) -> Array:
 
 
 class CodedArray:
-    """An array of any shape whose every value is a number of one format: what it holds, and what moves elements only.
+    """An array of numbers of one format: its attributes, and the methods that only move elements.
 
     `FloatArray` adds arithmetic.
     """
@@ -60,7 +60,7 @@ class CodedArray:
     _codes: Array
     _context: Context | None
     _format: Format
-    __hash__ = None  # type: ignore[assignment]  # equality is element by element, as NumPy's
+    __hash__ = None  # type: ignore[assignment]  # equality is element by element, as in NumPy
 
     @in_default_mode
     def __init__(self, x: object, format: object = None, context: AnyContext = None) -> None:
@@ -76,14 +76,14 @@ class CodedArray:
 
     @classmethod
     def _of(cls, codes: Array, format: Format, context: Context | None) -> Self:
-        """Wrap codes that are known to be right, without a copy."""
+        """Wrap codes that are known to be valid, without a copy."""
         self = cls.__new__(cls)
         self._codes, self._format, self._context = np.asarray(codes), format, context
         return self
 
     @classmethod
     def from_codes(cls, codes: object, format: object, context: AnyContext = None) -> Self:
-        """Return the array whose codes these are (a copy); raises UnsupportedError for codes that are too wide.
+        """Return an array with these codes (copied); raises UnsupportedError for codes that are too wide.
 
         >>> from floatlab.arrays import FloatArray
         >>> FloatArray.from_codes([0x38, 0x7e], "e4m3")
@@ -96,36 +96,36 @@ class CodedArray:
 
     @classmethod
     def from_dlpack(cls, x: object, format: object = None, context: AnyContext = None) -> Self:
-        """Return the numbers of anything with `__dlpack__` (PyTorch, JAX, CuPy on the host) in a format, or in its own.
+        """Convert any object with `__dlpack__` (PyTorch, JAX, CuPy on the host) to a format, by default its own.
 
-        Raises UnsupportedError for what has no `__dlpack__`.
+        Raises UnsupportedError for objects without `__dlpack__`.
         """
         if not hasattr(x, "__dlpack__"):
             raise UnsupportedError(f"x is {type(x).__name__}, which has no __dlpack__")
         return cls(x, format, context)
 
-    # What it is.
+    # Attributes.
 
     @property
     def format(self) -> Format:
-        """The format that every value is a number of."""
+        """The format of the values."""
         return self._format
 
     @property
     def context(self) -> Context:
-        """How results and assigned values are rounded."""
+        """The rounding of results and assigned values."""
         return self._context or DEFAULT
 
     @property
     def codes(self) -> Array:
-        """The codes, unsigned integers of 8, 16, 32 or 64 bits: a view that cannot be written to."""
+        """The codes, unsigned integers of 8, 16, 32 or 64 bits: a read-only view."""
         view = self._codes.view()
         view.flags.writeable = False
         return view
 
     @property
     def values(self) -> Array:
-        """The values as floats, exactly: float32 where it holds all of the format, else float64."""
+        """The values as floats, exactly: float32 if it contains the format, else float64."""
         return decode(self._codes, self._format)
 
     @property
@@ -145,7 +145,7 @@ class CodedArray:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the codes take, unpacked."""
+        """The number of bytes of the codes, unpacked."""
         return self._codes.nbytes
 
     @property
@@ -187,7 +187,7 @@ class CodedArray:
         """
         return Datum(self._format, int(self._codes.item(*index)))
 
-    # Elements and shapes: views of codes, as NumPy's.
+    # Elements and shapes: views of codes, as in NumPy.
 
     def _same(self, codes: Array) -> Self:
         return self._of(np.asarray(codes), self._format, self._context)
@@ -205,7 +205,7 @@ class CodedArray:
         return (self[i] for i in range(len(self)))
 
     def reshape(self, *shape: Any) -> Self:
-        """Return the same elements, in C order, in another shape; a view where NumPy gives one."""
+        """Return the same elements, in C order, in another shape; a view if NumPy gives one."""
         return self._same(self._codes.reshape(*shape))
 
     def transpose(self, *axes: Any) -> Self:
@@ -225,7 +225,7 @@ class CodedArray:
         return self._same(self._codes.squeeze(axis))
 
     def copy(self) -> Self:
-        """Return an array of its own memory, in C order."""
+        """Return a copy in C order."""
         return self._same(self._codes.copy())
 
     __copy__ = copy
@@ -234,7 +234,7 @@ class CodedArray:
         return self.copy()
 
     def astype(self, format: object, context: AnyContext = None) -> Self:
-        """Return the values rounded into another format, once, by `context` or the array's own.
+        """Return the values rounded once into another format, by `context` or the array's own context.
 
         >>> from floatlab.arrays import FloatArray
         >>> FloatArray([0.1, 1000], "fp16").astype("e4m3", Context(overflow="saturate"))
@@ -243,10 +243,10 @@ class CodedArray:
         return type(self)(self, format, context or self._context)
 
     def with_context(self, context: AnyContext) -> Self:
-        """Return a view of the same elements whose results are rounded by another context."""
+        """Return a view of the same elements with another context for results."""
         return self._of(self._codes, self._format, None if context is None else as_context(context))
 
-    # What others see.
+    # Conversions for other libraries.
 
     @in_default_mode
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Array:
@@ -255,30 +255,30 @@ class CodedArray:
         return self.values if dtype is None else self.values.astype(dtype)
 
     def __dlpack__(self, **wanted: Any) -> Any:
-        """Give the values (not the codes) away."""
+        """Export the values (not the codes)."""
         return self.values.__dlpack__(**wanted)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.values.__dlpack_device__()
 
     def __jax_array__(self) -> object:
-        """Give JAX the values, as `numpy.asarray` does: float32, or float64, which JAX keeps where it is told to."""
+        """Return the values for JAX: float32, or float64, which JAX keeps only if it is configured for it."""
         return import_module("jax.numpy").asarray(self.values)
 
     def to_torch(self) -> Any:
-        """Return a tensor with the same bits where PyTorch has the format (float8_e4m3fn …), else with the values.
+        """Return a tensor with the same bits if PyTorch has the format (float8_e4m3fn …), else with the values.
 
-        Raises MissingPartError where PyTorch is not installed.
+        Raises MissingPartError if PyTorch is not installed.
         """
         try:
             torch = import_module("torch")
-        except (ImportError, OSError):  # absent, or installed without what it needs to load
+        except (ImportError, OSError):  # absent, or installed without libraries that it needs
             raise MissingPartError("to_torch needs PyTorch, which is not installed: pip install torch") from None
         kind = getattr(torch, LIBRARIES["torch"].get(self._format.name, ""), None)
         if kind is None or parse_format(self._format.name) != self._format:
             return torch.from_numpy(self.values)
         word = self._codes.dtype
-        # PyTorch's unsigned integers of more than 8 bits are younger than its integers.
+        # Older versions of PyTorch have no unsigned integers of more than 8 bits.
         bits = self._codes.copy().view(word if word.itemsize == 1 else f"i{word.itemsize}")
         return torch.from_numpy(bits).view(kind)
 
@@ -303,7 +303,7 @@ def _digits(value: float) -> str:
 
 
 def _text(x: CodedArray, indent: int = 0) -> str:
-    """Return the numbers in brackets as NumPy sets them, and none of them without a point."""
+    """Format the numbers in brackets as NumPy does, each with a decimal point."""
     if not x.size:
         return "[]"
     values = x.values
@@ -315,7 +315,7 @@ def _text(x: CodedArray, indent: int = 0) -> str:
 
 
 def own_format(x: object) -> Format | None:
-    """Return the format that an operand brings; None for numbers, lists and integers, which take the others'."""
+    """Return an operand's own format; None for numbers, lists and integers, which take that of the other operands."""
     if isinstance(x, CodedArray | Datum):
         return x.format
     if isinstance(x, np.generic) or not is_floating(x):
@@ -324,9 +324,9 @@ def own_format(x: object) -> Format | None:
 
 
 def shared_format(values: Iterable[object]) -> Format:
-    """Return the format of a result: the operands' own, else the first of fp16, bf16, fp32 and fp64 that holds all.
+    """Return a result's format: that of the operands, or the first of fp16, bf16, fp32, fp64 that contains all.
 
-    Raises FormatError where none does.
+    Raises FormatError if none does.
     """
     formats = [format for format in map(own_format, values) if format is not None]
     try:
@@ -337,7 +337,7 @@ def shared_format(values: Iterable[object]) -> Format:
 
 
 def shared_context(values: Iterable[object]) -> Context | None:
-    """Return the context of a result: that of the operands that have one; raises UnsupportedError where two differ."""
+    """Return a result's context: that of the operands that have one; raises UnsupportedError if two differ."""
     given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):
         raise UnsupportedError(f"two contexts meet, {given[0]} and {given[1]}: give one to both (with_context)")
@@ -345,7 +345,7 @@ def shared_context(values: Iterable[object]) -> Context | None:
 
 
 def typed(x: object, format: Format, context: Context) -> object:
-    """Return an operand that has a format as it is; numbers, integers and lists rounded into this one."""
+    """Return an operand with its own format unchanged; numbers, integers and lists are rounded into this format."""
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):
@@ -354,14 +354,14 @@ def typed(x: object, format: Format, context: Context) -> object:
 
 
 def values_of(x: object, format: Format, context: Context, dtype: object = None) -> Array:
-    """Return an operand's values, exactly, once it has a format."""
+    """Return the exact values of an operand, after rounding it into the format if it has none."""
     known = typed(x, format, context)
     exact = known if isinstance(known, CodedArray) else CodedArray(known)
     return decode(exact.codes, exact.format, dtype)
 
 
 def finished(values: Array, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
-    """Return values as a FloatArray of this context, rounded by `rules`; every NaN is the format's default one."""
+    """Return values rounded by `rules`, as an array with this context; every NaN becomes the format's default NaN."""
     codes = np.asarray(encode(values, format, context=rules))
     if format.has_nan:
         codes[np.isnan(values)] = format.nan_code
@@ -369,7 +369,7 @@ def finished(values: Array, format: Format, context: Context | None, rules: Cont
 
 
 def refuse_options(options: dict[str, object], name: str) -> None:
-    """Raise UnsupportedError, which names it, for an option that a function of NumPy has and a FloatArray has not."""
+    """Raise UnsupportedError for an option of a NumPy function that FloatArray does not support."""
     left = [key for key, value in options.items() if not (key == "where" and value is True) and value is not None]
     if left:
         raise UnsupportedError(f"numpy.{name} of a FloatArray takes no {left[0]}=")

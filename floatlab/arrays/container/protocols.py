@@ -1,7 +1,7 @@
-"""What NumPy's functions do with a FloatArray.
+"""NumPy's functions on FloatArrays.
 
-Of its ufuncs some are exact, some are rounded once, some only change a sign. Its other functions mostly only move
-codes, or ask about values.
+Some ufuncs are exact, some are rounded once, some only change a sign. Most other functions either move codes or
+evaluate a predicate on the values.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.rounding import DEFAULT
 
-# Correctly rounded by `operations`, whatever the format, direction and rule.
+# Correctly rounded by `operations`, for every format, rounding direction and rule.
 _ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
-# One of the operands, and whether the larger one.
+# Return one of the operands; the bool says whether it is the larger one.
 _CHOICES = {"maximum": True, "minimum": False, "fmax": True, "fmin": False}
 _ANSWERS = {
     "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit",
@@ -47,7 +47,7 @@ _ANSWERS = {
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any", "logical_and": "all",
 }  # fmt: skip
-# Functions that only move elements: they are asked to move the codes.
+# Functions that only move elements: they are applied to the codes.
 _MOVERS = {
     "reshape", "ravel", "transpose", "matrix_transpose", "permute_dims", "swapaxes", "moveaxis", "rollaxis", "squeeze",
     "expand_dims", "broadcast_to", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud", "roll",
@@ -55,7 +55,7 @@ _MOVERS = {
     "delete", "diagonal", "compress", "extract", "copy", "unstack",
 }  # fmt: skip
 _JOINERS = {"concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "block", "append"}
-# Functions whose answer is no number of the format: they are asked about the values.
+# Functions whose result is no number of the format: they are applied to the values.
 _READERS = {
     "shape", "ndim", "size", "array_equal", "array_equiv", "allclose", "isclose", "argmax", "argmin", "argsort",
     "argwhere", "nonzero", "flatnonzero", "count_nonzero", "any", "all", "histogram", "searchsorted", "digitize",
@@ -66,7 +66,7 @@ _FILLS = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
 
 @in_default_mode
 def rounded_operation(name: str, values: tuple[object, ...], into: Format | None = None) -> CodedArray:
-    """Return a correctly rounded operation of FloatArrays and what goes with them, NaNs as the scalar one has them."""
+    """Return the correctly rounded result of an operation on FloatArrays and other operands, with the scalar NaNs."""
     format, context = shared_format(values), shared_context(values)
     given = [typed(x, format, context or DEFAULT) for x in values]
     codes = operate(name, given, into or format, context=context, as_codes=True)
@@ -74,7 +74,7 @@ def rounded_operation(name: str, values: tuple[object, ...], into: Format | None
 
 
 def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
-    """Return units in the last place, or neighbours toward other numbers."""
+    """Return units in the last place (`spacing`), or neighbours toward other numbers (`nextafter`)."""
     format, context = shared_format(values), shared_context(values)
     given = [values_of(x, format, context or DEFAULT) for x in values]
     found = spacing(given[0], format) if name == "spacing" else next_after(given[0], given[1], format)
@@ -82,7 +82,7 @@ def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
 
 
 def _as_float(number: Any) -> float | None:
-    """Return a number as the float that it is; None where there is none."""
+    """Return a number as an exactly equal float; None if there is none."""
     try:
         ratio = number.as_integer_ratio()
     except (OverflowError, ValueError):  # an infinity or a NaN
@@ -97,7 +97,7 @@ def _as_float(number: Any) -> float | None:
 
 
 def _exactly(x: object) -> Array:
-    """Return an operand of a comparison as float64, not rounded; raises UnsupportedError where float64 lacks it."""
+    """Return an operand of a comparison exactly as float64; raises UnsupportedError if float64 cannot represent it."""
     if is_number(x):
         near = _as_float(x.item() if isinstance(x, np.generic) else x)
         if near is None:
@@ -112,7 +112,7 @@ def _exactly(x: object) -> Array:
 
 
 def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
-    """Return maximum or minimum as IEEE 754-2019 9.6 says it: NumPy's, but that +0 is above −0."""
+    """Return maximum or minimum by IEEE 754-2019 9.6: as in NumPy, but +0 is greater than −0."""
     with np.errstate(all="ignore"):
         zero = x + y if _CHOICES[ufunc.__name__] else -(-x - y)
         found: Array = np.where((x == 0) & (y == 0), zero, ufunc(x, y))
@@ -121,7 +121,7 @@ def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
 
 @in_default_mode
 def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedArray:
-    """Return the largest or the smallest value along axes; NaN where there is one, and of zeros by their signs."""
+    """Return the largest or the smallest value along axes; NaN if there is one; zeros are ordered by their signs."""
     values = x.values
     found = np.asarray((np.max if largest else np.min)(values, axis=axis, keepdims=keepdims))
     wanted = np.any((values == 0) & (np.signbit(values) != largest), axis=axis, keepdims=keepdims)
@@ -130,7 +130,7 @@ def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedAr
 
 
 def _with_sign(x: CodedArray, name: str) -> CodedArray:
-    """Negate or drop the sign, which is one bit (IEEE 754-2019 5.5.1): NaNs keep everything else."""
+    """Negate or clear the sign bit only (IEEE 754-2019 5.5.1): NaNs keep their other bits."""
     fmt, codes = x.format, x.codes
     if not fmt.signed:
         if name == "negative":
@@ -144,13 +144,13 @@ def _with_sign(x: CodedArray, name: str) -> CodedArray:
 
 
 def _computed(ufunc: np.ufunc, values: tuple[object, ...], into: Format | None) -> Any:
-    """Compute in float64 and round once: right but for float64's own error, and exact where float64 is."""
+    """Compute in float64 and round once: correct up to float64's own error, and correctly rounded if it has none."""
     format, context = shared_format(values), shared_context(values)
     rules = context or DEFAULT
     if ufunc.__name__ in _CHOICES:
         found = _chosen(ufunc, *(values_of(x, format, rules) for x in values))
         return finished(found, into or format, context, rules if into else DEFAULT)
-    count = 1 if ufunc.__name__ == "ldexp" else len(values)  # what comes after these is no number of the format
+    count = 1 if ufunc.__name__ == "ldexp" else len(values)  # further operands are not numbers of the format
     given = [*(values_of(x, format, rules, np.float64) for x in values[:count]), *map(np.asarray, values[count:])]
     with np.errstate(all="ignore"):
         found = ufunc(*given)
@@ -191,7 +191,7 @@ def _spread(x: Any, axes: int) -> Any:
 
 @in_default_mode
 def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Answer one of NumPy's ufuncs: the result's format is the operands' shared one, or that of `out`."""
+    """Evaluate one of NumPy's ufuncs: the result's format is the operands' shared one, or that of `out`."""
     outs = options.pop("out", ())
     name = ufunc.__name__
     if method == "reduce" and name in _REDUCTIONS and not outs:
@@ -215,7 +215,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: 
         out[...] = found
         return out
     if isinstance(found, CodedArray):
-        found = decode(found.codes, found.format, out.dtype)  # refuses a dtype that does not hold the format
+        found = decode(found.codes, found.format, out.dtype)  # raises an error if the dtype does not contain the format
     elif found.dtype != out.dtype:
         raise UnsupportedError(f"out has dtype {out.dtype}; {found.dtype} fits")
     out[...] = found
@@ -258,7 +258,7 @@ def _sorted(x: CodedArray, axis: int | None = -1) -> CodedArray:
 
 @in_default_mode
 def clipped(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    """Return the values between two bounds, by either of NumPy's names for them."""
+    """Return the values limited to two bounds, under either of NumPy's names for them."""
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     x = x if low is None else np.maximum(x, low)
     return x if high is None else np.minimum(x, high)
@@ -281,7 +281,7 @@ _OWN: dict[str, Callable[..., Any]] = {
 
 @in_default_mode
 def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Answer one of NumPy's functions that are no ufuncs; raises UnsupportedError for those that have no rounding."""
+    """Evaluate one of NumPy's functions that are not ufuncs; raises UnsupportedError if its rounding is not defined."""
     name = function.__name__
     if not function.__module__.startswith("numpy") or function.__module__ in ("numpy.linalg", "numpy.fft"):
         name = f"{function.__module__.removeprefix('numpy.')}.{name}"

@@ -1,9 +1,9 @@
-"""FloatArrays in files: `save` and `load` one, a list or a dict of them, as `.npz` that NumPy reads too.
+"""FloatArrays in files: `save` and `load` one array, a list or a dict, as `.npz` files that NumPy can also read.
 
-A file is an uncompressed zip of `.npy` members, one an array: codes as plain unsigned integers, other arrays as they
-are. The member `floatlab.json` says what they mean: which key each belongs to, its format and its context. So
-`numpy.load(path)["weight"]` gives the codes to anyone. Nothing is ever unpickled, and what a file says about itself
-is believed only as far as its own length goes, so that no file takes more memory than a few times its bytes.
+A file is an uncompressed zip of `.npy` members, one per array: codes as plain unsigned integers, other arrays
+unchanged. The member `floatlab.json` lists the key, the format and the context of each. So
+`numpy.load(path)["weight"]` gives the codes without floatlab. Nothing is ever unpickled, and sizes that a file declares
+are checked against its length, so that reading takes at most a few times the file's size in memory.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from floatlab.writing import replacing
 
 CONTENTS = "floatlab.json"
 VERSION = 1
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are names of members as they are
-# What zipfile raises besides BadZipFile: encryption, other compressions, odd names, places and sizes.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that serve unchanged as names of members
+# Besides BadZipFile, zipfile raises these for encryption, other compressions, odd names, offsets and sizes.
 _UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
-_PIECE = 1 << 20  # bytes read at once
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
+_PIECE = 1 << 20  # the number of bytes read at once
+_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same arrays give the same file
 
 
 def _format_said(format: Format) -> object:
-    """Return what a file says of a format: its name, and where the name means another or none, everything."""
+    """Return a format's entry in the file: its name if that identifies it, else all its parameters."""
     with suppress(FloatlabError):
         if parse_format(format.name) == format:
             return format.name
@@ -55,7 +55,7 @@ def _context_said(context: Context | None) -> object:
 
 
 def _entry(key: object, x: object) -> tuple[dict[str, Any], Array]:
-    """Return what a file says of an array, and what it holds of it."""
+    """Return an array's entry in `floatlab.json`, and the array to store."""
     if isinstance(x, FloatArray):
         return {"key": key, "format": _format_said(x.format), "context": _context_said(x._context)}, x.codes
     if not isinstance(x, np.ndarray | np.generic):
@@ -68,7 +68,7 @@ def _entry(key: object, x: object) -> tuple[dict[str, Any], Array]:
 
 
 def _member(key: object, taken: set[str], number: int) -> str:
-    """Return the name of a key's member: the key where it is a plain name, else a number; never a path."""
+    """Return the name of a key's member: the key if it is a plain name, else a number; never a path."""
     name = str(key)
     plain = isinstance(key, str) and _NAME.fullmatch(name) and name.lower() not in taken
     found = name if plain and name != CONTENTS.removesuffix(".json") else f"array_{number}"
@@ -85,7 +85,7 @@ def save(path: str | os.PathLike[str], obj: object) -> None:
     Parameters
     ----------
     path
-        The file. It appears whole or not at all: an older file stays until the last byte is on the disk.
+        The file. It is replaced atomically: an older file remains until the last byte is on the disk.
     obj
         A FloatArray, or a list or dict of FloatArrays and NumPy arrays. Keys of a dict are strings.
 
@@ -96,7 +96,7 @@ def save(path: str | os.PathLike[str], obj: object) -> None:
     Raises
     ------
     UnsupportedError
-        For what cannot be saved; nothing is written then.
+        For objects that cannot be saved; nothing is written then.
     OSError
         From the file system.
 
@@ -154,12 +154,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     FloatArray, list or dict
-        What was saved: one FloatArray, or a list or a dict of FloatArrays and NumPy arrays.
+        The saved object: one FloatArray, or a list or a dict of FloatArrays and NumPy arrays.
 
     Raises
     ------
     FileFormatError
-        In one line, for every file that `save` did not write or that was changed since.
+        For every file that `save` did not write or that was changed since; the message is one line.
     OSError
         For a file that cannot be opened.
 
@@ -185,7 +185,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _line(trouble: Exception) -> str:
-    """Return a library's words as the end of one line."""
+    """Return a library's error message as the end of one line."""
     words = " ".join(str(trouble).split()) or type(trouble).__name__
     return printable(words)[:80]
 
@@ -219,7 +219,7 @@ def _loaded(bundle: zipfile.ZipFile, length: int) -> object:
 
 
 def read_contents(text: bytes) -> dict[str, Any]:
-    """Read what the file says of its arrays, and check all of it but the formats and contexts."""
+    """Read `floatlab.json`, and check all of it except formats and contexts."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -241,7 +241,7 @@ def read_contents(text: bytes) -> dict[str, Any]:
 
 
 def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
-    """Read a .npy member whose header is short and says exactly as many bytes as there are."""
+    """Read a .npy member whose header is short and declares exactly as many bytes as there are."""
     name = quoted(info.filename)
     try:
         header = read_header(member, info.file_size)
@@ -256,7 +256,7 @@ def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
             raise FileFormatError(f"member {name} ends early")
         octets[first : first + wanted] = np.frombuffer(piece, np.uint8)
     if dtype.kind == "b":
-        flat = octets != 0  # other bytes than 0 and 1 are no bool of NumPy's
+        flat = octets != 0  # bytes other than 0 and 1 are not valid NumPy bools
     try:
         return flat.astype(dtype.newbyteorder("="), copy=False).reshape(
             header.shape, order="F" if header.by_columns else "C"
@@ -280,7 +280,7 @@ def _restored(entry: dict[str, Any], array: Array) -> FloatArray | Array:
 
 
 def read_format(said: object) -> Format:
-    """Return the format that a file says of an array, by its name or its parameters; raises FloatlabError."""
+    """Return the format of an array's entry, from its name or its parameters; raises FloatlabError."""
     if isinstance(said, str):
         return array_format(said)
     kinds = {"name": str, "precision": int, "exponent_bits": int, "bias": int, "nans": int}

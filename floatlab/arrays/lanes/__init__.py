@@ -1,1 +1,1 @@
-"""The three lanes that round blocks of codes: compiled, NumPy's, and the scalar codec's."""
+"""The three lanes that round blocks of codes: compiled, NumPy, and the scalar codec."""

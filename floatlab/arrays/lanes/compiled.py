@@ -1,8 +1,8 @@
-"""The compiled lane: recipes and readings as `floatlab._kernels` takes them, where it was built.
+"""The compiled lane: packs recipes and readings for the C extension `floatlab._kernels`, if it was built.
 
-An operation is one pass, rounded to odd in binary32 where that is enough. What the kernel marks, since a word of that
-width may not hold enough of it (numbers far from 1 in products, overflow of the word, infinities, NaNs, divisions by
-zero), goes through the wider word, and what that marks through the pairs of `numpy_operations`.
+An operation is one pass, rounded to odd in binary32 if that is enough. The kernel marks elements for which this word
+may be too narrow (numbers far from 1 in products, overflow of the word, infinities, NaNs, divisions by zero). These
+are computed again in the wider word, and elements marked there by the pairs of `numpy_operations`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Tininess, convert
 
 try:
-    _kernels = import_module("floatlab._kernels")  # by name: a `from` would import the package's face, a floor up
-except ImportError:  # no compiler was there when floatlab was installed: the NumPy lane serves
+    _kernels = import_module("floatlab._kernels")  # a `from` import would load the package's API, a higher layer
+except ImportError:  # installed without a C compiler: the NumPy lane is used
     _kernels = None  # type: ignore[assignment]
 
 
-# Beside the flags of an element: the context refuses it, or another lane is to compute it.
+# Bits beside the flags of an element: the context refuses it, or another lane must compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
 OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# The addend of a rounding (`cut` in _kernels_word.h): which digits of what is cut off are added, for positive and for
-# negative numbers; not where the digit before is odd; and whether half of that, with 1 where it is odd, or with 1.
+# The parameters of a rounding's addend (`cut` in _kernels_word.h): the mask of discarded bits to set in it, for
+# positive and for negative numbers; the mask to clear if the last kept bit is odd; its final right shift; and the
+# numbers added before that shift, if the last kept bit is odd and always.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -46,15 +47,15 @@ _ADDENDS = {
     Direction.SR: (0, 0, 0, 0, 0, 0),
 }
 _WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
-_FAR = 1 << 16  # a smallest normal number that high is far from all words
-# The directions that processors have, as `directions` in _kernels.c numbers them.
+_FAR = 1 << 16  # larger than every exponent field: a limit for `low`
+# The rounding directions of processors, in the order of `directions` in _kernels.c.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
-_RULE = 45 * 8  # bytes that a stage has for the numbers of its rounding
+_RULE = 45 * 8  # the size in bytes of a Rule in a stage
 _LETTERS = {4: "I", 8: "Q"}
 
 
 def is_built() -> bool:
-    """Say whether the extension is there."""
+    """Return whether the extension was built."""
     return _kernels is not None
 
 
@@ -63,20 +64,20 @@ def _settled(pair: tuple[Settled, Settled]) -> list[tuple[int, int]]:
 
 
 def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
-    """Pack integers as the kernels' fields, of `size` bytes each."""
+    """Pack integers as fields of the kernels, of `size` bytes each."""
     words = [int(each) & (1 << 8 * size) - 1 for each in numbers]
     return struct.pack(f"={len(words)}{_LETTERS[size]}", *words)
 
 
 def _way(recipe: Recipe) -> tuple[int, int]:
-    """Return the quickest way to round, and the word up to which it serves."""
+    """Return the fastest way to round, and the largest word for which it is valid."""
     if not recipe.is_plain:
         return _WHOLE, -1
     fmt, direction = recipe.format, recipe.direction
     same_range = recipe.low == 1 and fmt.exponent_bits == recipe.source.exponent_bits
     if direction is Direction.RNE and same_range and fmt.negative_zero:
         return _FIXED, recipe.largest
-    # By adding a power of two: it is a number of the word, and greater than what is rounded.
+    # Rounding by adding a power of two, which must be a number of the word and greater than the rounded number.
     room = (1 << recipe.source.exponent_bits) - 2 - recipe.cut
     if direction in _OWN and fmt.trailing_bits and recipe.cut and recipe.low <= room:
         return _MAGIC, min(recipe.largest, room << recipe.source.trailing_bits)
@@ -84,7 +85,7 @@ def _way(recipe: Recipe) -> tuple[int, int]:
 
 
 def _is_processors_own(recipe: Recipe) -> bool:
-    """Say whether processors have this conversion, NaNs included."""
+    """Return whether processors have this conversion, including its NaNs."""
     pair = recipe.source.name, recipe.format.name
     known = recipe.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
     same = recipe.keeps_payloads and recipe.context.replace(rounding=Direction.RNE, seed=0) == Context()
@@ -92,7 +93,7 @@ def _is_processors_own(recipe: Recipe) -> bool:
 
 
 def _rule(recipe: Recipe) -> bytes:
-    """Pack the numbers of a rounding: Rule in _kernels_word.h."""
+    """Pack the parameters of a rounding as a Rule of _kernels_word.h."""
     fmt, context, direction = recipe.format, recipe.context, recipe.direction
     positive, negative, *addend = _ADDENDS[direction]
     normal, places, edges = recipe.tiny
@@ -126,7 +127,7 @@ def packed_stage(
     operation: str, recipe: Recipe, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
     flags: tuple[int, ...] = _NOWHERE, marks: tuple[int, ...] = _NOWHERE,
 ) -> bytes:  # fmt: skip
-    """Pack an operation and a rounding, with the places where their numbers lie: Stage in _kernels.c."""
+    """Pack an operation, a rounding and the locations of their numbers as a Stage of _kernels.c."""
     way, largest = _way(recipe)
     direction = _OWN.index(recipe.direction) if recipe.direction in _OWN else 0
     own = _is_processors_own(recipe)
@@ -140,7 +141,7 @@ def packed_stage(
 
 
 def _reading_bytes(fmt: Format, word: Format) -> Array:
-    """Pack how codes become words: a table, or a Reading in _kernels_word.h."""
+    """Pack the conversion of codes into words: a table, or a Reading of _kernels_word.h."""
     reading = reading_for(fmt, word)
     if reading.table is not None:
         return reading.table
@@ -156,12 +157,12 @@ def _reading_bytes(fmt: Format, word: Format) -> Array:
 
 
 class KernelPass:
-    """One pass: codes of operands read as words, an operation or none, the rounding, and codes or values written."""
+    """One pass: reads codes as words, applies an operation (or none), rounds, and writes codes or values."""
 
     def __init__(
         self, recipe: Recipe, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
     ) -> None:
-        """Pack what the kernel is told; without a target, codes of the recipe's format are written."""
+        """Pack the kernel's parameters; without a target, codes of the recipe's format are written."""
         self._refuses, self._marks = recipe.refuses, operation != OPERATIONS[0]
         of_operands = [None if each == recipe.source else _reading_bytes(each, recipe.source) for each in sources]
         self._readings = *of_operands, None if target is None else _reading_bytes(recipe.format, target)
@@ -172,7 +173,7 @@ class KernelPass:
         self._program = packed_stage(operation, recipe, operands, to, _place(1, 1), _place(2, 1))
 
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
-        """Do a block, whose first element has this place in the whole; return what any element raised, and marks."""
+        """Process a block whose first element has index `first`; return the union of raised flags, and the marks."""
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
         marks = np.empty(len(to), np.uint8) if self._marks else None
@@ -181,20 +182,20 @@ class KernelPass:
 
 
 def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
-    """Return what rounds a block of one format's codes into another's, or into values that `target` holds."""
+    """Return a function that rounds blocks of codes into the recipe's format, as codes or as values in `target`."""
     run = KernelPass(recipe, (source,), target)
 
     def round_block(codes: Array, first: int, to: Array, flags: Array | None) -> None:
         raised, told = run((codes,), first, to, flags)
         if raised & REFUSED:
-            # The codec says why.
+            # The scalar conversion raises the error.
             convert(Datum(source, int(codes[np.argmax(told & REFUSED != 0)])), recipe.format, recipe.context)
 
     return round_block
 
 
 def in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return an operation on blocks: what a pass marks goes through the next one, and at last what `rest` makes."""
+    """Return an operation on blocks: marked elements go through the next pass, and finally through `rest()`."""
     first_pass, others = passes[0], partial(in_passes, passes[1:], rest) if passes[1:] else rest
 
     def work(*arguments: Any) -> None:
@@ -214,16 +215,16 @@ def in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
 
 
 def reading_program(format: Format, target: Format) -> bytes:
-    """Return a program that reads a format's codes as words."""
+    """Return a kernel program that decodes a format's codes into words."""
     word = target.width // 8
     places = [_place(1, container(format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
     header = [word, 0, 0, word, _READ, *[0] * 6]
-    rule = _rule(recipe_for(target, Context(), target))  # which nothing is rounded by
+    rule = _rule(recipe_for(target, Context(), target))  # unused here, since nothing is rounded
     return _as_bytes([*header, *(each for place in places for each in place)]) + rule
 
 
 def reader(format: Format, word: Format) -> Reader:
-    """Return what reads a block of a format's codes as words."""
+    """Return a function that decodes blocks of a format's codes into words."""
     packed, program = _reading_bytes(format, word), reading_program(format, word)
 
     def read_block(codes: Array, words: Array) -> None:
@@ -233,18 +234,18 @@ def reader(format: Format, word: Format) -> Reader:
 
 
 class KernelProgram:
-    """Stages on rows of binary64, one step after the other, as a recurrence has them.
+    """The stages of a recurrence on rows of binary64, for one step after the other.
 
-    Every step has rows of its own: it reads some of the step's before, or its own, and writes its own.
+    Every step has rows of its own: it reads its own and those of the step before, and writes its own.
     """
 
     def __init__(self, rows: int) -> None:
-        """Start with no stages, for steps of so many rows."""
+        """Start with no stages, for steps of `rows` rows."""
         self._rows, self.packed = rows, b""
         self.readings: list[Array] = []
 
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe) -> None:
-        """Add a stage that writes binary64: operands are rows, each of this step or of the one before."""
+        """Add a stage that writes binary64. Operands are rows, each of this step (True) or of the one before."""
         rows, number = self._rows, -1
         if recipe.format != recipe.source:
             number = 2 + len(self.readings)
@@ -254,7 +255,7 @@ class KernelProgram:
         self.packed += packed_stage(operation, recipe, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
-        """Do steps into states[1:] (steps, rows, count), from states[0]; return how many were done."""
+        """Do steps from states[0] into states[1:] (steps, rows, count); return the number of steps done."""
         steps, _, count = states.shape
         done: int = _kernels.run(
             self.packed, (states, np.empty(count, np.uint8)), tuple(self.readings), count, steps - 1, first * count
@@ -263,7 +264,7 @@ class KernelProgram:
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
-    """Add x[k]·y[k] to `sums` for one k after the other, in place; float32 or float64, x and y broadcast to sums.
+    """Add x[k]·y[k] to `sums` in place, for k in order; float32 or float64, x[k] and y[k] broadcast to sums.
 
     `sums` is contiguous and has at most two axes.
     """

@@ -1,4 +1,4 @@
-"""The three lanes, which of them serves, and the walk over arrays in blocks that they share."""
+"""Chooses among the three lanes, and walks over arrays in blocks."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from floatlab.fpmode import DefaultMode
 from floatlab.numbers import Context, Datum, convert, round_exact
 
 LANES = ("compiled", "numpy", "scalar")
-BLOCK = 1 << 18  # elements that go through a lane at once; the compiled one has pieces of its own
-_WORTH_THREADS = 1 << 21  # elements; below that a second thread costs about what it brings
+BLOCK = 1 << 18  # the number of elements per call of a lane; the compiled lane splits further
+_WORTH_THREADS = 1 << 21  # below this many elements, a second thread costs about as much as it saves
 _MOST_THREADS = 64
 
 
 def parse_lane(name: str | None) -> str | None:
-    """Check a lane's name; None stands for the fastest that serves. Raises UnsupportedError, or MissingPartError."""
+    """Check a lane's name; None means the fastest that applies. Raises UnsupportedError, or MissingPartError."""
     if name is None:
         return None
     if name not in LANES:
@@ -46,9 +46,9 @@ def parse_lane(name: str | None) -> str | None:
 def rounder(
     source: Format, format: Format, context: Context, lane: str | None, target: Format | None = None
 ) -> Rounder:
-    """Return what rounds a block of one format's codes into another's; with `target`, into the codes of values in it.
+    """Return a function that rounds blocks of one format's codes into another's; with `target`, into values in it.
 
-    The target has all the numbers that there will be. Raises UnsupportedError where the lane asked for cannot.
+    The target must contain all results. Raises UnsupportedError if the requested lane cannot do this.
     """
     if (
         target is not None
@@ -66,12 +66,12 @@ def _word_for(source: Format, format: Format) -> Format | None:
 
 
 def is_compiled(lane: str | None) -> bool:
-    """Say whether a lane, as parse_lane returned it, is the compiled one."""
+    """Return whether a lane, as returned by parse_lane, is the compiled one."""
     return lane == "compiled" or (lane is None and compiled.is_built())
 
 
 def telling_values(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
-    """Return work that writes values, in a target that has them all, in place of work that writes a format's codes."""
+    """Turn work that writes a format's codes into work that writes values in a target that contains them."""
     if target is None or target == format:
         return work
     read, held = reader(format, target, lane), container(format)
@@ -92,7 +92,7 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
     flushes = context.flush_inputs and source != word
-    # What is subnormal in the source is flushed as a word; a word may be subnormal where the source is not.
+    # Numbers that are subnormal in the source are flushed below, after decoding: subnormal words are others.
     recipe = recipe_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     fast = is_compiled(lane) and can_read(source, word)
     if fast and not flushes:
@@ -131,7 +131,7 @@ def _round_scalar(
 
 
 def _numpy_lane() -> Any:
-    """Return the NumPy lane, which is loaded when something first goes through it."""
+    """Return the NumPy lane, which is imported on first use."""
     from floatlab.arrays.lanes import numpy_rounding
 
     return numpy_rounding
@@ -139,7 +139,7 @@ def _numpy_lane() -> Any:
 
 @lru_cache(maxsize=256)
 def reader(format: Format, target: Format, lane: str | None) -> Reader:
-    """Return what reads a block of a format's codes as those of a target, which has all the numbers that there are."""
+    """Return a function that converts blocks of a format's codes into those of a target that contains the numbers."""
     if target not in words_that_hold(format):
         exactly = _rounder(format, target, Context(), lane if lane == "scalar" else None, None)
         return lambda codes, values: exactly(codes, 0, values, None)
@@ -154,7 +154,7 @@ def reader(format: Format, target: Format, lane: str | None) -> Reader:
 
 
 def float_reader(format: Format, word: Format, lane: str | None) -> Callable[[Array], Array]:
-    """Return what reads a block of a format's codes as floats of a word, which has all the numbers that there are."""
+    """Return a function that decodes blocks of a format's codes into floats of a word that contains the numbers."""
     read, held = None if format == word else reader(format, word, lane), container(word)
     number = np.dtype(f"f{held.itemsize}")
 
@@ -169,7 +169,7 @@ def float_reader(format: Format, word: Format, lane: str | None) -> Callable[[Ar
 
 
 def threads_for(count: int, threads: int | None) -> int:
-    """Return how many threads work on so many elements; raises UnsupportedError for what is no number of threads."""
+    """Return the number of threads for `count` elements; raises UnsupportedError for an invalid `threads`."""
     if threads is None:
         return min(os.cpu_count() or 1, 8) if count >= _WORTH_THREADS else 1
     if not hasattr(threads, "__index__") or isinstance(threads, bool) or not 1 <= threads <= _MOST_THREADS:
@@ -177,11 +177,11 @@ def threads_for(count: int, threads: int | None) -> int:
     return int(threads)
 
 
-_PLAIN = 0x101  # NumPy's flags of what lies in C order, aligned
+_PLAIN = 0x101  # NumPy's flags for aligned arrays in C order
 
 
 def as_lines(arrays: list[Array]) -> list[Array] | None:
-    """Return arrays of one shape, as lanes take them, as arrays of one axis; None if they do not lie in memory so."""
+    """Return arrays of one shape flattened without a copy, for the lanes; None if their layout does not allow this."""
     shape = arrays[-1].shape
     for each in arrays:
         if each.shape != shape or each.flags.num & _PLAIN != _PLAIN or not each.dtype.isnative:
@@ -197,11 +197,11 @@ def sweep(
     threads: int | None = None,
     start: int = 0,
 ) -> None:
-    """Call `work` on blocks of arrays, in C order: contiguous pieces of what is read and written, flags if there are.
+    """Call `work` on contiguous blocks of arrays, in C order: of those read, those written, and flags if given.
 
-    Arrays may have any strides and byte order, and what is read is broadcast. With threads, each has its own share.
-    `start` is the place of the first element in the whole that draws are numbered in.
-    Where the memory overlaps otherwise than element by element, what is read must have been copied before.
+    Arrays may have any strides and byte order, and those read are broadcast. Each thread has its own part of the
+    elements. `start` is the index of the first element in the numbering of draws. Arrays read must be copies if their
+    memory overlaps that of arrays written, unless each element overlaps only itself.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:
@@ -229,9 +229,9 @@ def sweep(
                 buffersize=BLOCK,
             ) as walk,
         ):
-            # This makes the buffers, too. A reset before it would make them at the first element, which may be another
-            # thread's, and write them back there.
-            walk.iterrange = (low, high)  # type: ignore[misc]  # its stub says that it is read-only
+            # This also allocates the buffers. A reset before it would allocate them at the first element, which may
+            # belong to another thread, and write them back there.
+            walk.iterrange = (low, high)  # type: ignore[misc]  # read-only according to its stub
             for blocks in walk:
                 if stopped:
                     return
@@ -251,6 +251,6 @@ def sweep(
         try:
             for done in [pool.submit(share, low, min(low + size, count)) for low in range(0, count, size)]:
                 done.result()
-        except BaseException:  # an interruption, or a refusal: the others stop at their next block
+        except BaseException:  # an interruption or an error: the other threads stop at their next block
             stopped.append(True)
             raise

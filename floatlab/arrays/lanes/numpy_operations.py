@@ -1,8 +1,8 @@
-"""How blocks of arrays are added, multiplied, divided …: exactly, as pairs of binary64, and then rounded once.
+"""Operations on blocks of arrays: results are computed exactly as pairs of binary64, and then rounded once.
 
-Each operation stands in one table with the pair that is its exact result and the scalar operation that it equals.
-Wherever a pair might not be exact (binary64 overflows, or what is missing underflows), where the result is a NaN, and
-where a stochastic draw would have to see more digits than a pair shows, the scalar operation gives the answer.
+A table has for each operation the pair with its exact result and the equivalent scalar operation. The scalar operation
+is used if a pair might not be exact (binary64 overflows, or the residual underflows), if the result is a NaN, and if a
+stochastic draw needs more bits than a pair has.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from floatlab.numbers import Context, Datum, Derivation, Direction, Flags
 from floatlab.numbers.rounding import STREAM, NanRule, Overflow
 from floatlab.record import Record
 
-_LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64
+_LEAST = 2.0**-900  # from this magnitude on, the rounding error of a product is a number of binary64
 
 
 class Operation(Record):
-    """An operation: its name and operands, its exact result, and the scalar operation that it equals."""
+    """An operation: its name and operands, its exact result, and the equivalent scalar operation."""
 
     name: str
     operands: tuple[str, ...]
     scalar: Callable[..., Derivation]
-    pair: Callable[..., pairs.Pair]  # of whether products need no second float, and numbers
-    small: Callable[..., Array | bool]  # where something in between may be too small for a pair
-    is_defined: Callable[..., Array | bool]  # where numbers have an answer that is a number
-    terms: Callable[..., tuple[Array, Array]] | None  # what is added up at the end
+    pair: Callable[..., pairs.Pair]  # arguments: whether products fit one float, and the numbers
+    small: Callable[..., Array | bool]  # mask: an intermediate result may be too small for a pair
+    is_defined: Callable[..., Array | bool]  # mask: the operation is defined for these finite operands
+    terms: Callable[..., tuple[Array, Array]] | None  # the two terms of the last addition
 
     @property
     def has_ties(self) -> bool:
-        """Whether a result can lie halfway between floats that have the digits of its operands."""
+        """Whether a result can be a tie between floats with the precision of its operands."""
         return self.name not in ("divide", "sqrt")
 
 
@@ -108,7 +108,7 @@ OPERATIONS = {
 
 
 class OneByOne:
-    """An operation, element by element: the scalar lane, and where the others send what they cannot do."""
+    """An operation element by element: the scalar lane, and the fallback of the other lanes."""
 
     def __init__(
         self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
@@ -117,17 +117,17 @@ class OneByOne:
         self.scalar, self.sources, self.format, self.context = operation.scalar, sources, format, context
 
     def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
-        """Return the code and the flags of the operation on codes; `index` numbers the draw."""
+        """Return the code and the flags of the operation on codes; `index` is the index of the draw."""
         context = self.context
         if context.rounding is Direction.SR:
-            # The draw of element i is the first one of the stream that starts i draws further on.
+            # The draw of element i is the first draw of the stream advanced by i draws.
             context = context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
         data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
         derivation = self.scalar(*data, format=self.format, context=context)
         return derivation.result.code, derivation.flags.value
 
     def put(self, where: Array, blocks: list[Array], first: int, codes: Array, flags: Array | None) -> None:
-        """Put the results of some elements of a block."""
+        """Compute and write the results of some elements of a block."""
         rows = zip(*(block[where].tolist() for block in blocks), strict=True)
         for i, row in zip(where.tolist(), rows, strict=True):
             codes[i], raised = self.answer(row, first + i)
@@ -137,10 +137,10 @@ class OneByOne:
     def put_nans(
         self, where: Array, numbers: list[Array], blocks: list[Array], codes: Array, flags: Array | None
     ) -> None:
-        """Put the results that are NaNs: they depend on the operands that are NaNs and little else; ask once a kind."""
+        """Write NaN results; they depend on few properties of the operands, so each kind is computed only once."""
         kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
         if all(np.isfinite(number[where]).all() for number in numbers):
-            kinds = []  # an invalid operation gives the same NaN on all numbers
+            kinds = []  # an invalid operation gives the same NaN for all finite operands
         left = np.arange(len(where))
         while len(left):
             code, raised = self.answer(tuple(int(block[where[left[0]]]) for block in blocks), 0)
@@ -153,13 +153,13 @@ class OneByOne:
             left = left[~same]
 
     def __call__(self, *arguments: Any) -> None:
-        """Compute a block: codes of each operand, the first one's place, codes of the result, flags or None."""
+        """Compute a block; arguments: operands' codes, index of the first element, result's codes, flags or None."""
         *blocks, first, codes, flags = arguments
         self.put(np.arange(len(codes)), blocks, first, codes, flags)
 
 
 def _kinds(number: Array, codes: Array) -> Array:
-    """Return what a NaN's operands may matter by: which NaN, ±∞, ±0, or merely the sign."""
+    """Classify operands by what can affect a NaN result: the NaN's code, ±∞, ±0, or only the sign."""
     kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
     return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))
 
@@ -168,12 +168,12 @@ def _kinds(number: Array, codes: Array) -> Array:
 def calculator(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None, told: bool
 ) -> Work:  # fmt: skip
-    """Return what computes a block: codes of each operand, the first one's place, codes of the result, flags or None.
+    """Return a function on blocks: operands' codes, index of the first element, result's codes, flags or None.
 
-    `told` says whether flags will be asked for. Raises UnsupportedError where the lane that was asked for cannot.
+    `told` says whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
     alone = OneByOne(operation, sources, format, context)
-    # Binary64, rounded to odd, is enough for the format (or is the format).
+    # Whether binary64, rounded to odd, is enough for the format (or is the format).
     within = context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
     if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
         if not told and _is_processors_own(operation, sources, format, context):
@@ -189,16 +189,16 @@ def calculator(
 
 
 def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
-    """Return the passes of an operation, that of the narrower word first; none where it goes by pairs."""
+    """Return the passes of an operation, that of the narrower word first; none if it is computed by pairs."""
     if context.flush_inputs:
         return []
     words: tuple[Format, ...] = WORDS
     name, drawn = operation, context.rounding is Direction.SR
     if format == DOUBLE:
-        # The processor's own; it tells no flags.
+        # The processor's own operation, which returns no flags.
         words, name = (DOUBLE,) if operation == "fma" and context == Context() else (), "fma_to_nearest"
     elif drawn and not all(holds(SINGLE, each) for each in sources):
-        words = ()  # what goes a second way has lost its place, and so its draw
+        words = ()  # elements in a second pass would lose their indices, and so their draws
     found: list[compiled.KernelPass] = []
     for word in words:
         if not all(holds(word, each) and can_read(each, word) for each in sources):
@@ -215,13 +215,13 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
 def _is_processors_own(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
 ) -> bool:  # fmt: skip
-    """Say whether the processor has the operation, on operands of these formats."""
+    """Return whether the processor has the operation for these formats."""
     same = rounds_as_processors(context) and context.nan is NanRule.FIRST
     return same and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
 
 
 def _by_processor(operation: Operation, alone: OneByOne, lane: str | None) -> Work:
-    """Return what the processor does: in a format of its own, to nearest even, where nobody asks for flags."""
+    """Return the processor's own operation: in binary32 or binary64, to nearest even, without flags."""
     readers = [dispatch.float_reader(each, alone.format, lane) for each in alone.sources]
 
     def work(*arguments: Any) -> None:
@@ -238,15 +238,15 @@ def _by_processor(operation: Operation, alone: OneByOne, lane: str | None) -> Wo
 
 
 class Pairwise:
-    """An operation on blocks: numbers as binary64, the exact result as a pair, rounded to odd, and into the format."""
+    """An operation on blocks: decodes to binary64, computes an exact pair, rounds it to odd and into the format."""
 
     def __init__(self, operation: Operation, alone: OneByOne, lane: str | None) -> None:
-        """Settle what is the same for all blocks."""
+        """Prepare everything that is the same for all blocks."""
         self.operation, self.alone = operation, alone
         self.sources, self.context = sources, context = alone.sources, alone.context
         format = alone.format
         self.direct = format == DOUBLE
-        # Products of two numbers of binary32 are numbers of binary64, and quotients, roots and sums stay inside.
+        # Products of binary32 numbers are exact in binary64; quotients, roots and sums stay within its range.
         self.narrow = not self.direct and all(holds(SINGLE, each) for each in sources)
         drawn = context.rounding is Direction.SR
         self.short_of_digits = drawn and not is_enough(DOUBLE, format, drawn)
@@ -255,7 +255,7 @@ class Pairwise:
         words = [SINGLE if holds(SINGLE, each) else DOUBLE for each in sources]
         self.readers = [dispatch.float_reader(each, word, lane) for each, word in zip(sources, words, strict=True)]
         if not self.direct:
-            # What is rounded is a result: none of it counts as an input that is flushed.
+            # The rounded numbers are results, which are not flushed as inputs.
             rules = context.replace(flush_inputs=False)
             self.round = dispatch.rounder(DOUBLE, format, rules, lane)
             if self.single:
@@ -284,7 +284,7 @@ class Pairwise:
             self.alone.put(doubtful, blocks, first, codes, flags)
 
     def _number(self, i: int, block: Array) -> Array:
-        """Return a block of codes as floats: binary64, or binary32 where that is enough."""
+        """Return a block of codes as floats: binary64, or binary32 if that is enough."""
         number = self.readers[i](block)
         if not self.all_single:
             number = number.astype(np.float64, copy=False)
@@ -294,7 +294,7 @@ class Pairwise:
         return number
 
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
-        """Return where the result is a NaN and where the pair may not be exact; 1 takes its place there."""
+        """Return where the result is a NaN and where the pair may not be exact; both are replaced by 1."""
         s, e = pair
         doubtful: Any = np.False_
         if not self.narrow:
@@ -313,7 +313,7 @@ class Pairwise:
         return aside
 
     def _is_at_an_edge(self, s: Array) -> Array:
-        """Say where binary64 itself, as the result's format, may have to obey more than a direction."""
+        """Return a mask of results in binary64 itself to which rules for overflow or flushing may apply."""
         found = np.isfinite(s) & (np.abs(s) >= 2.0**DOUBLE.emax)
         if self.context.overflow is Overflow.SATURATE:
             found |= np.isinf(s)
@@ -335,7 +335,7 @@ class Pairwise:
     def _round_single(
         self, pair: pairs.Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
     ) -> None:
-        """Round by way of binary32, which is quicker; what is too large for it goes the long way."""
+        """Round by way of binary32, which is faster; results that are too large for it are rounded from binary64."""
         if self.all_single:
             beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])
         else:

@@ -1,7 +1,7 @@
-"""The NumPy lane: a block of floats taken apart with integers, cut, and put together as codes.
+"""The NumPy lane: splits a block of floats into integer fields, rounds the significands, and composes codes.
 
-The decision itself is `numbers.rounding`'s, which takes arrays as it takes integers. That way has all the rules; most
-numbers go a quicker one (`cuts`), or through a table that was made by it.
+`numbers.rounding`, which accepts arrays as well as integers, decides how to round. This general path has all the rules;
+most numbers take a faster one (`numpy_shortcuts`), or a table made by the general path.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from floatlab.numbers import Direction, Flags, Tininess
 from floatlab.numbers.rounding import STREAM, increments, split, tail
 
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
-PIECE = 1 << 16  # elements that are worked on at once: what is made on the way is to stay in the cache
-_FAR = 63  # the furthest that NumPy shifts a 64-bit integer
+PIECE = 1 << 16  # elements processed at once, so that intermediate arrays stay in the cache
+_FAR = 63  # the largest valid shift of a 64-bit integer
 
 
 def in_pieces(work: Work) -> Work:
-    """Return work on blocks of any length: blocks read, the first one's place, a block to write, flags or None.
+    """Split work into pieces; arguments: blocks read, index of the first element, a block to write, flags or None.
 
     >>> lengths = []
     >>> in_pieces(lambda read, first, to, flags: lengths.append((first, len(to))))(range(10**5), 7, range(10**5), None)
@@ -48,7 +48,7 @@ def in_pieces(work: Work) -> Work:
 
 
 def draws(seed: int, first: int, count: int) -> Array:
-    """Return the draws of elements `first` to `first + count`: `numbers.rounding.draw`, in one piece of memory."""
+    """Return the draws of elements `first` to `first + count`, as `numbers.rounding.draw` but mostly in place."""
     z = np.arange(1, count + 1, dtype=np.uint64)
     z *= np.uint64(STREAM)
     z += np.uint64((seed + first * STREAM) % (1 << 64))
@@ -69,12 +69,12 @@ def _settle(found: Settled) -> tuple[int, int]:
 
 
 class Parts:
-    """The parts of a block: sign, magnitude, exponent field, significand with its hidden bit, and what is special."""
+    """The fields of a block: sign, unsigned code, exponent field, significand with its hidden bit, special values."""
 
     def __init__(self, bits: Array, recipe: Recipe) -> None:
-        """Take the bits of binary32 (as uint32) or binary64 (as uint64) apart."""
+        """Split the bits of binary32 (as uint32) or binary64 (as uint64)."""
         t, w = recipe.source.trailing_bits, recipe.source.exponent_bits
-        # A signed word holds every magnitude, shift and rank, and its sign is the number's.
+        # Signed integers contain every unsigned code, shift and rank, and have the number's sign.
         word: Any = np.int32 if bits.dtype == np.uint32 else np.int64
         whole: Array = bits.view(word)
         self.negative = whole < 0
@@ -92,13 +92,13 @@ class Parts:
 def _cut(
     c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None
 ) -> tuple[Array, Array, Array]:
-    """Cut significands and ask the kernel; return what is kept, whether it steps up, and whether anything was lost."""
-    near = np.minimum(shift, 8 * c.itemsize - 2)  # nothing of c is kept long before
+    """Truncate significands; return the kept bits, whether to round up in magnitude, and whether bits were lost."""
+    near = np.minimum(shift, 8 * c.itemsize - 2)  # larger shifts keep nothing of c either
     kept, rest2, unit = split(c, near)
     inexact, half, tie = tail(rest2, unit, False)
     if drawn is not None:
         rest, shift = rest2.astype(np.int64) >> 1, shift.astype(np.int64)
-        # floor(2^32·rest/unit), for shifts of any size, without leaving 64 bits.
+        # floor(2^32·rest/unit), for shifts of any size, within 64 bits.
         small = rest << np.maximum(32 - shift, 0)
         threshold = np.where(shift <= 32, small, rest >> np.minimum(np.maximum(shift - 32, 0), _FAR))
         return kept, drawn.astype(np.int64) < threshold, inexact
@@ -109,8 +109,8 @@ def _cut(
 def encode_block(bits: Array, recipe: Recipe, drawn: Array | None = None) -> tuple[Array, Array]:
     """Return the codes (uint64) of a block of floats, and the flags of each (uint8).
 
-    `drawn` are the draws of the elements, where the direction is stochastic. Raises UnsupportedError where the context
-    refuses a value.
+    `drawn` has the draws of the elements if the rounding is stochastic. Raises UnsupportedError if the context refuses
+    a value.
     """
     fmt, context, t = recipe.format, recipe.context, recipe.format.trailing_bits
     parts = Parts(bits, recipe)
@@ -127,12 +127,12 @@ def encode_block(bits: Array, recipe: Recipe, drawn: Array | None = None) -> tup
         tiny &= ~_reaches(parts, negative, tiny, recipe, drawn)
     flags = np.where(inexact, np.where(tiny, _UNDERFLOW, _INEXACT), 0).astype(np.uint8)
     codes = _composed(np.maximum(rank, 0), negative, recipe)
-    below = negative & ((rank > 0) if fmt.zero else np.ones_like(negative))  # only asked where there is no sign
+    below = negative & ((rank > 0) if fmt.zero else np.ones_like(negative))  # only used if the format has no sign
     if context.flush_results and fmt.zero:
         flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in recipe.zero]
         _put(codes, flags, tiny, flushed, negative)
         rank = np.where(tiny, 0, rank)
-    finite = ~parts.special  # what is refused of negative numbers is not of negative NaNs
+    finite = ~parts.special  # negative numbers may be refused, but negative NaNs may not
     _put(codes, flags, (rank > fmt.largest_magnitude) & finite, recipe.overflow, negative)
     if not fmt.zero:
         flags[(rank < 0) & (c != 0)] = _UNDERFLOW
@@ -145,13 +145,13 @@ def encode_block(bits: Array, recipe: Recipe, drawn: Array | None = None) -> tup
 
 
 def _reaches(parts: Parts, negative: Array, tiny: Array, recipe: Recipe, drawn: Array | None) -> Array:
-    """Say which tiny numbers p digits, were there room below emin, would round up to 2^emin."""
+    """Return a mask of the tiny numbers that would round up to 2^emin at p bits with an unbounded exponent range."""
     source_t, t = recipe.source.trailing_bits, recipe.format.trailing_bits
     reached = np.zeros_like(tiny)
     if recipe.low > 1:
         near = np.flatnonzero(tiny & (parts.magnitude >= ((recipe.low - 1) << source_t)))
         places = np.full(len(near), recipe.cut, parts.c.dtype)
-    else:  # the binade below lies among the source's own subnormal numbers
+    else:  # the binade below 2^emin has only subnormal numbers of the source
         near = np.flatnonzero(tiny & (parts.c >= 1 << (source_t - 1)))
         places = np.full(len(near), recipe.cut - 1, parts.c.dtype)
     if not len(near):
@@ -174,7 +174,7 @@ def _composed(rank: Array, negative: Array, recipe: Recipe) -> Array:
 
 
 def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], negative: Array) -> None:
-    """Put what was settled, for each sign, where it belongs; raises UnsupportedError where that is a refusal."""
+    """Write the resolved code and flags for each sign where the mask is set; raises UnsupportedError for a refusal."""
     for sign, settled in enumerate(pair):
         here = where & (negative == bool(sign))
         if here.any():
@@ -182,7 +182,7 @@ def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], nega
 
 
 def _specials(codes: Array, flags: Array, parts: Parts, recipe: Recipe) -> None:
-    """Put what stands for infinities and NaNs."""
+    """Write the results for infinities and NaNs."""
     t = recipe.source.trailing_bits
     payload = parts.magnitude & ((1 << t) - 1)
     _put(codes, flags, parts.special & (payload == 0), recipe.infinity, parts.negative)
@@ -195,14 +195,15 @@ def _specials(codes: Array, flags: Array, parts: Parts, recipe: Recipe) -> None:
     flags[nans & (payload & quiet == 0)] |= np.uint8(Flags.INVALID.value)
 
 
-# From binary32 into a format with at most this many trailing digits and this low a last place, a rounding depends on
-# the upper half of the bits and on whether anything lies below: the last bit of the half is below the guard digit.
+# From binary32 into a format with at most this many trailing significand bits and at least this quantum exponent, a
+# rounding depends only on the upper half of the bits and on whether any lower bit is set, since the last bit of the
+# upper half is below the guard bit.
 _TABLE_DIGITS, _TABLE_QUANTUM = 5, -131
-_WORTH_A_TABLE = 1 << 15  # elements
+_WORTH_A_TABLE = 1 << 15  # from this many elements on, the table is used
 
 
 def has_table(recipe: Recipe) -> bool:
-    """Say whether a table of 2^16 entries is the whole rounding."""
+    """Return whether a table for the upper halves of words suffices for the rounding."""
     fmt = recipe.format
     return (
         recipe.source.width == 32
@@ -215,7 +216,7 @@ def has_table(recipe: Recipe) -> bool:
 
 @lru_cache(maxsize=64)
 def table_for(recipe: Recipe) -> tuple[Array, Array]:
-    """Return the code of every upper half, as this lane makes it, and the code with the flags in the bits above."""
+    """Return a table of codes for every upper half, and one of codes with the flags in the bits above."""
     codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), recipe)
     held = container(recipe.format)
     both: Any = np.dtype(f"u{2 * held.itemsize}").type
@@ -225,7 +226,7 @@ def table_for(recipe: Recipe) -> tuple[Array, Array]:
 
 
 def rounder(recipe: Recipe) -> Rounder:
-    """Return what rounds a block of words into codes, and tells flags where it is given room for them."""
+    """Return a function that rounds blocks of words into codes, and writes flags if given an array for them."""
     seed, drawn_at = recipe.context.seed, recipe.direction is Direction.SR
 
     def slow(words: Array, first: int, codes: Array, flags: Array | None) -> None:
@@ -250,7 +251,7 @@ def rounder(recipe: Recipe) -> Rounder:
 def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Array | None) -> None:
     """Round by tables of upper halves."""
     places = words & np.uint32(0xFFFF)
-    places += np.uint32(0xFFFF)  # reaches the 17th bit if there is any
+    places += np.uint32(0xFFFF)  # carries into bit 16 if any low bit is set
     places >>= np.uint32(16)
     places |= words >> np.uint32(16)
     if flags is None:
@@ -263,7 +264,7 @@ def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Arr
 
 
 def reader(fmt: Format, word: Format) -> Reader:
-    """Return what reads a block of a format's codes as words."""
+    """Return a function that decodes blocks of a format's codes into words."""
     reading = reading_for(fmt, word)
     unsigned: Any = container(word).type
     number: Any = np.float32 if word.width == 32 else np.float64
@@ -271,7 +272,7 @@ def reader(fmt: Format, word: Format) -> Reader:
     every = (1 << word.width) - 1
     moved = reading.adjust << word.trailing_bits
     moved_on = unsigned(moved & every)
-    # From the exponent field of the format's infinity to the word's own.
+    # The step from the exponent field of the format's infinity to that of the word.
     to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
     one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
 
@@ -286,9 +287,9 @@ def reader(fmt: Format, word: Format) -> Reader:
         if not reading.same_range:
             small = magnitude < unsigned(fmt.smallest_normal_magnitude)
             if fmt.subnormals:
-                # One exponent further up they are 2^emin too large, zero too.
+                # With the next larger exponent, subnormal numbers and zero are too large by 2^emin.
                 words += small * one_up
-                with np.errstate(invalid="ignore"):  # what is no number yet
+                with np.errstate(invalid="ignore"):  # NaNs before their correction below
                     numbers = words.view(number)
                     numbers -= small * least
             else:

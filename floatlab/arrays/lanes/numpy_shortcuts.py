@@ -1,12 +1,12 @@
-"""The quick way of the NumPy lane: a block is rounded in a dozen passes, which are what this lane pays for.
+"""The fast path of the NumPy lane: rounds a block in a dozen NumPy passes, whose number determines the time.
 
-Adding a power of two rounds. With u the last place of the format at |x|, M = 2^T·u (T the source's trailing digits) is
-so large that a float next to M + |x| is a multiple of u: the processor's sum is M plus |x| rounded to nearest even.
-As integers, the sum's bits less M's are the digits that are kept, whose code follows from M's exponent. The float
-(M + |x|) − M is exact, and where it stands to |x| is all that the other directions and the flag *inexact* ask for.
-Where the format has the source's range, every number is cut at the same place, and integers do it with less.
+Adding a power of two rounds. Let u be the format's unit in the last place at |x|, and M = 2^T·u with T the source's
+trailing significand bits. Floats near M + |x| are multiples of u, so the processor's sum is M plus |x| rounded to
+nearest even. The sum's bits minus M's, as integers, are the kept bits, whose code follows from M's exponent. The float
+(M + |x|) − M is exact, and comparing it with |x| is enough for the other rounding directions and the flag *inexact*.
+If the format has the source's exponent range, every number is rounded at the same bit, and integers are faster.
 
-What comes seldom (NaNs, infinities, overflows to a NaN) is gathered, and goes the way that has all the rules.
+Rare elements (NaNs, infinities, overflows to a NaN) are collected and go through the general path.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
 
-Draws = Callable[[int, int], Array]  # of so many elements from a place on
-Slow = Callable[[Array, Array | None], tuple[Array, Array]]  # words and draws; codes and flags
+Draws = Callable[[int, int], Array]  # (first, count) -> draws
+Slow = Callable[[Array, Array | None], tuple[Array, Array]]  # (words, draws) -> (codes, flags)
 
-_BYTES = 1 << 17  # of a piece of words: the few arrays of its size that there are stay in the cache
-_ASIDE = 1 << 13  # elements that go the other way at once
+_BYTES = 1 << 17  # bytes in a piece of words, so that a few arrays of this size stay in the cache
+_ASIDE = 1 << 13  # elements per call of the general path
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, Flags.UNDERFLOW.value
 
 
 def can_cut(recipe: Recipe) -> bool:
-    """Say whether the quick way has this rounding."""
+    """Return whether the fast path supports this rounding."""
     source, fmt, context = recipe.source, recipe.format, recipe.context
     flushes = context.flush_inputs or context.flush_results
     plain = not (recipe.lift or flushes or recipe.refuses) and fmt.width <= source.width
     if recipe.low == 1 or not plain:
         return plain
-    # The powers of two that are added, and their last places, must be normal numbers; ties to even go by the
-    # significand, whose parity is the code's unless it has one digit only.
+    # The added powers of two, and their last places, must be normal numbers. Ties to even use the parity of the
+    # significand, which is that of the code unless the precision is 1.
     largest = fmt.emax + 1 + source.bias + recipe.cut
     least = recipe.low + recipe.cut - source.trailing_bits - 1
     by_digits = fmt.trailing_bits > 0 or recipe.direction is not Direction.RNE
@@ -45,15 +45,15 @@ def can_cut(recipe: Recipe) -> bool:
 
 
 def _known(settled: Settled) -> tuple[int, int]:
-    assert not isinstance(settled, UnsupportedError)  # what refuses is not for the quick way
+    assert not isinstance(settled, UnsupportedError)  # refusals take the general path
     return settled[0], settled[1].value
 
 
 class FastRounder:
-    """A rounding by the quick way; `slow` is the one that has all the rules."""
+    """A rounding by the fast path; `slow` is the general path."""
 
     def __init__(self, recipe: Recipe, draws: Draws, slow: Slow) -> None:
-        """Settle what is the same for all blocks."""
+        """Prepare everything that is the same for all blocks."""
         source, fmt = recipe.source, recipe.format
         self.recipe, self.draws, self.slow, self.direction = recipe, draws, slow, recipe.direction
         self.signed, self.zero, self.full = fmt.signed, fmt.zero, recipe.low << source.trailing_bits
@@ -64,15 +64,15 @@ class FastRounder:
         self.special = source.infinity_magnitude
         self.largest = recipe.largest
         self.drawn = recipe.direction is Direction.SR
-        # From here on numbers overflow in every direction, and powers of two to be added are too large.
+        # From here on, numbers overflow in every direction, and the powers of two to add are too large.
         self.beyond = self.special if self.alike else (fmt.emax + 1 + source.bias) << self.t
         self.limits = self._limits()
         self.negative = None if recipe.negative is None else _known(recipe.negative)
         _, places, self.tiny = recipe.tiny
-        self.unit_below = 1 << places  # were there room below emin, there
+        self.unit_below = 1 << places  # the unit in the last place below 2^emin with an unbounded exponent range
 
     def _limits(self) -> tuple[int, int, int] | None:
-        """Return the magnitudes that stand for overflow, with either sign, and the flags; None: no such magnitude."""
+        """Return the unsigned codes for positive and negative overflow, and the flags; None if there are none."""
         fmt = self.recipe.format
         found: list[tuple[int, int]] = []
         for sign, settled in enumerate(self.recipe.overflow if self.signed else self.recipe.overflow[:1]):
@@ -85,7 +85,7 @@ class FastRounder:
         return (positive, negative, flags) if flags == others else None
 
     def __call__(self, words: Array, first: int, codes: Array, flags: Array | None) -> None:
-        """Round a block of words, the first of which has this place in the whole."""
+        """Round a block of words, whose first element has index `first`."""
         aside: list[tuple[Array, Array, Array | None]] = []
         size = _BYTES // words.itemsize
         for at in range(0, len(words), size):
@@ -109,7 +109,7 @@ class FastRounder:
     def _round(
         self, words: Array, codes: Array, flags: Array | None, drawn: Array | None
     ) -> tuple[Array, Array] | None:
-        """Round a piece; return where something else is due, with the words there, which may be overwritten."""
+        """Round a piece; return indices and words of elements for the general path (codes may overwrite words)."""
         whole: Array = words.view(self.word)
         magnitude = whole & self.word((1 << (self.width - 1)) - 1)
         top = int(magnitude.max())
@@ -139,19 +139,19 @@ class FastRounder:
         return aside
 
     def _seldom(self, magnitude: Array, top: int, told: bool) -> list[Array]:
-        """Say where the other way is gone: NaNs, infinities, below a smallest number, tiny numbers drawn."""
+        """Return masks for the general path: NaNs, infinities, numbers below the smallest, tiny numbers under SR."""
         found = []
         if top >= self.special:
             found.append(magnitude >= self.special)
         if not self.zero:
             found.append(magnitude < self.full)
         if told and self.drawn and self.recipe.context.tininess is Tininess.AFTER:
-            # A draw decides whether these reach 2^emin.
+            # A draw decides whether these round up to 2^emin.
             found.append((magnitude < self.full) & (magnitude >= self.full - self.unit_below))
         return found
 
     def _added(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
-        """Return the rank of each code, by additions, and where digits are lost."""
+        """Return the rank of each code, computed by additions, and where bits are lost."""
         x, direction, t = magnitude.view(self.float), self.direction, self.t
         power = magnitude & self.word(((1 << (self.width - 1)) - 1) >> t << t)
         np.clip(power, self.low << t, self.beyond, out=power)
@@ -173,12 +173,12 @@ class FastRounder:
         return rank, inexact
 
     def _correct(self, rank: Array, x: Array, back: Array, power: Array, whole: Array, drawn: Array | None) -> None:
-        """Turn the rounding to nearest even, which gave `back`, into another."""
+        """Correct ranks from nearest even (which gave `back`) to the rounding direction."""
         direction = self.direction
         if direction is Direction.RNE:
             return
         if direction is Direction.RNA:
-            # Ties that went down: what is missing is half a unit.
+            # Ties that were rounded down: the error is half a unit.
             half = (power - self.word((self.t + 1) << self.t)).view(self.float)
             rank += (x - back) == half
             return
@@ -201,7 +201,7 @@ class FastRounder:
             rank += drawn < rest.astype(np.int64)
 
     def _shifted(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
-        """Return the rank of each code, where every number is cut at the same place, and where digits are lost."""
+        """Return the rank of each code if all numbers are rounded at the same bit, and where bits are lost."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:
@@ -233,7 +233,7 @@ class FastRounder:
         return rank, inexact
 
     def _tell(self, flags: Array, inexact: Array, magnitude: Array, whole: Array, rank: Array | None) -> None:
-        """Write the flags of numbers; `rank` is given where there may be overflows."""
+        """Write the flags of finite numbers; `rank` is given if there may be overflows."""
         positive, negative = self.tiny
         if positive != negative:
             by_sign = whole >> self.word(self.width - 1)

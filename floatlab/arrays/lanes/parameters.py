@@ -1,7 +1,7 @@
-"""What lanes must know of formats: how codes are read as binary32 or binary64 words, and how words are rounded.
+"""Parameters of formats for the lanes: how to decode codes into binary32 or binary64 words, and how to round words.
 
-A lane takes words apart with integers. Whatever depends on formats and the context only (what stands for ∞, a NaN,
-an overflow, a zero) is asked of the scalar kernel here, once, so that no lane decides it again. Readings keep the
+A lane processes words as integers. Everything that depends only on formats and the context (the results for ∞, NaN,
+overflow and zero) is computed here once by the scalar kernel, so that no lane decides it again. Readings keep the
 payloads of NaNs.
 """
 
@@ -21,68 +21,68 @@ from floatlab.numbers.projection import direction_in, infinity_code, nan_code
 from floatlab.numbers.rounding import NanRule, Overflow, increments
 from floatlab.record import Individual
 
-Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags it raises, or the refusal
+Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags that it raises, or the error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
-_TWICE = 2  # digits that rounding to odd needs below those of the format
-_DRAWN = 33  # digits that a stochastic rounding needs: those of the draw, and one that is odd
+_TWICE = 2  # the extra bits that rounding to odd needs below those of the format
+_DRAWN = 33  # the extra bits for stochastic rounding: those of the draw, and the sticky last bit
 
 
 class Reading(Individual):
-    """A format whose numbers are all numbers of `word`, as a lane reads it."""
+    """The decoding of a format whose numbers are all numbers of `word`."""
 
     format: Format
     word: Format
-    cut: int  # digits that a significand gains
-    adjust: int  # what an exponent field gains
-    same_range: bool  # subnormal numbers are the word's own, and only shift
-    by_fields: bool  # sign, exponent and significand can be moved as they are, or turned into normal numbers
+    cut: int  # the bits that the significand gains
+    adjust: int  # the amount added to the exponent field
+    same_range: bool  # whether subnormal numbers are also subnormal in the word, and only shift
+    by_fields: bool  # whether fields can be shifted into place, with subnormal numbers normalised
     table: Array | None  # for codes of at most 8 bits: the word of each code
 
 
 class Recipe(Individual):
-    """A format and a context, for sources of one format, as a lane uses them; pairs are for positive and negative."""
+    """Parameters to round words of one format into a format by a context; pairs are for positive and negative."""
 
     format: Format
     context: Context
     source: Format
-    direction: Direction  # to nearest at precision 1 is settled already
-    cut: int  # digits that a normal number loses
+    direction: Direction  # with the rule for ties at precision 1 applied
+    cut: int  # the bits that a normal number loses
     low: int  # the source's exponent field of the format's smallest normal number
-    lift: int  # where there are no subnormal numbers: how far zero's neighbour lies above it, in codes
+    lift: int  # for formats without subnormal numbers: log2 of the steps, in codes, from zero to its neighbour
     overflow: tuple[Settled, Settled]
     infinity: tuple[Settled, Settled]
     nan: tuple[Settled, Settled]
     zero: tuple[Settled, Settled]
-    negative: Settled | None  # what stands for negative numbers where there is no sign
-    refuses: bool  # whether there are numbers that the context refuses
+    negative: Settled | None  # the result for negative numbers, if the format has no sign
+    refuses: bool  # whether the context refuses some numbers
 
     @property
     def keeps_payloads(self) -> bool:
-        """Whether NaNs keep the leading digits of their payloads."""
+        """Whether NaNs keep the leading bits of their payloads."""
         return self.format.ieee_nans and self.context.nan is not NanRule.RISCV
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing to flush or refuse, and the format has a sign, a zero and subnormal numbers."""
+        """Whether nothing is flushed or refused, and the format has a sign, a zero and subnormal numbers."""
         flushes = self.context.flush_inputs or self.context.flush_results
         return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
 
     @property
     def largest(self) -> int:
-        """The source's magnitude of the format's largest number, or of its own: what is not beyond it is no special."""
+        """The source's unsigned code of the largest number of the format (or of the source, if less)."""
         top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
         return min(top, self.source.largest_magnitude)
 
     @property
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
-        """Return what decides whether a number below 2^emin is tiny.
+        """Return the limits that decide whether a number below 2^emin is tiny.
 
-        The word of 2^emin (or of infinity, if that is less); the digits that p digits would lose in the binade below;
-        and the words, for positive and for negative numbers, from which these would round up to 2^emin.
+        They are the word of 2^emin (or of infinity, if less); the number of bits that rounding to p bits discards in
+        the binade below; and the words, for positive and for negative numbers, from which this rounds up to 2^emin.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
-        # A source's own subnormal numbers have one digit less there.
+        # The source's subnormal numbers have one bit less there.
         places = max(self.cut - (self.low == 1), 0) if self.low << source.trailing_bits == normal else 0
         if self.context.tininess is Tininess.BEFORE or self.direction is Direction.SR:
             return normal, places, (normal, normal)
@@ -102,7 +102,7 @@ class Recipe(Individual):
 
 
 def word_of(datum: Datum, word: Format) -> int:
-    """Return the code in `word` of a datum whose number `word` holds; NaNs keep payloads that both formats have.
+    """Return the code in `word` of a datum that `word` represents; NaNs keep payloads if both formats have them.
 
     >>> from floatlab.numbers import decode
     >>> hex(word_of(decode(0x3C7C, "fp16"), parse_format("fp32")))
@@ -121,7 +121,7 @@ def word_of(datum: Datum, word: Format) -> int:
 
 @lru_cache(maxsize=256)
 def reading_for(format: Format, word: Format) -> Reading:
-    """Return how a format is read as words that hold it."""
+    """Return the parameters to decode a format into words that contain it."""
     adjust, table = word.bias - format.bias, None
     if format.width <= 8:
         table = np.zeros(256, container(word))
@@ -139,13 +139,13 @@ def reading_for(format: Format, word: Format) -> Reading:
 
 
 def can_read(format: Format, word: Format) -> bool:
-    """Say whether the fast lanes read a format as words."""
+    """Return whether the fast lanes can decode a format into words."""
     reading = reading_for(format, word)
     return reading.by_fields or reading.table is not None
 
 
 def words_that_hold(format: Format) -> list[Format]:
-    """Return the words that hold all of a format, the narrower first.
+    """Return the words that contain a format, the narrower first.
 
     >>> [word.name for word in words_that_hold(parse_format("e11m9"))]
     ['binary64']
@@ -155,7 +155,7 @@ def words_that_hold(format: Format) -> list[Format]:
 
 @lru_cache(maxsize=256)
 def container(format: Format) -> DType:
-    """Return the dtype of a format's codes: the smallest unsigned integers that hold them, of at most 64 bits.
+    """Return the dtype of a format's codes: the smallest sufficient unsigned integers, of at most 64 bits.
 
     >>> container(parse_format("e4m3")), container(parse_format("tf32"))
     (dtype('uint8'), dtype('uint32'))
@@ -167,9 +167,9 @@ def container(format: Format) -> DType:
 
 
 def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array:
-    """Return codes as the array of integers that they are; raises UnsupportedError where a format has no such codes.
+    """Return codes as an array of integers; raises UnsupportedError if the format has no such codes.
 
-    `of` is the format, or how many bits its codes have; `name` is what the caller calls them.
+    `of` is the format, or the width of its codes in bits; `name` is the caller's name for them.
     """
     try:
         array = np.asarray(codes)
@@ -180,7 +180,7 @@ def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array
     if array.dtype.kind not in "iu":
         raise UnsupportedError(f"{name} is an array of {array.dtype.name}; codes are integers")
     width, whose = (of, "they") if isinstance(of, int) else (of.width, f"those of {of.name}")
-    if array.dtype.kind == "u" and 8 * array.itemsize <= width:  # no integer of this dtype is too wide
+    if array.dtype.kind == "u" and 8 * array.itemsize <= width:  # no code of this dtype can be too wide
         return array
     if array.size and ((array.dtype.kind == "i" and int(array.min()) < 0) or int(array.max()) >> width):
         raise UnsupportedError(
@@ -190,7 +190,7 @@ def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array
 
 
 def can_round(source: Format, format: Format) -> bool:
-    """Say whether a lane of integers can round this source into this format."""
+    """Return whether the integer-based lanes can round this source into this format."""
     return (
         not format.explicit_integer_bit
         and format.width <= 64
@@ -200,7 +200,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Say whether a word rounded to odd rounds into the format as the number itself does, in draws too where `drawn`.
+    """Return whether rounding to odd in a word first never changes the result in a format; `drawn`: also under SR.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)
@@ -211,7 +211,7 @@ def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
 
 
 def rounds_as_processors(context: Context) -> bool:
-    """Say whether a context asks of numbers what processors do: to nearest even, beyond the largest ∞, none flushed."""
+    """Return whether a context rounds as processors do: to nearest even, with overflow to ∞ and no flushing."""
     flushes = context.flush_inputs or context.flush_results
     return context.rounding is Direction.RNE and context.overflow is Overflow.NATIVE and not flushes
 
@@ -225,7 +225,7 @@ def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
 
 @lru_cache(maxsize=256)
 def recipe_for(format: Format, context: Context, source: Format) -> Recipe:
-    """Return the recipe for sources of a format, binary32 or binary64."""
+    """Return the recipe for words of a format `source`, binary32 or binary64."""
 
     def rounded(x: Exact) -> tuple[int, Flags]:
         found = round_exact(x, format, context)

@@ -1,1 +1,1 @@
-"""Orders of evaluation: plans, schedules, and the language that names them."""
+"""Orders of evaluation: plans, schedules, and the expression language for schedules."""

@@ -1,9 +1,9 @@
-"""A plan evaluated on arrays: batches of many nodes at once instead of a tuple for each node.
+"""A plan in a form for arrays: batches of many nodes instead of one tuple per node.
 
-A batch is `lanes` chains of additions side by side. Chain l starts with the number in slot `first[l]`; link k adds to
-it the numbers in the slots `rest[k, :, l]`, one of them or several in a single node. Slots 0 … n−1 hold the terms, and
-each batch puts the ends of its chains into the next free slots; sums within a chain have no slot. A serial sum of ten
-million terms is thus one batch of one chain, and a pairwise one two dozen batches of one link each.
+A batch has `lanes` chains of additions side by side. Chain l starts with the number in slot `first[l]`. Link k is one
+node, which adds the numbers in the slots `rest[k, :, l]` (one or more) to it. Slots 0 … n−1 hold the terms, and each
+batch stores the results of its chains in the next free slots; sums within a chain have no slot. A serial sum of ten
+million terms is thus one batch of one chain, and a pairwise sum is two dozen batches of one link each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from floatlab.reduce.plan.plan import Plan
 
 
 class Batch(Record):
-    """Chains side by side: `first` (lanes,) and `rest` (links, operands beside the chain's own, lanes) are slots."""
+    """Chains side by side. `first` (lanes,) and `rest` (links, further operands, lanes) hold slot numbers."""
 
     first: Array
     rest: Array
@@ -35,7 +35,7 @@ class Batch(Record):
 
 
 class Batches(Record):
-    """The batches that make a sum of `terms` terms; `root` is the slot of the result."""
+    """The batches that compute a sum of `terms` terms; `root` is the slot of the result."""
 
     terms: int
     each: tuple[Batch, ...]
@@ -48,11 +48,11 @@ class Batches(Record):
 
     @property
     def nodes(self) -> int:
-        """The number of nodes: the roundings, without those of products."""
+        """The number of nodes, which is the number of roundings without those of products."""
         return sum(batch.lanes * batch.links for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
-        """Give each batch with the slots of its results, and the ids (links, lanes) of its nodes in the plan."""
+        """Yield each batch with the slots of its results, and the ids (links, lanes) of its nodes in the plan."""
         slot = id = self.terms
         for batch in self.each:
             ids = id + np.arange(batch.links * batch.lanes).reshape(batch.links, batch.lanes)
@@ -64,7 +64,7 @@ class Batches(Record):
         """The number of nodes on the longest path from a term to the result."""
         levels = np.zeros(self.terms + self.slots, np.int64)
         for batch, results, _ in self.walk():
-            # An operand that enters at link k passes all links from there on.
+            # An operand that enters at link k goes through that link and all later ones.
             entered = levels[batch.rest].max(axis=1) + np.arange(batch.links, 0, -1)[:, None]
             levels[results] = np.maximum(levels[batch.first] + batch.links, entered.max(axis=0))
         return int(levels[self.root])
@@ -98,7 +98,7 @@ class BatchBuilder:
         return np.arange(self.slots - len(first), self.slots)
 
     def tree(self, plan: Plan, slots: Array) -> Array:
-        """Add a plan over slots (terms, lanes), chains of one shape together, and return the slots of its results."""
+        """Add a plan over slots (terms, lanes), one batch per shape of chains; return the slots of its results."""
         n, lanes = plan.terms, slots.shape[1]
         table = np.empty((n + len(plan.nodes), lanes), np.int64)
         table[:n] = slots
@@ -117,7 +117,7 @@ class BatchBuilder:
 
 
 def _chains_by_level(plan: Plan) -> list[list[list[int]]]:
-    """Divide the nodes into chains, in which each adds terms to the one before; return those of one shape together."""
+    """Divide the nodes into chains, in which each node adds terms to the node before; group chains of one shape."""
     n, nodes = plan.terms, plan.nodes
     chains: dict[int, list[int]] = {}  # by the id of the last node
     levels = [0] * (n + len(nodes))

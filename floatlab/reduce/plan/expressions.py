@@ -1,4 +1,4 @@
-"""The language of schedules: `serial`, `blocked(64, lanes(8), pairwise)`, `((0 1) (2 3))`, as text.
+"""The expression language for schedules: `serial`, `blocked(64, lanes(8), pairwise)`, `((0 1) (2 3))`.
 
 schedule   name, or name(argument, …), or a tree
 argument   a number, a schedule, up or down (for `sorted`), or terms in brackets (for `permuted`)
@@ -19,7 +19,7 @@ from floatlab.reduce.plan.schedules import KINDS
 MAX_LENGTH = 1 << 20
 _MAX_DEPTH = 24
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9-]*|[0-9]+|.)", re.DOTALL)
-_GLANCE = 60  # characters of a long text around the place of an error
+_GLANCE = 60  # characters that an error message shows of a long expression
 
 
 def parse_schedule(text: str | Schedule | Plan) -> Schedule:
@@ -28,13 +28,13 @@ def parse_schedule(text: str | Schedule | Plan) -> Schedule:
     Parameters
     ----------
     text : str, Schedule or Plan
-        An expression, such as "blocked(64, lanes(8), pairwise)" or "((0 1) (2 3))". A Schedule is returned as it is; a
-        Plan becomes a tree written out.
+        An expression, such as "blocked(64, lanes(8), pairwise)" or "((0 1) (2 3))". A Schedule is returned unchanged; a
+        Plan becomes an explicit tree.
 
     Returns
     -------
     Schedule
-        The order, for any number of terms that it fits.
+        The order of addition.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class _Reader:
 
     def _take(self) -> tuple[str, int]:
         token = self.tokens[self.next]
-        self.next += bool(token[0])  # the end is never passed
+        self.next += bool(token[0])  # the end token stays next
         return token
 
     def _refuse(self, what: str, place: int) -> PlanError:
@@ -83,7 +83,7 @@ class _Reader:
         return PlanError(f"{what}\n  {before}{shown}{after}\n  {' ' * (len(before) + place - start)}^")
 
     def whole(self) -> Schedule:
-        """Read all of the text."""
+        """Parse the whole text."""
         schedule = self._schedule(0)
         token, place = self._take()
         if token:
@@ -113,7 +113,7 @@ class _Reader:
         return self._made(lambda: kind(*values), place)
 
     def _made(self, make: Callable[[], Schedule], place: int) -> Schedule:
-        """Make a schedule; what it refuses is an error at this place."""
+        """Make a schedule; an error in its arguments is reported at this place."""
         try:
             return make()
         except PlanError as error:
@@ -167,7 +167,7 @@ class _Reader:
         return int(digits)
 
     def _tree(self, place: int) -> list[object]:
-        """Read brackets, however deep, whose first one has been taken."""
+        """Read a tree of any depth, after its first bracket."""
         open_ones: list[list[object]] = [[]]
         places = [place]
         while True:

@@ -1,4 +1,4 @@
-"""A plan in few words: the simplest schedule that gives it, or its outline down to subtrees that have one."""
+"""Describes a plan briefly: by the simplest schedule that generates it, or by an outline whose parts have schedules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_STRIDES, _MOST_SIZES, _MOST_SHARES = 8, 12, 17
 
 
 def schedule_of(plan: Plan) -> Schedule | None:
-    """Return the first schedule, from simple to composed, whose plan is the same up to sides; None if there is none.
+    """Return the simplest schedule whose plan is the same up to swapping operands; None if there is none.
 
     >>> schedule_of(Lanes(4).plan(64)).text, schedule_of(Plan.from_tree(((0, 3), (1, (2, 4)))))
     ('lanes(4)', None)
@@ -73,7 +73,7 @@ def _along(plan: Plan) -> list[int]:
 
 
 def _strides(plan: Plan) -> list[int]:
-    """Return the distances that terms of a lane may have: the first ones that meet term 0, and powers of two."""
+    """Return candidate lane strides: the indices of the first terms added to term 0, and powers of two."""
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
     found = dict.fromkeys(met) | dict.fromkeys(1 << k for k in range(1, _MOST_STRIDES))
@@ -81,27 +81,27 @@ def _strides(plan: Plan) -> list[int]:
 
 
 def _sizes(plan: Plan) -> list[int]:
-    """Return the lengths that blocks may have: the sizes of the last subtrees with term 0, and powers of two."""
+    """Return candidate block lengths: the sizes of the last subtrees with term 0, and powers of two."""
     n, sizes = plan.terms, plan.sizes
     counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])
     counts |= dict.fromkeys(1 << k for k in range(1, n.bit_length()))
     return [count for count in counts if 2 <= count < n]
 
 
-# Outlines: a tree down to subtrees with a known schedule, and the terms and schedule of each of these.
+# Outlines: a tree whose leaves are subtrees with known schedules.
 
 MOST_PARTS = 9
 
 
 class OutlinePart(Record):
-    """A subtree: its terms, ascending, and the schedule that orders them; None where no simple one does."""
+    """A subtree: its terms, ascending, and the schedule that orders them (None if no simple one does)."""
 
     terms: tuple[int, ...]
     schedule: Schedule | None
 
     @property
     def stride(self) -> int | None:
-        """How far apart its terms are; None where that differs."""
+        """The distance between consecutive terms; None if it varies."""
         gaps = {b - a for a, b in zip(self.terms, self.terms[1:], strict=False)}
         return gaps.pop() if len(gaps) == 1 else None
 
@@ -132,7 +132,7 @@ def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
 
 
 def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
-    """Return a plan's outline of at most so many parts: what has no schedule of its own is taken apart, largest first.
+    """Return a plan's outline of at most `most` parts: subtrees without a schedule are split, largest first.
 
     >>> found = outline(Plan.from_tree((((0, 1), 2), (3, (4, 5)))))
     >>> found.tree, [(part.terms, part.schedule.text) for part in found.parts]
@@ -145,7 +145,7 @@ def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
         return OutlinePart(terms, schedule_of(part) if len(terms) > 1 else None)
 
     parts = {plan.root: part_of(plan.root)}
-    # The largest part that is in no known order is taken apart, while its operands still find room.
+    # Split the largest part without a schedule, as long as the outline stays within the limit.
     while unknown := [id for id, part in parts.items() if id >= n and part.schedule is None]:
         id = max(unknown, key=lambda each: len(parts[each].terms))
         if len(parts) + len(plan.nodes[id - n]) - 1 > most:

@@ -1,7 +1,7 @@
-"""Orders of addition: rules that say for any number of terms in which order they are added.
+"""Orders of addition: rules for the order in which any number of terms are added.
 
-A schedule lays its order over slots (see `batches`): an array with one row a term and one column a lane, so that one
-call lays all the blocks, or all the lanes, of the schedule around it.
+The method `lay` adds the batches of a schedule for an array of slots (see `batches`), with one row per term and one
+column per lane. One call thus adds all the blocks, or all the lanes, of the enclosing schedule.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from floatlab.reduce.plan.batches import BatchBuilder, Batches
 from floatlab.reduce.plan.plan import Plan
 
 MAX_TERMS = 1 << 28
-OTHER_KINDS = ("schedule", "order", "way", "tree")  # of arguments, all others being numbers
+OTHER_KINDS = ("schedule", "order", "way", "tree")  # kinds of arguments that are not numbers
 
 
 # Names of compositions.
@@ -26,9 +26,9 @@ NAMED: dict[str, Schedule] = {}
 
 
 class Schedule(Record):
-    """An order of addition for any number of terms: `parse_schedule` makes one of text.
+    """An order of addition for any number of terms; `parse_schedule` makes one from text.
 
-    Subclasses lay their order for a number of terms; `batches` and `plan` ask for it.
+    Subclasses implement `lay`, which `batches` and `plan` call.
 
     Examples
     --------
@@ -38,13 +38,13 @@ class Schedule(Record):
     Plan((((0 1) (2 3)) 4))
     """
 
-    word: ClassVar[str]  # in expressions: the name of the class in small letters, unless it says otherwise
-    # The arguments in brackets: for each its kind (schedule, order, way, tree, or what a number counts) and its
-    # default, None where it has to be given.
+    word: ClassVar[str]  # its name in expressions; by default the class name in small letters
+    # The arguments in brackets. For each: its kind (schedule, order, way, tree, or a description of a number) and its
+    # default (None if it is required).
     signature: ClassVar[tuple[tuple[str, object], ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        """Name the kind of order."""
+        """Set the name of the schedule in expressions."""
         cls.word = vars(cls).get("word", cls.__name__.lower())
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the sums of slots (terms, lanes), column by column, to a builder; return the slots of the results."""
+        """Add the batches that sum each column of slots (terms, lanes); return the slots of the results."""
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
@@ -108,14 +108,14 @@ def check_number(word: str, what: str, value: object, least: int = 1) -> None:
 
 
 class Serial(Schedule):
-    """One after the other, as a loop does: ((x0 + x1) + x2) + x3.
+    """One term after the other, as in a loop: ((x0 + x1) + x2) + x3.
 
     >>> Serial().plan(4)
     Plan((((0 1) 2) 3))
     """
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay one chain a lane."""
+        """Add one chain per lane."""
         return into.chains(slots[0], slots[1:, None])
 
 
@@ -131,12 +131,12 @@ class Reversed(Schedule):
     signature = (("schedule", Serial()),)
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay the rows upside down."""
+        """Add the rows in reverse."""
         return self.inner.lay(slots[::-1], into)
 
 
 class Permuted(Schedule):
-    """The terms in a stated order, which also says how many there are.
+    """The terms in a stated order, which also fixes their number.
 
     >>> Permuted((2, 0, 1)).plan(3)
     Plan(((2 0) 1))
@@ -148,22 +148,22 @@ class Permuted(Schedule):
     signature = (("order", None), ("schedule", Serial()))
 
     def __post_init__(self) -> None:
-        """Check that every term comes once."""
+        """Check that every term occurs once."""
         super().__post_init__()
         ids = [id for id in self.places if isinstance(id, int)] if isinstance(self.places, tuple) else []
         if not ids or sorted(ids) != list(range(len(self.places))):
             raise PlanError("permuted takes every number from 0 to n − 1 once")
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay the rows in this order."""
+        """Add the rows in this order."""
         _same_count(self.word, len(self.places), len(slots))
         return self.inner.lay(slots[list(self.places)], into)
 
 
 class Sorted(Schedule):
-    """The terms by magnitude, from the smallest (`up`) or from the largest (`down`): it depends on the numbers.
+    """The terms by magnitude, from the smallest (`up`) or from the largest (`down`): the order depends on the values.
 
-    It stands outermost, and whoever evaluates it puts the terms in order first; see `places`.
+    It must be the outermost schedule; the evaluator sorts the terms first (see `places`).
     """
 
     way: str = "up"
@@ -172,13 +172,13 @@ class Sorted(Schedule):
     signature = (("way", "up"), ("schedule", Serial()))
 
     def __post_init__(self) -> None:
-        """Check the way."""
+        """Check that the argument is `up` or `down`."""
         super().__post_init__()
         if not isinstance(self.way, str) or self.way not in ("up", "down"):
             raise PlanError(f"sorted goes up or down, not {self.way!r}")
 
     def places(self, magnitudes: Array) -> Array:
-        """Return the order of the terms along the first axis; equal ones as they stand, NaNs last.
+        """Return the sorted order of the terms along the first axis (stable, NaNs last).
 
         >>> Sorted("down").places(np.array([1.0, 3.0, 2.0])).tolist()
         [1, 2, 0]
@@ -187,19 +187,19 @@ class Sorted(Schedule):
             return np.argsort(-magnitudes if self.way == "down" else magnitudes, axis=0, kind="stable")
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Refuse: only the numbers say the order."""
+        """Raise PlanError: the order depends on the values."""
         raise PlanError("sorted depends on the numbers: it has a plan only with them, and stands outermost")
 
 
 class Adjacent(Schedule):
-    """Neighbours, then neighbours among the sums, and so on; an odd one out goes to the next round as it is.
+    """Adds neighbours, then neighbours among the sums, and so on; an odd last one goes to the next round unchanged.
 
     >>> Adjacent().plan(5)
     Plan((((0 1) (2 3)) 4))
     """
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay round by round."""
+        """Add the terms round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
             even = len(slots) & ~1
@@ -209,14 +209,14 @@ class Adjacent(Schedule):
 
 
 class Folded(Schedule):
-    """The second half onto the first, term i + h onto i, and so on: how threads of a GPU reduce; h is rounded up.
+    """Adds term i + h to term i, with h half the number of terms, rounded up, and so on: how threads of a GPU reduce.
 
     >>> Folded().plan(4), Folded().plan(5)
     (Plan(((0 2) (1 3))), Plan((((0 3) 2) (1 4))))
     """
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay round by round."""
+        """Add the terms round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
             half = -(-len(slots) // 2)
@@ -227,7 +227,7 @@ class Folded(Schedule):
 
 
 class Fused(Schedule):
-    """A chain of nodes of many operands, as tensor cores have it: `count` terms, then the sum and `count` more, ….
+    """A chain of nodes with many operands, as in tensor cores: `count` terms, then the sum and `count` more, ….
 
     >>> Fused(4).plan(8)
     Plan(((0 1 2 3) 4 5 6 7))
@@ -238,7 +238,7 @@ class Fused(Schedule):
     signature = (("a number of terms", None),)
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay the first node, all whole ones after it, and the rest."""
+        """Add the first node, then all full nodes, then the remainder."""
         n, lanes = slots.shape
         w = min(self.count, n)
         found = slots[0] if w == 1 else into.chains(slots[0], slots[None, 1:w])
@@ -249,7 +249,7 @@ class Fused(Schedule):
 
 
 class ByHand(Schedule):
-    """A tree written out, for as many terms as it has.
+    """An explicit tree, for its own number of terms.
 
     >>> ByHand(Plan.from_tree(((0, 1), (2, 3)))).text
     '((0 1) (2 3))'
@@ -261,7 +261,7 @@ class ByHand(Schedule):
     signature = (("tree", None),)
 
     def __post_init__(self) -> None:
-        """Put the nodes into the order in which they are read, so that trees which are written alike are equal."""
+        """Renumber the nodes from left to right, so that trees with the same text are equal."""
         object.__setattr__(self, "tree", self.tree.left_to_right())
 
     @property
@@ -275,7 +275,7 @@ class ByHand(Schedule):
         return _batches_of(self.tree)
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay the tree, level by level."""
+        """Add the tree, level by level."""
         _same_count("the tree", self.tree.terms, len(slots))
         return into.tree(self.tree, slots)
 

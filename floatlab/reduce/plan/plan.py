@@ -53,7 +53,7 @@ class Plan(Answering, Record):
         n, added = self.terms, sum(map(len, self.nodes))
         if n < 1:
             raise PlanError(f"a plan has at least one term, not {n}")
-        if n > added + _MANY:  # refused before one byte a term is allocated
+        if n > added + _MANY:  # check this before allocating n bytes
             raise PlanError(f"nodes that add {added} numbers make no plan of more than {added + 1} terms")
         used = bytearray(n + len(self.nodes))
         for i, node in enumerate(self.nodes):
@@ -76,7 +76,7 @@ class Plan(Answering, Record):
         return self.terms + len(self.nodes) - 1
 
     def accumulate(self, leaves: Iterable[T], combine: Callable[[Iterable[T]], T]) -> list[T]:
-        """Return a value for each id: those of the terms as given, that of a node from the values of its arguments.
+        """Return a value for each id: `leaves` for the terms, and for each node `combine` of its arguments' values.
 
         >>> Plan.from_tree(((0, 1), 2)).accumulate([1, 1, 1], sum)
         [1, 1, 1, 2, 3]
@@ -132,7 +132,7 @@ class Plan(Answering, Record):
         return [id for id, _ in self._visits(self.nodes) if id < self.terms]
 
     def _visits(self, arguments: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
-        """Give the ids depth first: a node before its arguments, and again, marked True, after them."""
+        """Yield the ids depth first: a node before its arguments (False), and again after them (True)."""
         waiting = [(self.root, False)]
         while waiting:
             id, is_done = waiting.pop()
@@ -151,7 +151,8 @@ class Plan(Answering, Record):
         leaves = 0
         nodes: list[list[int]] = []
         waiting: list[tuple[object, bool]] = [(tree, False)]
-        done: list[int] = []  # of complete subtrees: a term, or ~i for node i, whose id depends on the number of terms
+        # finished subtrees: a term id, or ~i for node i, since node ids are known only once all terms are counted
+        done: list[int] = []
         while waiting:
             branch, is_open = waiting.pop()
             if isinstance(branch, tuple | list):
@@ -199,7 +200,7 @@ class Plan(Answering, Record):
     def canonical(self) -> Plan:
         """Return the same sums, the operands of each node sorted by their first term, and the nodes from left to right.
 
-        Two plans have the same canonical form if they differ only in the sides on which operands stand.
+        Two plans have the same canonical form if they differ only in the order of operands within nodes.
 
         >>> Plan.from_tree((2, (1, 0))).canonical() == Plan.from_tree(((0, 1), 2)).canonical()
         True
@@ -226,7 +227,7 @@ class Plan(Answering, Record):
         return Plan(n, tuple(nodes))
 
     def __repr__(self) -> str:
-        """Show the tree, or the size of a long one."""
+        """Show the tree, or only the size of a large one."""
         if self.terms <= 32:
             return f"Plan({self.text})"
         return f"Plan({self.terms:,} terms, {len(self.nodes):,} nodes, depth {self.depth:,})"

@@ -1,7 +1,7 @@
-"""Schedules that are made of others: in blocks, in lanes, in halves.
+"""Schedules composed of others: in blocks, in lanes, in halves.
 
-`blocked(64, lanes(8), pairwise)` reads: blocks of 64 terms, in each of which eight lanes are added serially and then in
-halves, and the sums of the blocks in halves.
+`blocked(64, lanes(8), pairwise)` has blocks of 64 terms. In each block, eight lanes are added serially, and the lanes
+are then added in halves. The sums of the blocks are added in halves too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from floatlab.reduce.plan.orders import NAMED, Adjacent, Folded, Fused, Permuted
 
 
 class Blocked(Schedule):
-    """Blocks of `count` neighbours, each by one schedule, and their sums by another; the last may be shorter.
+    """Adds blocks of `count` neighbours by one schedule, and their sums by another; the last block may be shorter.
 
     >>> Blocked(3).plan(7)
     Plan(((((0 1) 2) ((3 4) 5)) 6))
@@ -28,12 +28,12 @@ class Blocked(Schedule):
     signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay all whole blocks at once, then the rest, then their sums."""
+        """Add all full blocks at once, then the remainder, then the sums of both."""
         return _in_blocks(slots, self.count, self.inner, self.outer, into)
 
 
 class SplitK(Schedule):
-    """As many as `count` shares of neighbours, equal but for the last, as GPUs split the inner dimension.
+    """At most `count` contiguous blocks of equal length (the last may be shorter), as in split-K on GPUs.
 
     >>> SplitK(2).plan(6)
     Plan((((0 1) 2) ((3 4) 5)))
@@ -46,14 +46,14 @@ class SplitK(Schedule):
     signature = (("a number of shares", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay blocks of one share each."""
+        """Add the blocks and their sum."""
         return _in_blocks(slots, -(-len(slots) // self.count), self.inner, self.outer, into)
 
 
 class Halving(Schedule):
-    """Halves of halves, down to `limit` terms, which another schedule adds.
+    """Halves of halves, down to blocks of at most `limit` terms, which another schedule adds.
 
-    The left half has a multiple of `multiple` terms, and is the shorter one where they differ.
+    The left half's length is a multiple of `multiple`; if the halves differ, the left one is shorter.
 
     >>> PAIRWISE.plan(5)
     Plan(((0 1) (2 (3 4))))
@@ -72,11 +72,11 @@ class Halving(Schedule):
             raise PlanError(f"halving into multiples of {self.multiple} ends at {2 * self.multiple - 1} terms or more")
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay the parts of all halvings together, level by level."""
+        """Add all parts of one level together, level by level."""
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
-        """Return the slots (parts, lanes) of parts that are given by their lengths and where they start."""
+        """Return the slots (parts, lanes) of the sums of parts, given by their lengths and start positions."""
         wanted: dict[int, list[Array]] = {}
         halves = {}
         for length, starts in parts.items():
@@ -114,7 +114,7 @@ PAIRWISE = Halving(1)
 
 
 class Lanes(Schedule):
-    """As SIMD lanes do: lane j adds the terms j, j + count, j + 2·count, …, and then the lanes are added.
+    """SIMD lanes: lane j adds the terms j, j + count, j + 2·count, …, and then the lanes are added.
 
     >>> Lanes(2).plan(5)
     Plan((((0 2) 4) (1 3)))
@@ -127,7 +127,7 @@ class Lanes(Schedule):
     signature = (("a number of lanes", None), ("schedule", Serial()), ("schedule", PAIRWISE))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay the lanes that have a term more, then the others."""
+        """Add first the lanes with one extra term, then the others."""
         n, lanes = slots.shape
         rows, longer = divmod(n, self.count)
         if not rows:
@@ -142,7 +142,7 @@ class Lanes(Schedule):
 
 
 class Unrolled(Schedule):
-    """As unrolled loops do: the largest multiple of `count` by one schedule, and what is left one by one after it.
+    """Unrolled loops: the largest multiple of `count` by one schedule, then the remaining terms one by one.
 
     >>> Unrolled(2, Lanes(2)).plan(5)
     Plan((((0 2) (1 3)) 4))
@@ -154,7 +154,7 @@ class Unrolled(Schedule):
     signature = (("a number of terms", None), ("schedule", None))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay the main part, and add the rest to it."""
+        """Add the main part, then the remainder to it."""
         main = len(slots) - len(slots) % self.count
         if not main:
             return Serial().lay(slots, into)

@@ -1,1 +1,1 @@
-"""Candidate computations replayed on given inputs, and how much of an observed result each of them reproduces."""
+"""Replays candidate computations on given inputs, and counts how much of an observed result each reproduces."""

@@ -26,11 +26,11 @@ SCHEDULES = (
     *(f"unrolled({1 << k}, lanes({1 << k}))" for k in range(2, 7)),
 )  # fmt: skip
 FUSED = tuple(f"fused({1 << k})" for k in range(1, 6))
-_FEW = 1 << 8  # products; nodes of many operands are tried on more only if asked
-_LONG = 1 << 14  # terms; on more, models of matrix units are tried only if asked
-_ONE_BY_ONE = 1 << 12  # terms; of more, products are not fused one by one
+_FEW = 1 << 8  # beyond this many products, nodes of many operands are tried only on request
+_LONG = 1 << 14  # beyond this many terms, models of matrix units are tried only on request
+_ONE_BY_ONE = 1 << 12  # beyond this many terms, the library is not probed for which products it fuses
 WIDER = ("binary32", "binary64")
-_COMPARED = 1 << 11  # terms; of more, orders are not compared node by node
+_COMPARED = 1 << 11  # beyond this many terms, orders are not compared node by node
 
 
 CandidateAdder = Adder | PartlyFused | Joined | TensorCore
@@ -38,22 +38,22 @@ T = TypeVar("T")
 
 
 class Candidate(Record):
-    """One computation: an order and an adder; without both, the exact sum rounded once."""
+    """One computation: an order and an adder; without either, the exact sum rounded once."""
 
     schedule: Schedule | None
     adder: CandidateAdder | None
-    machines: tuple[Machine, ...] = ()  # all whose model this is
-    same: tuple[Schedule, ...] = ()  # other schedules that were asked for and have the same tree for these terms
-    order: str = ""  # what the order is called, where its expression is the whole tree
+    machines: tuple[Machine, ...] = ()  # all that share this model
+    same: tuple[Schedule, ...] = ()  # other requested schedules with the same tree for these terms
+    order: str = ""  # a name for the order, if its expression is an explicit tree
 
     @property
     def plain(self) -> Candidate:
-        """The same computation without what it is called."""
+        """The same computation without its label."""
         return Candidate(self.schedule, self.adder, self.machines)
 
     @property
     def adders(self) -> tuple[Adder | PartlyFused, ...]:
-        """The rounded additions in it: none, one, or those of the two operands of the last node."""
+        """The rounded additions in it: none, one adder, or the two adders of the last node's operands."""
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
         return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
@@ -63,7 +63,7 @@ EXACTLY = Candidate(None, None)
 
 
 def candidate_text(candidate: Candidate, format: Format) -> str:
-    """Return a candidate in words, for results of a format.
+    """Describe a candidate in words, for results in a format.
 
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.plan.schedules import SERIAL
@@ -106,7 +106,7 @@ def list_candidates(
 ) -> list[Candidate]:
     """Return the candidates for sums of n terms, or products of two factors, simple ones first, each once.
 
-    Models of machines have their own rules; all others round by the context.
+    Models of machines have their own rounding; all others round by the context.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -129,11 +129,11 @@ def adders_along(
     context: Context = DEFAULT,
     fused: Callable[[], tuple[int, ...]] | None = None,
 ) -> Iterator[CandidateAdder]:
-    """Give what nodes may do along an order that a library was seen to have, simple adders first.
+    """Yield candidate adders for a library's inferred order, simple ones first.
 
-    Beside those that are tried on every order: products that are both rounded where two of them meet; and a last node
-    that joins two sums which were made in different ways, such as a remainder in a wider format. Where the library can
-    tell which products it fuses, `fused` asks it, after all these.
+    After those that are tried on every order come adders that round both products if a node has two, and adders whose
+    last node joins two sums with different adders, such as a remainder in a wider format. Last, if `fused` is given, it
+    is called to probe which products the library fuses.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
@@ -158,7 +158,7 @@ def _listed(tried: Iterable[T], name: str) -> list[T]:
 
 
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
-    """Return orders that differ for n terms, and the others that each of them stands for."""
+    """Return the orders that differ for n terms, each with the other schedules that have the same tree."""
     alike: dict[object, dict[Schedule, None]] = {}
     for order in map(parse_schedule, schedules):
         compared = n <= _COMPARED and not isinstance(order, Sorted)
@@ -170,7 +170,7 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
-    """Return what nodes may do: accumulators, by default the result's, the terms' and wider ones, products, and FMA.
+    """Return candidate adders: each accumulator (by default the result's, the terms' and wider formats), products, FMA.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]
@@ -191,7 +191,7 @@ def list_adders(
 
 
 def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
-    """Say whether products need no rounding, so that fused and separate operations are the same."""
+    """Return whether products are exact, so that fused and separate operations are the same."""
     if into.precision < x.precision + y.precision or not into.subnormals:
         return False
     return bool(into.largest >= x.largest * y.largest and into.smallest <= x.smallest * y.smallest)

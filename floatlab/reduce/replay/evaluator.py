@@ -25,14 +25,14 @@ from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
 from floatlab.reduce.simulate.simulation import simulate
 
-SAMPLE = 1024  # elements of large products on which all candidates are tried; fewer for long sums
+SAMPLE = 1024  # the number of elements of a large product on which candidates are tried; fewer for long sums
 _LEAST = 64
-_TERMS = 1 << 21  # in the sample
-_WHOLE = 1 << 30  # multiply-adds; of larger products only the sample is compared
+_TERMS = 1 << 21  # the largest number of terms in the sample
+_WHOLE = 1 << 30  # beyond this many multiply-adds, only the sample is compared
 
 
 class Evaluator:
-    """The inputs of products, or of sums, and the codes that each candidate gives for them, computed once.
+    """The inputs of a product, or of sums, and the codes that each candidate gives for them, computed once.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class Evaluator:
     into : Format
         The format of the results.
     context : Context
-        The rounding of candidates without rules of their own.
+        The rounding of candidates that do not fix it themselves.
     """
 
     def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
-        """Choose the elements of the sample: all, or some in places that no pattern in the data follows."""
+        """Choose the sample: all elements, or some at irregular positions, so that no data pattern aligns with them."""
         self.sides, self.into, self.context = sides, into, context
         rows, self.terms = sides[0].codes.shape
         self.shape = (rows, sides[1].codes.shape[1] if len(sides) > 1 else 1)
@@ -64,12 +64,12 @@ class Evaluator:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the sample is not the whole."""
+        """Whether the sample has only some of the elements."""
         return bool(len(self.places) < self.size)
 
     @property
     def is_huge(self) -> bool:
-        """Whether the whole takes too long to compute."""
+        """Whether computing all elements takes too long."""
         return bool(self.size * self.terms > _WHOLE)
 
     def part(self, rows: Array, columns: Array | None = None) -> Sides:
@@ -89,14 +89,14 @@ class Evaluator:
 
     @cached_property
     def _factors(self) -> Sides:
-        """The terms of all elements: (n, rows) of sums, (n, rows, 1) and (n, 1, columns) of products."""
+        """The terms of all elements: (n, rows) for sums, (n, rows, 1) and (n, 1, columns) for products."""
         codes = [np.ascontiguousarray(self.sides[0].codes.T)]
         if len(self.sides) > 1:
             codes = [codes[0][:, :, None], np.ascontiguousarray(self.sides[1].codes)[:, None, :]]
         return tuple(map(Source, codes, self.formats))
 
     def sampled(self, candidate: Candidate) -> Array:
-        """Return the codes of the sample; raises what `simulate` raises."""
+        """Return the codes of the sample; raises as `simulate`."""
         plain = candidate.plain
         if plain not in self._sampled:
             self._sampled[plain] = (
@@ -121,7 +121,7 @@ class Evaluator:
         return self._whole[plain]
 
     def compared(self, candidate: Candidate) -> Array:
-        """Return the codes of all elements, or, where that is too much, of the sample."""
+        """Return the codes of all elements, or of the sample if computing all takes too long."""
         return self.sampled(candidate) if self.is_huge else self.whole(candidate)
 
     def _exact(self, places: Iterable[int]) -> Array:
@@ -133,13 +133,13 @@ class Evaluator:
         first, *others = self.sides
         sides = Source(first.codes[row], first.format), *(Source(s.codes[:, column], s.format) for s in others)
         totals = exact_totals(*sides)
-        if totals is None or not totals[0]:  # infinities and NaNs; and zeros, whose sign has a rule
+        if totals is None or not totals[0]:  # infinities and NaNs; and zeros, since their sign has a rule
             fused = Adder(self.into, fma=len(sides) > 1, context=self.context)
             return int(simulate(sides, Fused(max(self.terms, 2)), fused)[()])
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
-        """Round pairs of binary64 where what they miss cannot matter, and the exact sums elsewhere."""
+        """Round double-binary64 results if their error cannot affect the rounding, and else the exact sums."""
         if len(self.sides) == 1:
             return self._exact(range(self.size))
         n = self.terms

@@ -1,4 +1,4 @@
-"""An explanation: a candidate computation, and how many elements of an observed result it gives bit for bit."""
+"""An explanation: a candidate computation, and how many elements of an observed result it reproduces bit for bit."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from floatlab.reduce.simulate.machines import Machine
 
 
 class Explanation(Individual):
-    """A candidate computation, and how many of the observed elements it gives bit for bit.
+    """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` elements were compared, of `elements`: for large products that do not match, and for huge ones, a sample.
-    `codes` has the results that were compared, in C order; None where they were the sample, but the whole is not huge.
+    `total` of `elements` elements were compared; huge products, and large ones that do not match, are only sampled.
+    `codes` has the compared results, in C order; None if only the sample was compared although the product is not huge.
     """
 
     candidate: Candidate
@@ -51,12 +51,12 @@ class Explanation(Individual):
 
     @property
     def adder(self) -> CandidateAdder | None:
-        """What a node does; None for the exact sum, rounded once."""
+        """The arithmetic of nodes; None for the exact sum, rounded once."""
         return self.candidate.adder
 
     @property
     def fma(self) -> bool:
-        """Whether products are fused onto partial sums, all that can be."""
+        """Whether products are added by FMA wherever possible."""
         return isinstance(self.adder, Adder) and self.adder.fma
 
     @property
@@ -66,32 +66,32 @@ class Explanation(Individual):
 
     @property
     def products(self) -> Format | None:
-        """What products are rounded to before they are added; None where they are not."""
+        """The format to which products are rounded before they are added; None if they are not rounded."""
         return self.adder.products if isinstance(self.adder, Adder) and not self.fma else None
 
     @property
     def machines(self) -> tuple[Machine, ...]:
-        """The machines whose model this is."""
+        """The machines that share this model."""
         return self.candidate.machines
 
     @property
     def share(self) -> Fraction:
-        """The share of the compared elements that are equal."""
+        """The fraction of the compared elements that are equal."""
         return Fraction(self.matching, self.total)
 
     @property
     def fits(self) -> bool:
-        """Whether all elements that were compared are reproduced: all there are, or of huge products the sample."""
+        """Whether the candidate reproduces all elements, or for huge products the sample."""
         return self.matching == self.total and self.codes is not None
 
     @property
     def text(self) -> str:
-        """The candidate in words."""
+        """The candidate as text."""
         return candidate_text(self.candidate, self.format)
 
     @property
     def said(self) -> str:
-        """The candidate, and how much of the result it gives, in words.
+        """The candidate, and how much of the result it reproduces, as text.
 
         >>> from floatlab.reduce.explain.attribution import attribute
         >>> ones = np.ones((2, 2), np.float32)
@@ -106,9 +106,9 @@ class Explanation(Individual):
 
 
 def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: bool = False) -> Explanation:
-    """Return how much of a result a candidate gives: of the sample, and of the whole if that fits or with `wholly`.
+    """Count the equal elements on the sample, and on the whole product if the sample matches or `wholly` is set.
 
-    Of a huge product the sample is all that is compared.
+    For a huge product, only the sample is compared.
     """
     into, codes = evaluator.into, evaluator.sampled(candidate)
     part = Source(goal.codes[evaluator.places], goal.format) if isinstance(goal, Source) else goal
@@ -128,9 +128,9 @@ def replay_along(
     order: str = "",
     fused: Callable[[], tuple[int, ...]] | None = None,
 ) -> Iterator[Explanation]:
-    """Try accumulators, products, fused multiply-adds and remainders; stop at the first that gives all results.
+    """Try accumulators, products, fused multiply-adds and remainders; stop at the first that reproduces all results.
 
-    `fused` asks the library which products it fuses, where nothing simpler gives all.
+    If nothing simpler does, `fused` probes which products the library fuses.
     """
     inputs = evaluator.terms, evaluator.formats, evaluator.into, evaluator.context
     for adder in adders_along(schedule, *inputs, fused):
@@ -146,9 +146,9 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, goal: Source, format: Format) -> Array:
-    """Say which elements have the same codes, are both NaNs, or are +0 where the candidate gives −0.
+    """Return a mask of elements with the same codes, or both NaN, or any zero if the candidate gives −0.
 
-    A sum of zeros that are all −0 is −0, and +0 where a library begins with a zero of its own.
+    A sum of only −0 terms is −0, but a library that starts from an accumulator of +0 gives +0.
     """
     equal: Array = codes == goal.codes
     if not equal.all():

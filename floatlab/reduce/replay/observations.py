@@ -1,4 +1,4 @@
-"""Observed results: bits, or printed decimals, each of which stands for all numbers that print so."""
+"""Observed results: bits, or printed decimals, each of which denotes all numbers that print so."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from floatlab.numbers import Datum, Flags, read
 from floatlab.record import Record
 
 _DECIMAL = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
-_MOST_DIGITS = 1200  # binary64 never needs more than 1,075
-_MOST_EXPONENT = 20_000  # binary128 and x87 stay below 5,000
+_MOST_DIGITS = 1200  # binary64 never needs more than 1,075 digits
+_MOST_EXPONENT = 20_000  # binary128 and x87 stay below 5,000 decimal exponents
 
 
 class Printed(Record):
-    """A decimal as it was printed: an integer of digits, and the power of ten of the last of them."""
+    """A decimal as printed: its digits as an integer, and the power of ten of the last digit."""
 
     text: str
     digits: int
     place: int
 
     def holds(self, value: Fraction) -> bool:
-        """Say whether a number, rounded to nearest even at this place, prints so.
+        """Return whether a number, rounded to nearest even at the last printed digit, prints so.
 
         >>> printed = parse_printed("0.0559577")
         >>> printed.holds(Fraction("0.05595774")), printed.holds(Fraction("0.05595776"))
@@ -36,7 +36,7 @@ class Printed(Record):
         return round(value / Fraction(10) ** self.place) == self.digits
 
     def fits(self, datum: Datum) -> bool:
-        """Say whether a datum prints so, as correctly rounded digits or as the shortest that read back to it.
+        """Return whether a datum prints so, as correctly rounded digits or as the shortest digits that read back to it.
 
         >>> from floatlab import decode
         >>> [parse_printed("0.0559577569366").fits(decode(code, "fp32")) for code in (0x3D6533F6, 0x3D6533F7)]
@@ -57,7 +57,7 @@ Observed = Source | Printed
 
 
 def parse_printed(text: str) -> Printed | None:
-    """Return what a plain decimal says; None for text that is none, such as nan or 0x1p3.
+    """Parse a plain decimal; None for other text, such as nan or 0x1p3.
 
     Raises LiteralError for decimals longer than any format prints.
 
@@ -79,7 +79,7 @@ def parse_printed(text: str) -> Printed | None:
 
 
 def format_of_result(observed: object, name: str) -> Format | None:
-    """Return the format that a result brings; None for text and plain numbers."""
+    """Return the own format of a result; None for text and plain numbers."""
     if isinstance(observed, Datum):
         return observed.format
     if isinstance(observed, str | list) or not is_floating(observed):
@@ -88,9 +88,9 @@ def format_of_result(observed: object, name: str) -> Format | None:
 
 
 def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
-    """Return what a result of a product must be: the codes of all its elements, or a printed decimal.
+    """Return the target that candidates must match: the codes of all elements, or a printed decimal.
 
-    Raises UnsupportedError for what is no result of this shape or no number of the format, and LiteralError for text.
+    Raises UnsupportedError for results of another shape or not representable in the format; LiteralError for bad text.
 
     >>> from floatlab.formats import parse_format
     >>> [hex(goal_of(0.5, "observed", parse_format("fp16"), ()).codes[0])]
@@ -121,7 +121,7 @@ def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> Printed | Fraction | None:
-    """Return how far two results are apart: a printed decimal without its sign, or a number; None if not said."""
+    """Return the absolute difference of two results, as a printed decimal or a number; None if not given."""
     if difference is None:
         return None
     if results != 2 or shape:

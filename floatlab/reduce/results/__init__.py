@@ -1,1 +1,1 @@
-"""What a reduction came to: inputs settled, sums and products computed, and how far they are from the exact ones."""
+"""Results of reductions: argument handling, sums and products, and their errors."""

@@ -1,8 +1,8 @@
-"""Bounds on the error of a reduction; None where no bound is proved.
+"""Bounds on the error of a reduction; None if no bound is proved.
 
-A rounding makes x into x·(1 + d) + e with |d| ≤ u and |e| ≤ η: u is 2^−p to nearest and 2^(1−p) in other directions, η
-the smallest step above zero. A term that goes through h roundings is thus off by a factor of at most 1/(1 − h·u)
-(N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2).
+Rounding x gives x·(1 + d) + e with |d| ≤ u and |e| ≤ η. Here u is 2^−p to nearest and 2^(1−p) in other rounding
+directions, and η is the smallest step above zero. A term that goes through h roundings is thus off by a factor of at
+most 1/(1 − h·u) (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def unit(format: Format, context: Context) -> Fraction:
 
 
 def smallest_step(format: Format, context: Context) -> Fraction:
-    """Return η, the largest error of a rounding near zero: the smallest number that no rounding makes zero."""
+    """Return η, the largest error of a rounding near zero: the smallest positive number that rounding can return."""
     if format.subnormals and not context.flush_results:
         return format.smallest
     return format.smallest_normal
@@ -39,10 +39,10 @@ def smallest_step(format: Format, context: Context) -> Fraction:
 def first_bound(
     batches: Batches, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder
 ) -> Fraction | None:
-    """Return a bound on |sum − exact| that Σ|x| and the order give, before anything is computed.
+    """Return an a priori bound on |sum − exact|, from Σ|x| (`whole`) and the order.
 
-    None where nothing is claimed: results may overflow, inputs are flushed, the format has no sign or no zero, or the
-    order is so deep that h·u reaches 1.
+    None if results may overflow, inputs are flushed, the format has no sign or no zero, or the order is so deep that
+    h·u reaches 1.
     """
     context, into, products = adder.context, adder.accumulator, adder.products
     if context.flush_inputs or not (into.signed and into.zero and products.signed and products.zero):
@@ -64,7 +64,7 @@ def first_bound(
 
 
 def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context: Context) -> Fraction | None:
-    """Return a bound after one more rounding, of the sum into the result's format."""
+    """Return a bound that also covers the rounding of the sum into the result's format."""
     if bound is None or not (format.signed and format.zero):
         return None
     most = abs(exact) + bound
@@ -73,10 +73,10 @@ def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context
 
 
 def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | TensorCore) -> Fraction | None:
-    """Return a bound on |sum − exact| from what was computed: half a unit, or a whole one, of every rounded result.
+    """Return a bound on |sum − exact| from the computed values: half an ulp of each result, or one ulp if directed.
 
-    Of tensor cores, a unit of the alignment for each number that is cut and one of the accumulator. None beyond
-    numbers, where inputs are flushed, and where something overflowed.
+    For tensor cores: one alignment unit per truncated number, plus one unit of the truncated result. None if a result
+    is not finite, inputs are flushed, or something overflowed.
     """
     if adder.context.flush_inputs or (isinstance(adder, Adder) and adder.context.overflow is not Overflow.NATIVE):
         return None
@@ -98,16 +98,16 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
 
 
 def _missed_at_most(value: Datum, context: Context) -> Fraction:
-    """Return a bound on what a rounding that gave this number missed."""
+    """Return a bound on the error of a rounding with this result."""
     fmt, step = value.format, value.ulp.as_fraction()
     if context.rounding in _NEAREST:
         step /= 2
     if (context.flush_results or not fmt.subnormals) and value.magnitude <= fmt.smallest_normal_magnitude:
-        return max(step, fmt.smallest_normal)  # the steps are as long as that between zero and there
+        return max(step, fmt.smallest_normal)  # the spacing around zero
     return step
 
 
 def _cut(value: Datum, core: TensorCore) -> Fraction:
-    """Return a bound on what rounding a fused sum into the accumulator misses."""
+    """Return a bound on the error of rounding a fused sum into the accumulator."""
     step = value.ulp.as_fraction()
     return step if core.result_bits is None else step * (1 << (value.format.trailing_bits - core.result_bits))

@@ -1,4 +1,4 @@
-"""The inputs of a reduction: formats, adder and schedule as they are settled, and the terms as codes."""
+"""Reads the arguments of a reduction: resolves formats, adder and schedule, and converts the terms into codes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine, parse_machine
 from floatlab.reduce.simulate.simulation import AnyAdder
 
-_DEEPEST = 64  # axes that arrays have at most
-_MOST_INTEGER = 1 << 53  # float64 has all integers up to here
-# Numbers that NumPy does not read, or not exactly: a list that has one is read one by one.
+_DEEPEST = 64  # the largest number of axes in NumPy
+_MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
+# Types that NumPy does not read exactly, or not at all: a list with one of these is read number by number.
 _ONE_BY_ONE = (Datum, Derivation, Literal, Exact, str, Fraction, Decimal, int, np.generic)
 
 
@@ -57,7 +57,7 @@ def read_operands(
     context: AnyContext = None,
     machine: str | Machine | None = None,
 ) -> tuple[Sides, Settings]:
-    """Return the terms of named operands, and the settings of the reduction; raises what `sum` and `dot` raise."""
+    """Return the terms of named operands, and the settings of the reduction; raises as `sum` and `dot`."""
     if not isinstance(adder, str):
         raise UnsupportedError(f"adder is a name such as kahan, not {type(adder).__name__}")
     if not isinstance(fma, bool | np.bool_):
@@ -93,18 +93,18 @@ def read_operands(
 
 
 class _Given(Record):
-    """An operand before it is read: the format that it brings, if any, and its numbers, in an array or one by one."""
+    """An operand before it is read: its own format, if any, and its numbers, as an array or one by one."""
 
     x: object
     name: str
     format: Format | None
-    source: Source | None  # None where each number is to be read by itself
+    source: Source | None  # None if the numbers are read one by one
 
 
 def _given(x: object, name: str) -> _Given:
-    """Look at an operand; raises what `source_of` and `common_format` raise.
+    """Inspect an operand; raises as `source_of` and `common_format`.
 
-    A Datum, a Python float, and a number of NumPy have formats; a list has what its numbers have in common. Text,
+    A Datum, a Python float and a NumPy number have a format; a list has the common format of its numbers. Text,
     fractions and integers have none.
     """
     if not isinstance(x, list | tuple):
@@ -123,9 +123,10 @@ def _given(x: object, name: str) -> _Given:
 
 
 def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:
-    """Return an operand's codes: in the wanted format; numbers that bring a format keep it where the result's holds it.
+    """Return an operand's codes, in format `wanted`; numbers with a format of their own may keep it.
 
-    Raises UnsupportedError for integers that are no numbers of the format they are read into.
+    Without `exactly`, they keep it if `wanted` contains it, or if `wanted` is None. Raises UnsupportedError for
+    integers that the format does not represent exactly.
     """
     own, source, name = given.format, given.source, given.name
     if source is None:
@@ -143,7 +144,7 @@ def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, re
 
 
 def _integers(given: _Given) -> set[int]:
-    """Return the integers of an operand that is an array, or a list of Python's numbers."""
+    """Return the integers in an operand that is an integer array or a list of Python numbers."""
     if given.format is not None:
         return {n for n in _leaves(given.x) if type(n) is int} if isinstance(given.x, list | tuple) else set()
     assert given.source is not None
@@ -152,14 +153,14 @@ def _integers(given: _Given) -> set[int]:
 
 def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
     if depth == _DEEPEST:
-        return []  # NumPy, which has no more axes, says so
+        return []  # NumPy raises the error for too many axes
     if not any(isinstance(each, list | tuple) for each in x):
         return list(x)
     return [leaf for each in x for leaf in (_leaves(each, depth + 1) if isinstance(each, list | tuple) else [each])]
 
 
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
-    """Read numbers one by one; the origin is a format where all of them bring it."""
+    """Read numbers one by one; `origin` is their own format if all share one."""
     origins: set[Format | None] = set()
     inexact: list[bool] = []
 
@@ -203,27 +204,27 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
 
 
 def shape_of_product(x: Array, y: Array) -> tuple[int, ...] | None:
-    """Return the shape of the product of vectors or matrices; None where they make none."""
+    """Return the shape of the product of vectors or matrices; None if they cannot be multiplied."""
     if not 1 <= x.ndim <= 2 or not 1 <= y.ndim <= 2 or x.shape[-1] != y.shape[0]:
         return None
     return *x.shape[:-1], *y.shape[1:]
 
 
 def check_factors(x: Array, y: Array) -> None:
-    """Refuse what are no matrices of shapes (rows, n) and (n, columns); raises UnsupportedError."""
+    """Raise UnsupportedError unless both are matrices, of shapes (rows, n) and (n, columns)."""
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
 
 
 def check_size(rows: int, columns: int) -> None:
-    """Refuse a product of more elements than arrays may have in memory; raises UnsupportedError."""
+    """Raise UnsupportedError for a product with more elements than the limit for arrays in memory."""
     if rows * columns > MOST_AT_ONCE:
         most = f"at most {MOST_AT_ONCE:,} are made at once"
         raise UnsupportedError(f"the product has {rows:,} × {columns:,} elements, and {most}")
 
 
 def check_row(source: Source, name: str) -> None:
-    """Refuse what is no row of numbers; raises UnsupportedError."""
+    """Raise UnsupportedError unless the operand is a row of numbers."""
     if source.codes.ndim != 1:
         hint = "matmul takes matrices, and numpy.ravel makes a row of one"
         raise UnsupportedError(f"{name} is one row of numbers, and this has shape {source.codes.shape}; {hint}")

@@ -1,10 +1,10 @@
-"""Should I worry? How far two products are apart, in units of rounding, and which causes make such a difference.
+"""Judges the difference of two products: its size in units of rounding errors, and the causes of such differences.
 
-The number is q = |d| / (u·(|A|·|B|)), element by element: d is the difference, u half the format's ulp of 1, and
-|A|·|B| the product of magnitudes, which the rounding errors of any order are proportional to (Higham, *Accuracy and
-Stability of Numerical Algorithms*, section 3.5: no result of n terms is further than n from the exact one, to first
-order). How large q is for a cause depends on n and on the data, so every cause is tried on the very inputs, or a part
-of them.
+The measure is q = |d| / (u·(|A|·|B|)) for each element: d is the difference, u is half the format's ulp of 1, and
+|A|·|B| is the product of magnitudes, to which the rounding errors of any order are proportional (Higham, *Accuracy and
+Stability of Numerical Algorithms*, section 3.5: to first order, q is at most n between a result of n terms and the
+exact one). How large q is for a cause depends on n and on the data, so every cause is tried on the given inputs, or a
+part of them.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from floatlab.reduce.results.product_error import quotients, root_mean_square
 from floatlab.reduce.results.products import matmul
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
-_SIDE = 48  # rows and columns that causes are tried on
+_SIDE = 48  # causes are tried on at most this many rows and columns
 _ORDERS = (("serial", False), ("serial", True), ("pairwise", False), ("lanes(8)", True), ("reversed", False))
 _NARROWER = ("fp32", "tf32", "fp16", "bf16")
-_WHOLE = 1 << 34  # multiply-adds; of larger products only a part is looked at
-_MOST = 1 << 25  # and elements
-_DROPPED = 16  # terms that are left out, one at a time
-_ALIKE = 4.0  # causes whose q are within this ratio of each other cannot be told apart
-_NEAR = 3.0  # and a difference is explained by those that are within this ratio of it
-_FEW = 0.05  # of the elements: so few that are beyond rounding are told apart from the others
+_WHOLE = 1 << 34  # beyond this many multiply-adds, only a part of the product is measured
+_MOST = 1 << 25  # the same for elements
+_DROPPED = 16  # the number of terms that are left out, one at a time
+_ALIKE = 4.0  # causes whose q are within this ratio of each other cannot be distinguished
+_NEAR = 3.0  # a cause explains a difference if their q are within this ratio
+_FEW = 0.05  # up to this fraction of elements beyond rounding, the others are judged separately
 
 
 class DifferenceCause(Enum):
     """A cause for which two products may differ."""
 
-    ORDER = "order"  # of the additions, fused or not: rounding
-    SINGLE = "fp32 arithmetic"  # of a wider product: inputs and sums in fp32
-    FP32 = "fp32"  # inputs that were rounded to so few digits
+    ORDER = "order"  # another order of the additions, fused or not: only rounding differs
+    SINGLE = "fp32 arithmetic"  # inputs and sums of a wider product in fp32
+    FP32 = "fp32"  # here and below: inputs rounded to this format
     TF32 = "tf32"
     FP16 = "fp16"
     BF16 = "bf16"
-    TERM = "term"  # one that is missing: a bug
+    TERM = "term"  # a missing term: a bug
 
 
 class Effect(Record):
-    """What a cause does to these inputs: the root mean square of q, and its largest, over the elements tried.
+    """The effect of a cause on these inputs: the root mean square of q and the largest q, over the elements tried.
 
-    Of a cause that was tried in several ways these are the largest, and `least` is the smallest root mean square.
+    For a cause with several variants these are the largest values, and `least` is the smallest root mean square.
     """
 
     cause: DifferenceCause
@@ -63,11 +63,11 @@ class Effect(Record):
 
 @methods_in_default_mode
 class Judgement(Answering, Record):
-    """How far two products are apart, and the causes that make as much of a difference.
+    """How much two products differ, and the causes of differences of this size.
 
-    No cause: nothing tried explains it. Several: they cannot be told apart on these inputs. `looked_at` of `elements`
-    were measured, and `beyond` of them have a q that no order comes near to on these inputs; where these are few, the
-    causes are those of the others. `at` is where q is largest.
+    Without a cause, nothing tried explains the difference; several causes cannot be distinguished on these inputs.
+    `looked_at` of `elements` were measured. `beyond` counts elements whose q far exceeds that of any order; if they are
+    few, `causes` describe the remaining elements. `at` is the index of the largest q.
     """
 
     terms: int
@@ -90,12 +90,12 @@ class Judgement(Answering, Record):
 
     @property
     def is_rounding(self) -> bool:
-        """Whether another order of the additions explains it all, and nothing else that was tried does."""
+        """Whether another order of the additions is the only cause that explains the whole difference."""
         return self.causes == (DifferenceCause.ORDER,) and not self.beyond
 
     @property
     def limit(self) -> float:
-        """What q cannot exceed between two correctly rounded computations of any order, to first order in u: 2n."""
+        """The bound on q between two computations with correctly rounded operations, to first order in u: 2n."""
         return 2.0 * self.terms
 
 
@@ -103,10 +103,10 @@ class Judgement(Answering, Record):
 def judge_difference(
     a: object, b: object, actual: object, expected: object = None, format: Format | None = None
 ) -> Judgement:
-    """Return how far a product of a (rows, n) and b (n, columns) is from another one, or from the exact product.
+    """Judge the difference between a product of a (rows, n) and b (n, columns) and another one, or the exact product.
 
-    All are float arrays; `format`, whose u it is, is that of `actual` where none is given. Raises UnsupportedError for
-    shapes that do not go together, and for inputs or results that are not finite.
+    All are float arrays; u is that of `format`, by default the format of `actual`. Raises UnsupportedError for shapes
+    that do not match, and for inputs or results that are not finite.
 
     >>> rng = np.random.default_rng(1)
     >>> a, b = rng.random((64, 100), np.float32), rng.random((100, 64), np.float32)
@@ -120,10 +120,10 @@ def judge_difference(
 
 
 class ProductJudge:
-    """Two factors, and what each cause does to their product: any number of products can be judged by it."""
+    """Two factors, and the effect of each cause on their product; can judge any number of products."""
 
     def __init__(self, a: object, b: object, format: Format) -> None:
-        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises what `judge_difference` does."""
+        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises as `judge_difference`."""
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:
             raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
@@ -135,11 +135,11 @@ class ProductJudge:
 
     @cached_property
     def effects(self) -> tuple[Effect, ...]:
-        """What each cause does to these inputs."""
+        """The effect of each cause on these inputs."""
         return _effects(self._x, self._y, self._high, self._low, self._size, self.format)
 
     def judged(self, actual: object, expected: object = None) -> Judgement:
-        """Return how far a product is from another one, or from the exact product; raises as `judge_difference`."""
+        """Judge the difference of a product from another one or the exact product; raises as `judge_difference`."""
         first, rows, columns, size = _matrix(actual, "actual"), self._rows, self._columns, self._size
         if first.shape != self.shape:
             raise UnsupportedError(f"shapes do not go together: a product of {self.shape} is not {first.shape}")
@@ -170,7 +170,7 @@ class ProductJudge:
 
     @cached_property
     def _sizes(self) -> Array | None:
-        """|A|·|B| of all elements; None where that is too much to compute."""
+        """|A|·|B| for all elements; None if that takes too long to compute."""
         count = self.shape[0] * self.shape[1]
         if count > _MOST or count * self.terms > _WHOLE:
             return None
@@ -188,12 +188,12 @@ def _matrix(x: object, name: str) -> Array:
 
 
 def _some(count: int) -> Array:
-    """Return the rows, or columns, that are looked at: all, or so many spread over them."""
+    """Return the row (or column) indices to measure: all, or an evenly spread sample."""
     return np.unique(np.linspace(0, count - 1, min(count, _SIDE)).astype(np.int64))
 
 
 def _measured(q: Array) -> tuple[float, float]:
-    """Return the root mean square of q and the largest; 0 of none."""
+    """Return the root mean square and the largest value of q; both 0 if q is empty."""
     if not q.size:
         return 0.0, 0.0
     return root_mean_square(q), float(q.max())
@@ -210,7 +210,7 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
         rms, largest = zip(*made, strict=True)
         return Effect(cause, times * max(rms), times * max(largest), times * min(rms))
 
-    # Two results may lie on both sides of the exact one.
+    # The difference of two results may be twice the error of one.
     found = [ordered(DifferenceCause.ORDER, x, y, format, 2)]
     single = parse_format("fp32")
     if format.precision > single.precision:
@@ -219,7 +219,7 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
     for name in _NARROWER:
         narrow = [np.asarray(quantize(side, name, overflow="saturate"), np.float64) for side in (x, y)]
         if all(np.array_equal(new, old) for new, old in zip(narrow, (x, y), strict=True)):
-            continue  # the inputs have no more digits, and rounding them makes no difference
+            continue  # the inputs are already in this format
         rms, largest = measured(matrix_totals(*narrow)[0])
         found.append(Effect(DifferenceCause(name), rms, largest, rms))
     terms = np.unique(np.linspace(0, x.shape[1] - 1, _DROPPED).astype(np.int64))
@@ -230,9 +230,9 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
 
 
 def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[DifferenceCause, ...]:
-    """Return the causes that make such a difference, with those that cannot be told from them."""
+    """Return the causes of a difference of this size, with those that cannot be distinguished from them."""
     order, *others = effects
-    # What would have made a far larger difference is not what made this one.
+    # A cause whose effect is far larger than the observed q is excluded.
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]
     if rms <= order.rms:
         return (DifferenceCause.ORDER, *alike)

@@ -1,4 +1,4 @@
-"""Vectors that people ask about, bit for bit."""
+"""Vectors from published questions about dot products, bit for bit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SINGLE = parse_format("binary32")
 
 
 class Preset(Record):
-    """Two vectors of binary32 codes, and where they come from."""
+    """Two vectors of binary32 codes, and their source."""
 
     name: str
     a: tuple[int, ...]
@@ -19,7 +19,7 @@ class Preset(Record):
 
     @property
     def data(self) -> tuple[tuple[Datum, ...], tuple[Datum, ...]]:
-        """The two vectors as data.
+        """The two vectors as `Datum` objects.
 
         >>> [float(x) for x in PRESETS["forum"].data[0]]
         [1.9076069593429565, -0.7862027287483215, 1.1473109722137451, 0.9604002237319946]

@@ -11,11 +11,11 @@ from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
-MOST_EXACT = 1 << 28  # products of numbers that are added up exactly: of more, some rows are looked at
+MOST_EXACT = 1 << 28  # up to this many multiplications, the exact product is computed in full; else for some rows
 
 
 def quotients(difference: Array, size: Array, format: Format) -> Array:
-    """Return q of each element: |difference| / (u·size); 0 where both are 0.
+    """Return q of each element: |difference| / (u·size); 0 if both are 0.
 
     >>> from floatlab.formats import parse_format
     >>> quotients(np.array([2.0**-24, 0]), np.array([1.0, 0]), parse_format("fp32")).tolist()
@@ -26,7 +26,7 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
 
 
 class ProductErrors(Record):
-    """Errors over the finite elements looked at: in ulps of each, and q = |error| / (u·Σ|a·b|)."""
+    """Errors over the measured finite elements: in ulps of each element, and q = |error| / (u·Σ|a·b|)."""
 
     looked_at: int
     nearest: int  # elements within half an ulp
@@ -34,11 +34,11 @@ class ProductErrors(Record):
     rms: float
     q_largest: float
     q_rms: float
-    worst: tuple[int, ...]  # places in C order, the farthest first
+    worst: tuple[int, ...]  # indices in C order, the largest error first
 
 
 class ExactProduct:
-    """The exact product of x (rows, n) and y (n, columns); of a large one, rows spread over it."""
+    """The exact product of x (rows, n) and y (n, columns); for large products, of a sample of rows."""
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
         """Multiply exactly; `format` is the format of the computed products."""
@@ -55,7 +55,7 @@ class ExactProduct:
         return np.asarray(decode(codes.reshape(self.shape)[self.rows], self.format, np.float64))
 
     def errors(self, codes: Array, worst: int = 5) -> ProductErrors:
-        """Return how far a product, as codes, is from the exact one."""
+        """Return the errors of a product, given as codes."""
         fmt, columns = self.format, self.shape[1]
         with np.errstate(all="ignore"):
             values = self._values(codes)
@@ -76,7 +76,7 @@ class ExactProduct:
         )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:
-        """Return q between two products, as codes: its root mean square and its largest, over finite elements.
+        """Return q between two products, given as codes: the root mean square and the largest, over finite elements.
 
         >>> from floatlab.arrays.sources import source_of
         >>> x, y, near = (source_of(np.float32([[each]])) for each in (3, 2, 6 + 2**-20))
@@ -90,6 +90,6 @@ class ExactProduct:
 
 
 def root_mean_square(x: Array) -> float:
-    """Return √(mean x²) of numbers from 0 on, whose squares may leave the range of binary64."""
+    """Return √(mean x²) of nonnegative numbers, whose squares may leave the range of binary64."""
     _, exponent = np.frexp(x.max())
     return float(np.ldexp(np.sqrt(np.mean(np.ldexp(x, -exponent) ** 2)), exponent))

@@ -1,4 +1,4 @@
-"""Matrix products in a stated order, and how far their elements are from the exact ones."""
+"""Matrix products in a stated order, and the errors of their elements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from floatlab.reduce.simulate.simulation import simulate
 
 
 class ProductOptions(TypedDict, total=False):
-    """Keywords that matrix products share with `dot`, which says what they mean."""
+    """Keywords that matrix products share with `dot`; see there."""
 
     fma: bool
     terms: Format | str | None
@@ -43,7 +43,7 @@ class ProductOptions(TypedDict, total=False):
 
 
 class ProductElement(Record):
-    """One element: its place, its value, the exact sum, and their difference."""
+    """One element: its index, its value, the exact sum, and their difference."""
 
     index: tuple[int, ...]
     value: Datum
@@ -53,7 +53,7 @@ class ProductElement(Record):
 
 @methods_in_default_mode
 class Product(Answering, Individual):
-    """What was multiplied, how, and what came out."""
+    """A matrix product: its factors, its settings and its result."""
 
     x: Source  # (rows, n)
     y: Source  # (n, columns)
@@ -69,7 +69,7 @@ class Product(Answering, Individual):
 
     @property
     def terms(self) -> int:
-        """How many products are added for each element."""
+        """The number of products that are added for each element."""
         return int(self.x.codes.shape[1])
 
     @property
@@ -78,12 +78,12 @@ class Product(Answering, Individual):
         return self.x, self.y
 
     def _factors(self, place: int) -> Sides:
-        """Return the row and the column that make an element."""
+        """Return the row and the column whose product is an element."""
         row, column = divmod(place, self.y.codes.shape[1])
         return Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)
 
     def element(self, place: int) -> ProductElement:
-        """Return an element by its place in C order, with its exact sum.
+        """Return an element by its index in C order, with its exact sum.
 
         >>> found = matrix_product([[1, 2]], [[3], [2**-40]], format="fp32")
         >>> found.element(0).value, float(found.element(0).error)
@@ -97,19 +97,19 @@ class Product(Answering, Individual):
         return ProductElement(index, value, exact, error)
 
     def reduction(self, place: int) -> Reduction:
-        """Return the dot product that an element is, by its place in C order.
+        """Return an element, given by its index in C order, as a dot product.
 
         >>> found = matrix_product([[1, 2], [3, 4]], [[5], [6]], schedule="reversed", format="fp16")
         >>> found.reduction(1)
         Reduction(dot of 2 terms, reversed: Datum(binary16 0x50e0 = 39))
         """
         settings, adder = self.settings, self.settings.adder
-        if isinstance(adder, Adder | Compensated):  # under SR an element draws from its own stream
+        if isinstance(adder, Adder | Compensated):  # under SR each element has its own stream of draws
             settings = settings.replace(adder=adder.replace(context=stream_context(adder.context, 0, place)))
         return reduce_terms("dot", self._factors(place), settings)
 
     def errors(self, worst: int = 5) -> ProductErrors:
-        """Return how far the elements are from the exact ones; of many, those of rows spread over all.
+        """Return the errors of the elements; for large products, of a sample of rows.
 
         >>> rng = np.random.default_rng(0)
         >>> found = matrix_product(rng.random((8, 50), np.float32), rng.random((50, 8), np.float32)).errors()
@@ -127,7 +127,7 @@ def matrix_product(
     format: Format | str | None = None,
     **options: Unpack[ProductOptions],
 ) -> Product:
-    """Return the product that `matmul` makes, with its factors and settings; takes and raises what `matmul` does."""
+    """Return the product as `matmul`, but with its factors and settings; same parameters and errors."""
     if unknown := options.keys() - ProductOptions.__annotations__.keys():
         raise TypeError(f"matmul() got an unexpected keyword argument {min(unknown)!r}")
     sources, settings = read_operands({"a": a, "b": b}, schedule, format, **options)
@@ -149,7 +149,7 @@ def matmul(
     format: Format | str | None = None,
     **options: Unpack[ProductOptions],
 ) -> Array:
-    """Return the matrix product of vectors or matrices; each element is what `dot` gives.
+    """Return the matrix product of vectors or matrices; each element equals the result of `dot`.
 
     Parameters
     ----------
@@ -158,23 +158,25 @@ def matmul(
     schedule : str, Schedule or Plan, optional
         The order of the additions of each element; serial by default.
     format : Format or str, optional
-        The result's format; by default the smallest that holds both factors, binary32 if they bring none.
+        The result's format; by default the smallest that contains both factors' formats, binary32 if they have none.
     **options
         fma, terms, products, accumulator, adder, context and machine: as for `dot`.
 
     Returns
     -------
     numpy.ndarray
-        The product, in NumPy's dtype for the result's format, or the narrower of float32 and float64 that holds it.
+        The product, in NumPy's dtype for the result's format, or else in the narrower of float32 and float64 that
+        contains it.
 
     Raises
     ------
     PlanError, UnsupportedError, FormatError, LiteralError
-        As `dot`, and if the shapes do not go together.
+        As `dot`, and if the shapes do not match.
 
     Notes
     -----
-    Under stochastic rounding, element i in C order draws as `dot` does with element i of the seed's stream.
+    Under stochastic rounding, each element has its own stream of draws, by its index in C order; element 0 draws as
+    `dot` does.
 
     Examples
     --------

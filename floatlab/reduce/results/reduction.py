@@ -1,4 +1,4 @@
-"""A reduction: its terms, its order, its result, the errors on the way, and the nodes where most of them arose."""
+"""A reduction: its terms, its order, its result, its rounding errors, and the nodes with the largest ones."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
-MAX_TRACED = 1 << 14  # terms; of more, no derivation is kept for every node
-_CLOSE = 4  # how many times as many nodes as were asked for are evaluated exactly, since the ranking is not
+MAX_TRACED = 1 << 14  # up to this many terms, every node is kept with its derivations
+_CLOSE = 4  # oversampling factor: the ranking is approximate, so this many times more nodes are evaluated exactly
 
 
 @methods_in_default_mode
 class Reduction(Answering, Individual):
-    """A sum or dot product: its order, its roundings, its result, and all that is known about its error.
+    """A sum or dot product: its order, its roundings, its result and its error.
 
     >>> from floatlab import sum
     >>> found = sum([1.0, 2**-24, 2**-24, 2**-24], "pairwise", "fp32")
@@ -68,7 +68,7 @@ class Reduction(Answering, Individual):
         return float(self.result)
 
     def __repr__(self) -> str:
-        """Show what was done and what came out."""
+        """Show the operation, the order and the result."""
         terms = f"{len(self):,} term{'s' * (len(self) != 1)}"
         return f"Reduction({self.operation} of {terms}, {self.schedule.text[:80]}: {self.result!r})"
 
@@ -78,13 +78,13 @@ class Reduction(Answering, Individual):
 
     @property
     def terms(self) -> list[Term]:
-        """The terms, as data."""
+        """The terms, as `Term` objects."""
         rows = zip(*(side.codes.tolist() for side in self.sides), strict=True)
         return [Term(*(Datum(s.format, code) for s, code in zip(self.sides, row, strict=True))) for row in rows]
 
     @property
     def settled(self) -> Schedule:
-        """The schedule, with the order of these very terms where it depends on them."""
+        """The schedule; if it depends on the values, the permutation of these terms."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)
@@ -101,7 +101,7 @@ class Reduction(Answering, Individual):
 
     @property
     def nodes(self) -> list[Node]:
-        """Every node with its value and derivations, evaluated one by one; of one term, its reading.
+        """Every node with its value and derivations, evaluated one by one; for a single term, its conversion.
 
         Raises UnsupportedError for more than 2^14 terms.
 
@@ -114,7 +114,7 @@ class Reduction(Answering, Individual):
         return _nodes(self)
 
     def worst(self, count: int = 5) -> list[Node]:
-        """Return the nodes whose own roundings missed most, the worst first, of sums of any length.
+        """Return the nodes with the largest rounding errors of their own, largest first, for sums of any length.
 
         Raises UnsupportedError for long sums that are compensated or fused.
 
@@ -131,7 +131,7 @@ class Reduction(Answering, Individual):
 
     @property
     def last_rounding(self) -> Derivation | None:
-        """How the accumulated sum became the result; None where they have one format.
+        """The rounding of the accumulated sum to the result; None if both have the same format.
 
         >>> from floatlab import sum
         >>> sum([1.0, 2**-9], format="bf16", accumulator="fp32").last_rounding.rounded.tail
@@ -143,7 +143,7 @@ class Reduction(Answering, Individual):
 
     @property
     def flags(self) -> Flags:
-        """The flags that any rounding on the way raised; as `nodes`. Tensor cores raise none.
+        """The union of the flags of all roundings; same limits as `nodes`. Tensor cores raise none.
 
         >>> from floatlab import sum
         >>> sum([1.0, 2**-30], format="fp32").flags.names
@@ -157,17 +157,17 @@ class Reduction(Answering, Individual):
 
     @property
     def exact(self) -> Fraction | None:
-        """The exact sum of the terms as they were read; None where one is no number."""
+        """The exact sum of the terms after their conversion; None if one is not finite."""
         return _totals(self)[0]
 
     @property
     def magnitude(self) -> Fraction | None:
-        """Σ|x|, or Σ|x·y|, exactly; None where a term is no number."""
+        """Σ|x|, or Σ|x·y|, exactly; None if a term is not finite."""
         return _totals(self)[1]
 
     @property
     def error(self) -> Fraction | None:
-        """Result − exact; None beyond numbers."""
+        """Result − exact; None if either is not finite."""
         exact = self.exact
         return None if exact is None or not self.result.is_finite else self.result.exact.as_fraction() - exact
 
@@ -179,13 +179,13 @@ class Reduction(Answering, Individual):
 
     @property
     def condition(self) -> Fraction | None:
-        """Σ|x| / |Σx|: how much larger a relative error of a term may stand in the sum; None where the sum is zero."""
+        """Σ|x| / |Σx|: the factor by which relative errors of the terms can be amplified; None if the sum is zero."""
         exact, magnitude = _totals(self)
         return magnitude / abs(exact) if exact and magnitude is not None else None
 
     @property
     def bound(self) -> Fraction | None:
-        """A bound on |error| that order, formats and Σ|x| give beforehand; None where none is claimed.
+        """An a priori bound on |error| from order, formats and Σ|x|; None if no bound is proved.
 
         Compensated sums and tensor cores have none; `running_bound` may have.
         """
@@ -197,7 +197,7 @@ class Reduction(Answering, Individual):
 
     @property
     def running_bound(self) -> Fraction | None:
-        """A bound on |error| from the sizes of what was computed; None where none is claimed, or too much to trace."""
+        """A bound on |error| from the computed values; None if no bound is proved, or for too many terms to trace."""
         if self.exact is None or len(self) > MAX_TRACED or isinstance(self.adder, Compensated):
             return None
         return self._finally(running_bound(self.nodes, self.terms, self.adder))
@@ -221,18 +221,18 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | tuple[None, Non
 
 
 def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
-    """Return the context of the last rounding, into the result's format: it draws after all nodes."""
+    """Return the context of the last rounding, into the result's format; its draws follow those of all nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
     return stream_context(adder.context, terms + inner.batches(terms).nodes)
 
 
-# The worst nodes of a long sum: ranked on arrays, then evaluated exactly.
+# The worst nodes of a long sum are ranked on arrays, then evaluated exactly.
 
 
 def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> list[Node]:
-    """Return the nodes of one long sum whose roundings missed most, the worst first.
+    """Return the nodes of one long sum with the largest rounding errors, largest first.
 
-    Raises UnsupportedError for formats that binary64 does not hold, and nodes of more than two numbers.
+    Raises UnsupportedError for formats that binary64 does not contain, and nodes of more than two numbers.
 
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.reduce.plan.schedules import SERIAL
@@ -265,7 +265,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
 
 
 def _missed(sides: Sides, adder: Adder, pairs: Array, numbers: Array) -> Array:
-    """Return about how much each node missed, products that were rounded for it included; 0 beyond numbers."""
+    """Return the approximate rounding error of each node, with those of its rounded products; 0 if not finite."""
     n = len(sides[0].codes)
     values = [decode(side.codes, side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):

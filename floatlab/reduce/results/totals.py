@@ -1,4 +1,4 @@
-"""`sum` and `dot`: one row of terms, bit-exact in a stated order, with stated roundings."""
+"""`sum` and `dot` of one row of terms, bit-exact in a stated order, with stated roundings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floatlab.reduce.simulate.simulation import AnyAdder, simulate
 
 
 def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
-    """Return the sum of one row of terms, or the dot product of two rows; raises what `sum` raises."""
+    """Return the sum of one row of terms, or the dot product of two rows; raises as `sum`."""
     schedule, adder = settings.schedule, settings.adder
     accumulated = result = Datum(adder.accumulator, int(simulate(sides, schedule, adder)[()]))
     if accumulated.format != settings.format:
@@ -27,7 +27,7 @@ def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
 
 @in_default_mode
 def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
-    """Return the sum of the same terms in another order, or with other additions; errors are `sum`'s.
+    """Return the sum of the same terms in another order, or with other additions; raises as `sum`.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> found = sum([2**24, 1, 1, 1])
@@ -54,19 +54,19 @@ def sum(
     Parameters
     ----------
     x : array_like
-        The terms, one row of n ≥ 1 numbers. Arrays bring the format of their dtype, lists of Python floats binary64;
-        text, fractions and integers bring none.
+        The terms, one row of n ≥ 1 numbers. Arrays have the format of their dtype, and lists of Python floats have
+        binary64; text, fractions and integers have none.
     schedule : str, Schedule or Plan, optional
         The order of the additions (see `parse_schedule`); serial by default.
     format : Format or str, optional
-        The result's format; by default the smallest that holds all formats of the terms, binary32 if they bring none.
+        The result's format; by default the smallest that contains all formats of the terms, binary32 if they have none.
     terms : Format or str, optional
-        The format into which terms are read; by default their own where `format` holds it, else `format`. They are
-        rounded to nearest; integers must be numbers of the format.
+        The format into which terms are read; by default their own if `format` contains it, else `format`. They are
+        rounded to nearest; integers must be exactly representable.
     accumulator : Format or str, optional
         The format of partial sums, `format` by default. The last sum is then rounded to `format`.
     adder : str
-        "rounded", or a compensated sum, which is serial: "kahan", "neumaier", "klein" or "double".
+        "rounded", or a compensated (serial) sum: "kahan", "neumaier", "klein" or "double".
     context : Context or str, optional
         The rounding of the additions: a Context, or the name of a direction.
 
@@ -124,9 +124,9 @@ def dot(
         As for `sum`: the order; the formats of the result, of the factors and of partial sums; a compensated sum; the
         rounding.
     fma : bool
-        Whether a product that meets a partial sum is fused onto it, without being rounded (see `Adder`).
+        Whether products are added to partial sums by fused multiply-add, without being rounded (see `Adder`).
     products : Format or str, optional
-        The format of products that are rounded on their own; the accumulator's by default.
+        The format of separately rounded products; the accumulator's by default.
     machine : str or Machine, optional
         A model of a matrix unit, such as "hopper.f16.f32". It fixes everything but the schedule and the result's
         format.

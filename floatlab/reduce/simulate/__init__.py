@@ -1,1 +1,1 @@
-"""Reductions computed along a plan: one node at a time, on whole arrays, and as models of matrix units."""
+"""Evaluates reductions along a plan: node by node with derivations, on whole arrays, and as models of matrix units."""

@@ -1,10 +1,9 @@
-"""What a node of a plan does: the traced scalar evaluator, one number at a time, with derivations.
+"""The arithmetic of a plan's nodes: the traced scalar evaluator, one number at a time, with derivations.
 
-A node of two rounds once. Without fma it adds the values of its arguments, a product having been rounded to
-`products` before. With fma it fuses the product that is its *last* argument onto the value of the other one, and
-where only the first argument is a product, that one; so the first of two products is rounded alone, as in a loop
-whose accumulator starts at zero; without `pairs` both of them are, as where each was an accumulator of its own. A node
-of more adds exactly and rounds once; with fma the products in it are exact.
+A node with two arguments rounds their sum once. Without fma, products are rounded to `products` before they are added.
+With fma, the last argument is fused if it is a product; otherwise the first is, if it is one. If both are products, the
+first is rounded, as in a loop whose accumulator starts at zero. Without `pairs` both are then rounded, as if each had
+started an accumulator. A node with more arguments adds exactly and rounds once; with fma its products are exact.
 """
 
 from __future__ import annotations
@@ -27,31 +26,31 @@ from floatlab.reduce.plan.plan import Plan
 
 
 class Term(Record):
-    """A leaf: a number of a sum, or two factors of a dot product."""
+    """A leaf: a term of a sum, or two factors of a dot product."""
 
     x: Datum
     y: Datum | None = None
 
     @property
     def factors(self) -> tuple[Datum, ...]:
-        """The number alone, or both factors."""
+        """The term alone, or both factors."""
         return (self.x,) if self.y is None else (self.x, self.y)
 
     @property
     def exact(self) -> Exact:
-        """The number, or the product, exactly; raises UnsupportedError where there is none."""
+        """The exact value of the term or product; raises UnsupportedError if it is not finite."""
         return self.x.exact if self.y is None else self.x.exact * self.y.exact
 
     @property
     def is_finite(self) -> bool:
-        """Whether it is a number."""
+        """Whether the term, or both factors, are finite."""
         return self.x.is_finite and (self.y is None or self.y.is_finite)
 
 
 class Node(Record):
-    """An evaluated node: the ids of its arguments, its value, and the derivations of its roundings.
+    """An evaluated node: its id, the ids of its arguments, its value, and the derivations of its roundings.
 
-    In tensor cores the value has no derivation; `given` is then the exact sum of the arguments.
+    Values from tensor cores have no derivation; `given` is then the exact sum of the arguments.
     """
 
     id: int
@@ -62,7 +61,7 @@ class Node(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The error of this node's roundings, exactly: value − exact sum of the arguments; None if not finite.
+        """The exact error of this node's roundings: value − exact sum of the arguments; None if not finite.
 
         The errors of all nodes of rounded additions add up to the error of the result, unless an operand is flushed.
         """
@@ -76,24 +75,24 @@ class Node(Record):
 
 
 class NodeRule(Record):
-    """What evaluates the nodes of a plan one by one."""
+    """An adder that evaluates the nodes of a plan one by one."""
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the node of an id, given the ids and the values of its arguments."""
+        """Return the node with an id, given the ids and the values of its arguments."""
         raise NotImplementedError
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return every node of a plan, as `fold`, and the result."""
+        """Return every node of a plan (as `fold` does), and the result."""
         nodes = fold(plan, terms, self, element)
         return nodes, nodes[-1].value
 
 
 class Adder(NodeRule):
-    """Rounded addition, with or without fused multiply-add, which `pairs` says of two products that meet, too.
+    """Rounded addition, optionally with FMA. `pairs`: fuse also if both operands are products.
 
-    `accumulator` is the format of partial sums, `products` that of products which are rounded on their own; terms
-    and products enter a node as numbers of the accumulator. Under SR the node, or product, with id i of the plan
-    draws with seed + i.
+    `accumulator` is the format of partial sums, and `products` is the format of separately rounded products. Terms and
+    rounded products are converted into the accumulator's format before they are added. Under SR the node, or product,
+    with id i of the plan draws with seed + i.
     """
 
     accumulator: Format
@@ -110,7 +109,7 @@ class Adder(NodeRule):
         context: Context = DEFAULT,
         pairs: bool = True,
     ) -> None:
-        """Take names of formats; products are rounded to the accumulator's where nothing is said."""
+        """Take formats or their names; the format of products is the accumulator's by default."""
         put = object.__setattr__
         put(self, "accumulator", parse_format(accumulator))
         put(self, "products", self.accumulator if products is None else parse_format(products))
@@ -119,11 +118,11 @@ class Adder(NodeRule):
         put(self, "pairs", bool(pairs))
 
     def stream_context(self, id: int, element: int = 0) -> Context:
-        """Return the context of an id of the plan, for an element of many: draws differ."""
+        """Return the context for node `id` of element `element`; under SR each has its own draws."""
         return stream_context(self.context, id, element)
 
     def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
-        """Return the value of a term, or rounded product, in the accumulator's format, and its roundings."""
+        """Return the value of a term, or of a rounded product, in the accumulator's format, and its roundings."""
         context, made, value = self.stream_context(id, element), [], term.x
         if term.y is not None:
             made.append(multiply(term.x, term.y, self.products, context))
@@ -134,7 +133,7 @@ class Adder(NodeRule):
         return value, made
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the evaluated node; with a single argument, which is a term, its reading."""
+        """Return the evaluated node; for a single argument (a term), its conversion into the accumulator's format."""
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))
@@ -160,7 +159,7 @@ class Adder(NodeRule):
 
 
 class PartlyFused(Record):
-    """Addition of products, of which those of the terms `fused` are fused onto a sum and the others rounded first.
+    """Addition of products: those of the terms `fused` are fused into a sum, the others are rounded first.
 
     Compiled loops do this: vectors with fused multiply-add, then a remainder without.
     """
@@ -174,11 +173,11 @@ class PartlyFused(Record):
 
     @property
     def products(self) -> Format:
-        """What the other products are rounded to."""
+        """The format to which the other products are rounded."""
         return self.accumulator
 
     def within(self, terms: Sequence[int]) -> PartlyFused:
-        """Return the same for a part of the terms, which are numbered anew."""
+        """Return the adder for some of the terms, renumbered from 0."""
         fused = set(self.fused)
         return PartlyFused(self.accumulator, tuple(i for i, term in enumerate(terms) if term in fused))
 
@@ -203,7 +202,7 @@ class Joined(Record):
 
 
 def stream_context(context: Context, id: int, element: int = 0) -> Context:
-    """Return a context whose stochastic draws belong to an id of a plan and an element of many."""
+    """Return a context with separate stochastic draws for each node id and each element."""
     if context.rounding is not Direction.SR:
         return context
     return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))
@@ -233,7 +232,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     numbers = map(work.exact, range(len(operands)))
     exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
     total = sum(exact[1:], exact[0])
-    if not total.c:  # 6.3: zeros of one sign keep it, and what cancels is +0, or −0 toward −∞
+    if not total.c:  # 6.3: a sum of zeros of one sign keeps it; other zero sums are +0, or −0 toward −∞
         alike = not any(one.c or one.negative != exact[0].negative for one in exact)
         total = Exact(exact[0].negative if alike else context.rounding is Direction.RTN, 0, total.q)
     steps.append(Combine(Combination.SUM, total))
@@ -242,7 +241,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
 
 @in_default_mode
 def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -> list[Node]:
-    """Return every node of a plan, evaluated one after the other; of a single term, its reading as the only node.
+    """Return every node of a plan, evaluated in order; for a single term, its conversion as the only node.
 
     >>> from floatlab import encode
     >>> terms = [Term(encode(x, "fp16")) for x in (2048, 1, 1)]

@@ -1,7 +1,7 @@
-"""Additions on many sums at once: what a node of a plan does to whole arrays of codes.
+"""The arithmetic of a plan's nodes on whole arrays of codes, for many sums at once.
 
-Numbers stand in arrays (lanes, *batch): a row for each chain of a batch of the plan, and behind it all the sums that
-are made in the same order. Terms are (n, *batch), or broadcast to that, as the factors of a matrix product do.
+Numbers are arrays (lanes, *batch): one row for each chain of a batch of the plan; the further axes are those of all
+sums with the same order. Terms have the shape (n, *batch), or broadcast to it, as the factors of a matrix product do.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from floatlab.numbers import Datum, Direction
 from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
 from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serially, exact_adder, odd_sum
 
-FEW = 64  # sums; below that one loop along the terms is faster than a NumPy call for each term
-MANY = 64  # terms; from that number on, such a loop is worth its set-up
-MOST_WALKED = 1 << 10  # sums; up to that number a compiled loop along the terms is faster
-ROWS = 1 << 14  # terms that such a loop takes at once
-_FEW_FLOATS = 4  # sums; up to that number Python's floats are faster than arrays
+FEW = 64  # below this many sums, a loop over the terms is faster than one NumPy call per term
+MANY = 64  # from this many terms on, such a loop is worth its set-up
+MOST_WALKED = 1 << 10  # up to this many sums, a compiled loop over the terms is faster
+ROWS = 1 << 14  # the number of terms that such a loop takes at once
+_FEW_FLOATS = 4  # up to this many sums, Python's floats are faster than arrays
 
 Sides = tuple[Source, ...]  # the terms of sums, or the two factors of products
-Argument = tuple[bool, Array]  # of a node: True and the slots of terms, or False and the numbers themselves
-Walk = Callable[[Array, list[Array]], Array]  # sums, and terms or factors (links, sums), to the sums after each link
+Argument = tuple[bool, Array]  # an argument of a node: (True, slots of terms) or (False, numbers)
+Walk = Callable[[Array, list[Array]], Array]  # (sums, terms or factors (links, sums)) -> sums after each link
 
 
 class CodeEngine:
@@ -42,7 +42,7 @@ class CodeEngine:
     fuses_all = False  # whether a node that takes products adds all its arguments at once
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Take the terms; `first` is the number of the first sum in the stream of stochastic draws."""
+        """Take the terms; `first` is the index of the first sum in the stream of stochastic draws."""
         self.sides, self.adder, self.first = sides, adder, first
         self.format = adder.accumulator
         self.drawn = adder.context.rounding is Direction.SR
@@ -104,7 +104,7 @@ class CodeEngine:
                 for i, link in enumerate(part, start):
                     sums = made[i] = self.many([(False, sums), *((True, operand) for operand in link)], ids[i])
                 continue
-            # (several, links × lanes, *batch) as a row of operands for each sum of each link
+            # turn (several, links × lanes, *batch) into one row of operands for each sum of each link
             groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
             totals, trail = self.doubles(sums).reshape(-1).tolist(), []
             for i, group in enumerate(groups, start):
@@ -120,11 +120,11 @@ class CodeEngine:
         return made
 
     def doubles(self, numbers: Array) -> Array:
-        """Return numbers as binary64, for formats that binary64 holds."""
+        """Return numbers as binary64; their format must be contained in binary64."""
         return decode(numbers, self.format, np.float64)
 
     def from_doubles(self, numbers: Array) -> Array:
-        """Return binary64 numbers, which the format must have, as numbers of this engine."""
+        """Return binary64 numbers as numbers of this engine; its format must contain them."""
         return np.asarray(encode(numbers, self.format))
 
     def codes(self, numbers: Array) -> Array:
@@ -132,7 +132,7 @@ class CodeEngine:
         return numbers
 
     def update(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after terms (links, lanes) were added, one link after the other."""
+        """Return the sums after adding terms (links, lanes), one link after the other."""
         sums, done = self._walk(sums, slots)
         for link, made in zip(slots[done:], ids[done:], strict=True):
             sums = self._take_term(sums, link, made)
@@ -150,7 +150,7 @@ class CodeEngine:
         return self.fuse(sums, slots, ids) if self.fma else self.add(sums, self.leaf(slots), ids)
 
     def _value(self, is_term: bool, array: Array, lane: int, place: tuple[int, ...], element: int) -> Term | Datum:
-        """Return one argument of one sum: a number, or, where products are fused, a term."""
+        """Return one argument of one sum: a number, or a term if products are fused."""
         if not is_term:
             return Datum(self.format, int(array[(lane, *place)]))
         slot = int(array[lane])
@@ -159,12 +159,12 @@ class CodeEngine:
         return term if self.fma else self.adder.leaf(term, slot, self.first + element)[0]
 
     def _in_doubles(self, arguments: Sequence[Argument], shape: tuple[int, ...]) -> list[Array] | None:
-        """Return arguments exactly as binary64; None if binary64 does not hold all, or the rounding needs more."""
+        """Return arguments exactly as binary64; None if binary64 does not contain all, or the rounding needs more."""
         keeps_products = self.fma and any(is_term for is_term, _ in arguments)
         formats = [side.format for side in self.sides] if keeps_products else []
         if self.drawn or self.adder.context.flush_inputs or not holds(DOUBLE, self.format):
             return None
-        if not all(holds(SINGLE, format) for format in formats):  # binary64 has their products exactly
+        if not all(holds(SINGLE, format) for format in formats):  # so that binary64 represents their products exactly
             return None
         numbers = []
         for is_term, array in arguments:
@@ -178,7 +178,7 @@ class CodeEngine:
         return numbers
 
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
-        """Fill in sums rounded once; say where they are not: zeros, whose signs have a rule, infinities and NaNs."""
+        """Write the rounded sums; return a mask of those not computed: zeros (signs need a rule), infinities, NaNs."""
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
             for value in numbers:
@@ -193,10 +193,10 @@ class CodeEngine:
         return unsure
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Add many terms to few sums in one loop over binary64, in which each addition is rounded.
+        """Add many terms to few sums in one loop over binary64 numbers that rounds each addition to the format.
 
-        Returns the sums and the number of links taken; it stops before sums that are not finite. `trail` receives the
-        sums after each link.
+        Returns the sums and the number of links added; the loop ends before sums that are not finite. `trail` receives
+        the sums after each link.
         """
         factors = self.sides if self.fma else ()
         formats = [self.format, *(side.format for side in factors)]
@@ -225,7 +225,7 @@ class CodeEngine:
         return sums, len(slots)
 
     def _compiled_walk(self, count: int) -> Walk | None:
-        """Return a compiled loop that adds terms, or fuses products of factors; None if it is not faster."""
+        """Return a compiled loop that adds terms, or products of factors by FMA; None if it is not faster."""
         fed = ["a", "b"] if self.fma else ["a"]
         stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])
@@ -237,7 +237,7 @@ class CodeEngine:
         return walk if line.is_compiled and count <= MOST_WALKED else None
 
     def _scalar_walk(self, count: int) -> Walk | None:
-        """Return a loop over Python's floats that adds terms; None if it would be slow, or round otherwise."""
+        """Return a loop over Python's floats that adds terms; None if it would be slow, or round differently."""
 
         def walk(sums: Array, terms: list[Array]) -> Array:
             columns = zip(sums.tolist(), terms[0].T.tolist(), strict=True)
@@ -275,19 +275,19 @@ class CodeEngine:
         wide = np.broadcast_to(value.codes, (len(ids), *self.batch))
         made = np.empty(wide.shape, container(self.format))
         for lane, id in enumerate(ids.tolist()):
-            # The first of the batch draws as number `first` of the seed's stream.
+            # The first element of the batch uses draw `first` of the seed's stream.
             context = self.adder.context.replace(seed=self.adder.stream_context(id, self.first).seed)
             made[lane] = encode(Source(wide[lane, ...], value.format), self.format, context=context)
         return made
 
 
 def take(sides: Sides, index: Array | slice | int) -> Sides:
-    """Return a part of the terms, or of both factors."""
+    """Return some of the terms, or of both factors."""
     return tuple(Source(side.codes[index], side.format) for side in sides)
 
 
 def spread(terms: Array, axes: int) -> Array:
-    """Return terms with `axes` axes behind the first, the new ones, of length 1, right behind it.
+    """Insert axes of length 1 after the first axis, so that `axes` axes follow it.
 
     >>> spread(np.zeros((5, 3)), 2).shape
     (5, 1, 3)

@@ -1,9 +1,9 @@
-"""Compensated sums: serial loops that carry along what their additions missed, each operation of them rounded.
+"""Compensated sums: serial loops that also accumulate the rounding errors of their additions, with rounded operations.
 
 Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
 Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
-Computing 76, 2006), of second order; and the double-double loop (Dekker, Numerische Mathematik 18, 1971). Each is
-written once, over operations that round: on single numbers with derivations, and on arrays.
+Computing 76, 2006), of second order; and the double-double loop (Dekker, Numerische Mathematik 18, 1971). Each rule is
+written once and runs on two kinds of operations: on single numbers with derivations, and on arrays.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Operations(Generic[X]):
     """Rounded operations on numbers of one kind."""
 
     def apply(self, operation: str, a: X, b: X) -> X:
-        """Return a rounded sum, or difference, by the name of the operation: add or subtract."""
+        """Return the rounded result of an operation, named `add` or `subtract`."""
         raise NotImplementedError
 
     def add(self, a: X, b: X) -> X:
@@ -54,13 +54,13 @@ class Operations(Generic[X]):
 
 
 class CompensationRule(Record):
-    """One way to compensate: how a state, the sum so far and what it misses, takes a term.
+    """A compensation rule: adds a term to a state, which is the partial sum and its accumulated rounding errors.
 
-    One that chooses operands `by_size` adds to the sum, at the end, what it misses; the others do so with every term.
+    A rule that orders operands `by_size` adds the compensation once, at the end; the others add it with every term.
     """
 
     take: Callable[..., tuple[Any, ...]]
-    rests: int = 1  # the numbers of a state beside the sum
+    rests: int = 1  # the number of compensation values in a state, beside the sum
     by_size: bool = False
 
     def end(self, do: Operations[X], state: tuple[X, ...]) -> X:
@@ -76,14 +76,14 @@ def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
 
 
 def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
-    """Return a rounded sum and what it misses: the digits of the smaller operand that were lost."""
+    """Return a rounded sum and its rounding error: the lost digits of the smaller operand."""
     t = do.add(s, x)
     large, small = do.by_size(s, x)
     return t, do.add(do.subtract(large, t), small)
 
 
 def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    """Add the rest of each number of the state to the next one: one rest is Neumaier's sum, two are Klein's."""
+    """Add each rounding error to the state's next number: with one rest this is Neumaier's sum, with two Klein's."""
     *ones, last = state
     for i, each in enumerate(ones):
         ones[i], x = _add_with_rest(do, each, x)
@@ -109,7 +109,7 @@ RULES = {
 
 
 class _Scalars(Operations[Datum]):
-    """Operations on data, which keep their derivations."""
+    """Operations on `Datum` objects, which keep the derivations."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
@@ -124,7 +124,7 @@ class _Scalars(Operations[Datum]):
 
 
 class _Arrays(Operations[Array]):
-    """Operations on the numbers of an engine."""
+    """Operations on arrays of an engine."""
 
     def __init__(self, engine: CodeEngine) -> None:
         self.engine, self.ids = engine, np.zeros(1, np.int64)
@@ -140,7 +140,7 @@ class _Arrays(Operations[Array]):
 
 
 class _Stages(Operations[str]):
-    """Operations written down, on names of numbers."""
+    """Operations recorded as stages of a recurrence; their operands are names."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
@@ -152,7 +152,7 @@ class _Stages(Operations[str]):
         return to
 
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
-        """Return the recurrence in which a state of these names takes a term, named x."""
+        """Return the recurrence that adds a term, named x, to a state with these names."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
             self.apply(CONVERT, made, to=name)
         return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)
@@ -161,7 +161,7 @@ class _Stages(Operations[str]):
 class Compensated(Record):
     """A compensated sum of terms, or of rounded products, one after the other.
 
-    Raises UnsupportedError for a rule that there is not. Under SR all operations on a term draw the same number.
+    Raises UnsupportedError for an unknown rule. Under SR all operations on a term use the same draw.
     """
 
     rule: str
@@ -179,14 +179,14 @@ class Compensated(Record):
 
     @property
     def adder(self) -> Adder:
-        """What each of its operations is: a rounded addition, without fused ones."""
+        """The adder of its operations: rounded, without FMA."""
         return Adder(self.accumulator, self.products, False, self.context)
 
     def _serial(self) -> PlanError:
         return PlanError(f"{self.rule} adds one term after the other: its schedule is serial, reversed or sorted")
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return a node for each term taken, whose value is the sum without its compensation, and the result.
+        """Return a node for each added term, whose value is the sum without its compensation, and the result.
 
         >>> from floatlab.reduce.plan.plan import Plan
         >>> plan, ones = Plan.from_tree(((0, 1), 2)), [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
@@ -216,7 +216,7 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial batches, as `simulate.evaluate`, with an engine for `adder`."""
+        """Return the results (*batch) of serial batches, as `simulation.evaluate` does; `engine` is one for `adder`."""
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
         order = [batches.root]
@@ -237,7 +237,7 @@ class Compensated(Record):
         return np.asarray(rule.end(do, state)[0])
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
-        """Return what few sums are after many terms, in one go; None where no compiled walk goes so far."""
+        """Return the states of a few sums after many terms, in one compiled walk; None if that cannot be done."""
         if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None
         names = [f"state {i}" for i in range(len(state))]

@@ -1,7 +1,7 @@
 """Additions on many sums at once in the processor's own formats, binary32 and binary64.
 
-Most time is spent in serial updates of a block of sums. The compiled lane does them in one loop; without it, NumPy
-goes term by term.
+Most time is spent in serial updates of a block of sums. The compiled lane does them in one loop. Without it, NumPy is
+called for each term.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import FEW, MANY, ROWS, Argument, CodeEngine, Sides
 from floatlab.reduce.simulate.round_binary64 import FLOAT, WORD
 
-_LOW = 0 if sys.byteorder == "little" else 1  # the half of a binary64 word that holds its last digits
-_BELOW = np.uint32((1 << 29) - 1)  # the digits that binary32 does not have
+_LOW = 0 if sys.byteorder == "little" else 1  # the half of a binary64 word with its low bits
+_BELOW = np.uint32((1 << 29) - 1)  # the bits of a binary64 number that binary32 lacks
 _HALF = np.uint32(1 << 28)
-# From here on, binary64 numbers are rounded to binary32 at the same digit as normal numbers.
+# At and above this, binary64 numbers round to normal binary32 numbers.
 _NORMAL = 2.0**-126
 _LEAST_PLACE = -149
 _ENDS, _TIE = int(_BELOW), int(_HALF)
-_FEW = 4  # sums; below that Python's own floats are faster than arrays of so few
+_FEW = 4  # below this many sums, Python's own floats are faster than arrays
 
 
 class FloatEngine(CodeEngine):
     """Additions in binary32 or binary64 to nearest even, by the processor; a NaN may have any payload."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Take the terms as floats, where floats of the accumulator's kind hold them."""
+        """Take the terms as floats, if the accumulator's float type contains them."""
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
         self.direct = all(holds(self.format, side.format) for side in sides)
@@ -54,11 +54,11 @@ class FloatEngine(CodeEngine):
 
     @staticmethod
     def can(adder: Adder) -> bool:
-        """Say whether the processor adds as an adder does."""
+        """Return whether the processor adds as the adder does."""
         return adder.accumulator in WORDS and rounds_as_processors(adder.context)
 
     def blank(self, lanes: int) -> Array:
-        """Return room for numbers."""
+        """Return an empty array for numbers."""
         return np.empty((lanes, *self.batch), self.kind)
 
     def leaf(self, slots: Array) -> Array:
@@ -92,12 +92,12 @@ class FloatEngine(CodeEngine):
         return decode(super().many(coded, ids), self.format, self.kind)
 
     def update(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return sums to which terms were added one after the other."""
+        """Return the sums after adding terms one after the other."""
         if not (self.fuses if self.fma else self.plain):
             return super().update(sums, slots, ids)
         if not self.fma and sums.size < FEW and len(slots) >= MANY:
             return self._along(sums, slots)
-        # What `leaf` and `add` return is new and may be overwritten; a view of the terms may not.
+        # Arrays returned by `leaf` and `add` are new and may be overwritten; a view of the terms may not.
         made = sums if sums.base is None and sums.flags.writeable else np.array(sums)
         rows = _rows(slots)
         update(made, self.values[0][rows], self.values[1][rows] if len(self.values) > 1 else None, self.fma)
@@ -112,12 +112,12 @@ class FloatEngine(CodeEngine):
         return super().trail(sums, slots, ids)
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Return the sums as they are: the loops over codes are not for floats."""
+        """Return the sums unchanged; the loops over codes do not apply to floats."""
         return sums, 0
 
     def doubles(self, numbers: Array) -> Array:
         """Return floats as binary64."""
-        with np.errstate(invalid="ignore"):  # of signaling NaNs
+        with np.errstate(invalid="ignore"):  # signaling NaNs would warn
             return numbers.astype(np.float64)
 
     def from_doubles(self, numbers: Array) -> Array:
@@ -142,12 +142,12 @@ class FloatEngine(CodeEngine):
 
 
 def engine_for(sides: Sides, adder: Adder, first: int = 0) -> CodeEngine:
-    """Return the fastest engine that adds as an adder does; its NaNs may have any payload."""
+    """Return the fastest engine that adds as the adder does; its NaNs may have any payload."""
     return (FloatEngine if FloatEngine.can(adder) else CodeEngine)(sides, adder, first)
 
 
 def _rows(slots: Array) -> Array | slice:
-    """Return the slots as a slice where they are neighbours in order: a view then takes the place of a copy.
+    """Return the slots as a slice if they are consecutive, so that indexing gives a view, not a copy.
 
     >>> _rows(np.array([3, 4, 5])), _rows(np.array([3, 5]))
     (slice(3, 6, None), array([3, 5]))
@@ -158,15 +158,15 @@ def _rows(slots: Array) -> Array | slice:
 
 
 def can_fuse_doubles(sides: Sides, batch: tuple[int, ...]) -> bool:
-    """Say whether `update` fuses products of binary64 onto sums of this shape: where the compiled lane does it."""
+    """Return whether `update` can use FMA for binary64 products and sums of this shape: only in the compiled lane."""
     return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
 
 
 def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
-    """Add x[k]·y[k], or x[k] where there is no y, to `sums` for one k after the other, in place, to nearest even.
+    """Add x[k]·y[k] (or x[k], if y is None) to `sums` in place, for k in order, to nearest even.
 
-    All are float32, or all float64; x[k] and y[k] broadcast to the shape of `sums`. Each product is rounded, and then
-    each sum, or with `fma` (of float64 where `can_fuse_doubles` says so) both at once. NaNs are NaNs, with any payload.
+    All are float32, or all float64; x[k] and y[k] broadcast to the shape of `sums`. Each product is rounded, then each
+    sum. With `fma` (for float64 only if `can_fuse_doubles`) both are rounded at once. NaNs may have any payload.
 
     >>> sums = np.zeros(1, np.float32)
     >>> update(sums, np.float32([-1 - 2**-22, 1 + 2**-23])[:, None], np.float32([1, 1 + 2**-23])[:, None], True)
@@ -199,7 +199,7 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
 
 
 def _fused(sums: Array, x: Array, y: Array) -> None:
-    """Fuse: binary64 has the product whole, and a sum that is rounded twice is found and mended."""
+    """FMA: the product is exact in binary64; double-rounded sums are detected and corrected."""
     wide = sums.astype(np.float64)
     a, b = x.astype(np.float64), y.astype(np.float64)
     total, tie = np.empty_like(wide), np.empty(sums.shape, np.bool_)
@@ -209,7 +209,7 @@ def _fused(sums: Array, x: Array, y: Array) -> None:
     for p, q in zip(a, b, strict=True):
         np.multiply(p, q, out=total)
         np.add(total, wide, out=total)
-        # Rounded to binary64 first, a number may have come to lie halfway between two of binary32.
+        # The rounding to binary64 may have produced a tie between two binary32 numbers.
         np.bitwise_and(ends, _BELOW, out=low)
         np.equal(low, _HALF, out=tie)
         if may_be_tiny:
@@ -224,7 +224,7 @@ def _fused(sums: Array, x: Array, y: Array) -> None:
 
 
 def fused_trail(sums: Array, x: Array, y: Array) -> Array:
-    """Return what fused updates of a few sums of binary32 make of them, after each k (k, *sums).
+    """Return the partial sums after each fused update of a few binary32 sums; shape (k, *sums).
 
     >>> x = np.float32([[-1 - 2**-22], [1 + 2**-23]])
     >>> fused_trail(np.zeros(1, np.float32), x, np.float32([[1], [1 + 2**-23]])).tolist()
@@ -239,7 +239,7 @@ def fused_trail(sums: Array, x: Array, y: Array) -> Array:
 
 
 def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
-    """Fuse, one number after the other, in Python's own floats."""
+    """Do the fused updates of one sum in Python's own floats."""
     put, read = FLOAT.pack, WORD.unpack
     found = []
     for product in products:
@@ -253,7 +253,7 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
 
 
 def _last_place(x: Array) -> int:
-    """Return an exponent that the last place of no number here is below; of zeros only, a large one."""
+    """Return a lower bound on the exponents of the numbers' last places; a large value if all are zero."""
     magnitudes = np.abs(x)
     nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(nonzero):

@@ -1,6 +1,6 @@
-"""Machines: published models of matrix units, one row each with its source. Results are always shown as a model's.
+"""Machines: published models of matrix units, one table row each, with the source. Results are labelled as a model's.
 
-A row's name is architecture.input.output, as in `hopper.f16.f32`; `h100.f16.f32` is the same row.
+A row's name is architecture.input.output, such as `hopper.f16.f32`; `h100.f16.f32` names the same row.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ class Machine(Record):
     name : str
         Architecture, input and output format: "hopper.f16.f32".
     hardware : tuple of str
-        The products that the model describes.
+        The devices that the model describes.
     terms : Format
         The format of the factors.
     order : str
         The schedule of the additions, as an expression.
     adder : TensorCore or Adder
-        What each node does.
+        The arithmetic of each node.
     source : str
         The publication that the model follows.
     is_checked : bool
-        Whether the model gives recorded outputs of the hardware bit for bit.
+        Whether the model reproduces recorded outputs of the hardware bit for bit.
     note : str
         A remark for users.
     adds_apart : bool
-        Whether c is added afterwards, to nearest, instead of in the first block.
+        Whether c is added at the end, rounded to nearest, instead of in the first block.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Machine(Record):
 
     @property
     def words(self) -> str:
-        """What to say wherever results of the model are shown.
+        """The label for results of the model.
 
         >>> parse_machine("h100.f16.f32").words
         'model of H100, H200 (hopper.f16.f32) from F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor \
@@ -78,13 +78,13 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
 
     @property
     def reading(self) -> Context:
-        """How wider numbers become terms: tf32 units ignore the digits that they do not have."""
+        """The rounding of wider inputs to the terms' format: tf32 units truncate, others round to nearest."""
         return Context("RTZ") if self.terms.name == "tf32" else Context()
 
     def multiply_add(self, x: Source, y: Source, c: Source) -> Array:
-        """Return the codes of Σ x·y + c as one instruction gives them, for factors (n, *batch) and c (*batch).
+        """Return the codes of Σ x·y + c as one instruction computes it, for factors (n, *batch) and c (*batch).
 
-        Raises UnsupportedError for units that are no tensor cores.
+        Raises UnsupportedError for units that are not tensor cores.
         """
         core = self.adder
         if not isinstance(core, TensorCore):
@@ -171,7 +171,7 @@ MACHINES = {
     )
 }  # fmt: skip
 
-# What is recorded but reproduced by no model that is known: nothing is claimed for these.
+# Units with recorded outputs that no published model reproduces: nothing is claimed for them.
 NOT_MODELLED = (
     "hopper.e4m3.f16", "hopper.e5m2.f16", "blackwell.e4m3.f16", "blackwell.e5m2.f16",
 )  # fmt: skip
@@ -180,7 +180,7 @@ _FAMILIES = {product.lower(): family for family, products in _HARDWARE.items() f
 
 
 def parse_machine(name: str | Machine) -> Machine:
-    """Return the row of a name; raises UnsupportedError for an unknown one.
+    """Return the machine with a name; raises UnsupportedError for an unknown one.
 
     >>> parse_machine("A100.bf16.f32").order, parse_machine("ampere.bf16.f32").adder.fraction_bits
     ('fused(8)', 24)

@@ -1,8 +1,9 @@
 """Sums rounded in Python's own floats: binary64 to a narrower format, serial sums, and several numbers added at once.
 
-`math.fsum` gives the binary64 number nearest to an exact sum, and the sign of the remainder. Rounded to odd, these 53
-digits round further as the exact sum does (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved
-algorithms using rounding to odd*, IEEE Transactions on Computers 57(4), 2008).
+`math.fsum` gives the binary64 number nearest to an exact sum, and the sign of the remainder. With both, the sum is
+rounded to odd at 53 bits, and rounding this number to a narrower format equals rounding the exact sum (S. Boldo,
+G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd*, IEEE Transactions
+on Computers 57(4), 2008).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 
 
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
-    """Return a function that rounds binary64 to the format, to nearest even, in its normal range; None on overflow.
+    """Return a function that rounds binary64 to nearest even in the format's normal range; it returns None on overflow.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))
@@ -40,17 +41,17 @@ def nearest_normal(format: Format) -> Callable[[float], float | None]:
 
 
 def can_add_serially(format: Format, context: Context) -> bool:
-    """Say whether `add_serially` adds in a format as a context says.
+    """Return whether `add_serially` is correct for a format and a context.
 
-    Sums of p digits that are rounded to 53 first come out the same if 53 >= 2p + 2; and sums below the normal numbers
-    are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
+    Rounding a sum to 53 bits first and then to p does not change the result if 53 >= 2p + 2; and sums below the normal
+    numbers are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
     """
     plain = context.rounding is Direction.RNE and not (context.flush_inputs or context.flush_results)
     return plain and format.signed and 2 <= format.precision <= 25 and format.subnormals and holds(DOUBLE, format)
 
 
 def add_serially(total: float, terms: list[float], format: Format) -> list[float]:
-    """Return the sums of numbers of a format, added one after the other, up to the first that overflows.
+    """Return the partial sums of numbers of a format, added in order, up to the first that overflows.
 
     Each is rounded to nearest even in Python's own floats.
 
@@ -71,7 +72,7 @@ def add_serially(total: float, terms: list[float], format: Format) -> list[float
 
 
 def odd_sum(numbers: Sequence[float]) -> float | None:
-    """Return the exact sum of numbers rounded to odd into binary64; None for zero, and where it is not finite.
+    """Return the exact sum of numbers, rounded to odd into binary64; None if it is zero or not finite.
 
     >>> odd_sum([1.0, 2.0**-60]).hex(), odd_sum([1.0, -(2.0**-60)]).hex(), odd_sum([1.5, 2.0**-40]).hex()
     ('0x1.0000000000001p+0', '0x1.fffffffffffffp-1', '0x1.8000000001000p+0')
@@ -91,9 +92,9 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 
 
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
-    """Return a function that adds binary64 numbers exactly and rounds once; None if the context needs other rules.
+    """Return a function that adds binary64 numbers exactly and rounds once; None for contexts that it cannot follow.
 
-    The function gives None for a sum of zero, whose sign has a rule, and for overflow, infinities and NaNs.
+    The function returns None for a sum of zero (its sign has a rule) and for overflow, infinities and NaNs.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

@@ -1,7 +1,8 @@
-"""Reductions simulated on arrays, in any schedule and with any adder, for many sums at once.
+"""Simulates reductions on arrays, in any schedule and with any adder, for many sums at once.
 
-The three ways to evaluate a plan agree bit for bit: `adders.fold` (one number at a time, with derivations), this one
-through codes (any format, direction and rule), and this one through the processor's own floats.
+There are three ways to evaluate a plan, which agree bit for bit: `adders.fold` (one number at a time, with
+derivations), and this module with arrays of codes (any format, rounding direction and rule) or with the processor's
+own floats.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
 AnyAdder = Adder | Compensated | TensorCore
-Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
-_TILE = 1 << 15  # sums whose numbers stay in the cache
-_MOST = 1 << 23  # numbers that stand in memory at once
+Observer = Callable[[Array, Array], None]  # ids of nodes, and their values of shape (*ids, *batch)
+_TILE = 1 << 15  # the number of sums whose values stay in the cache
+_MOST = 1 << 23  # the largest number of values in memory at once
 
 
 def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
     """Return the results (*batch) of a sum in the order of the batches.
 
     `observe` receives the ids of nodes, in the order of the plan, and their values. Raises UnsupportedError if the
-    engine has another number of terms than the batches.
+    engine's number of terms differs from that of the batches.
     """
     if batches.terms != engine.terms:
         raise UnsupportedError(f"the order is for {batches.terms} terms, and there are {engine.terms}")
@@ -48,14 +49,14 @@ def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = No
 
 
 class _Evaluation:
-    """One evaluation of batches: the engine, the numbers in the slots of results, and who observes them."""
+    """One evaluation of batches: the engine, the values in the slots of results, and the observer."""
 
     def __init__(self, batches: Batches, engine: CodeEngine, observe: Observer | None) -> None:
         self.batches, self.engine, self.terms = batches, engine, batches.terms
         self.is_observed, self.observe = observe is not None, observe or (lambda ids, values: None)
 
     def result(self) -> Array:
-        """Evaluate all batches and return the numbers in the last slot."""
+        """Evaluate all batches and return the values in the last slot."""
         n, root = self.terms, self.batches.root
         if root < n:
             return np.asarray(self.engine.leaf(np.array([root]))[0])
@@ -65,7 +66,7 @@ class _Evaluation:
                 if lanes is None:
                     ends = self._chains(batch, ids)
                     if len(self.batches.each) == 1:
-                        return np.asarray(ends[root - n])  # without copying it into the store
+                        return np.asarray(ends[root - n])  # without a copy into the store
                     self.store[results.start - n : results.stop - n] = ends
                 else:
                     part = Batch(batch.first[lanes], batch.rest[:, :, lanes])
@@ -73,12 +74,12 @@ class _Evaluation:
         return np.asarray(self.store[root - n])
 
     def _argument(self, slots: Array) -> tuple[bool, Array]:
-        """Return whether slots are of terms, and then the slots, else the numbers in them."""
+        """Return an argument for the engine: (True, slots) for terms, or (False, values) for results."""
         is_term = bool(slots[0] < self.terms)
         return is_term, slots if is_term else self.store[slots - self.terms]
 
     def _chains(self, batch: Batch, ids: Array) -> Array:
-        """Return the ends of chains in each of whose links all lanes add terms, or all add sums."""
+        """Return the results of chains in which, at each link, the lanes add either only terms or only sums."""
         if batch.rest.shape[1] > 1 or self.engine.fuses_all:
             return self._wide_chains(batch, ids)
         engine, links = self.engine, batch.rest[:, 0]
@@ -100,12 +101,12 @@ class _Evaluation:
         return sums
 
     def _begin(self, first: Array, second: Array, ids: Array) -> tuple[Array, int]:
-        """Return the numbers that chains begin with, and how many links these already include: 0 or 1."""
+        """Return the first values of chains, and how many links these already include: 0 or 1."""
         engine, n = self.engine, self.terms
         if first[0] >= n:
             return self.store[first - n], 0
         if engine.fma and second[0] >= n:
-            # The only product of the first node is fused, on whichever side it stands.
+            # The only product of the first node is fused, whether it is the first argument or the second.
             return engine.fuse(self.store[second - n], first, ids), 1
         if engine.fma and not engine.adder.pairs:
             # Both products are rounded, as if each had started an accumulator.
@@ -113,9 +114,9 @@ class _Evaluation:
         return engine.leaf(first), 0
 
     def _wide_chains(self, batch: Batch, ids: Array) -> Array:
-        """Return the ends of chains each node of which adds all its arguments at once."""
+        """Return the results of chains whose nodes each add all their arguments at once."""
         head = self._argument(batch.first)
-        # From `start` on, the chain has a sum, and only terms are added to it.
+        # From `start` on, only terms are added to the chain's sum.
         (sums,) = np.nonzero((batch.rest >= self.terms).any(axis=(1, 2)))
         start = len(ids) if self.engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
         for link, made in zip(batch.rest[:start], ids[:start], strict=True):
@@ -129,7 +130,7 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Split the lanes into parts in which a link adds terms in all lanes or sums in all; None stands for all lanes."""
+    """Split the lanes into parts in which each link adds only terms or only sums; None means all lanes."""
     is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
     if bool((is_term == is_term[:, :1]).all()):
         yield None
@@ -141,7 +142,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Divide links, from `start` on, into stretches that add terms, and single links that add a sum."""
+    """Divide links, from `start` on, into ranges that add terms, and single links that add a sum."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)
@@ -157,11 +158,11 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
     Parameters
     ----------
     sides : tuple of Source
-        The terms (n, *batch) of sums, or the two factors of products, which broadcast beyond their first axis.
+        The terms (n, *batch) of sums, or the two factors of products, which broadcast after their first axis.
     schedule : Schedule
         The order of the additions.
     adder : AnyAdder, PartlyFused or Joined
-        What each node does.
+        The arithmetic of each node.
 
     Raises
     ------
@@ -210,7 +211,7 @@ def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder | PartlyFused
     invalid = np.isnan(numbers)
     if not invalid.any():
         return codes
-    # Only the engine of codes says which NaN it is.
+    # Only the engine for codes computes the payloads of NaNs.
     chosen = tuple(Source(spread_over(side.codes, engine.batch)[:, invalid], side.format) for side in sides)
     codes = np.array(codes)
     codes[invalid] = run(batches, CodeEngine(chosen, own))
@@ -260,9 +261,9 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 def _tiles(
     batch: tuple[int, ...], batches: Batches, adder: AnyAdder | PartlyFused, more: int
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
-    """Return the parts of a batch that are worked on at once, and the number of the first sum of each.
+    """Yield the tiles of a batch, each evaluated at once, and the index of the first sum of each.
 
-    `more` is how many numbers of each sum stand in memory beside those of the batches.
+    `more` is the number of additional values per sum held in memory.
     """
     most = max((chains.lanes * (1 + chains.rest.shape[1]) for chains in batches.each), default=1)
     wide = max((chains.rest.shape[1] for chains in batches.each), default=1)
@@ -270,7 +271,8 @@ def _tiles(
     if prod(batch) <= room or not batch:
         yield tuple(slice(None) for _ in batch), 0
         return
-    drawn = adder.context.rounding is Direction.SR  # whose draws are numbered in C order: only whole rows
+    # Stochastic draws are numbered in C order, so tiles must be whole rows.
+    drawn = adder.context.rounding is Direction.SR
     inner = prod(batch[1:])
     columns = batch[-1] if drawn or len(batch) == 1 or batch[-1] <= room else room
     rows = max(1, room // (inner if len(batch) < 2 or columns == batch[-1] else inner // batch[-1] * columns))
@@ -283,14 +285,14 @@ def _tiles(
 
 
 def sort_terms(sides: Sides, schedule: Sorted) -> Sides:
-    """Return terms in the order that a sorted schedule puts them in, for each sum."""
+    """Return the terms of each sum in the order of a sorted schedule."""
     places = places_of(sides, schedule)
     wide = (spread_over(side.codes, places.shape[1:]) for side in sides)
     return tuple(Source(np.take_along_axis(w, places, 0), s.format) for w, s in zip(wide, sides, strict=True))
 
 
 def places_of(sides: Sides, schedule: Sorted) -> Array:
-    """Return the places (n, *batch) of terms, or of products, in the order that a sorted schedule puts them in."""
+    """Return the indices (n, *batch) of terms, or of products, in the order of a sorted schedule."""
     batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
     numbers = [decode(spread_over(side.codes, batch), side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):

@@ -1,9 +1,9 @@
-"""Fused sums as tensor cores make them: products aligned to the largest exponent, cut there, added, and cut again.
+"""Fused sums of tensor cores: products are aligned to the largest exponent, truncated, added, and rounded.
 
-A node takes a block of exact products and the sum so far. All are brought to the largest exponent among them (of a
-product the sum of its factors' exponents, not normalised; of a zero, and at least, −126), cut toward zero at
-`fraction_bits` digits below it, added exactly, and rounded into the accumulator. Nodes that take no products, such as
-those which add the shares of a split sum, are rounded additions to nearest even.
+A node takes a block of exact products and the partial sum. All are aligned to the largest exponent among them: a
+product's exponent is the sum of its factors' exponents, unnormalised; zeros and anything smaller count as −126. All
+are truncated toward zero at `fraction_bits` bits below it, added exactly, and rounded into the accumulator. Nodes
+without products, such as those that add the blocks of a split sum, are rounded additions to nearest even.
 
 M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, *Numerical behavior of NVIDIA tensor cores* (PeerJ Computer Science 7,
 2021); F. A. Khattak, M. Mikaitis, *Accurate models of NVIDIA tensor cores* (arXiv:2512.07004); P. Xie et al., *MMA-Sim:
@@ -26,17 +26,17 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
 from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 
-_OF_ZERO = -4000  # so that a product with a zero in it is never the largest
-LEAST_EXPONENT = -126  # binary32's emin: the exponent of zeros, and of an accumulator that is still empty
+_OF_ZERO = -4000  # exponent of zeros, so that a product with a zero is never the largest
+LEAST_EXPONENT = -126  # binary32's emin: the smallest alignment exponent, used for zeros and an empty accumulator
 
 
 class TensorCore(NodeRule):
-    """The arithmetic of a tensor core: digits kept in the alignment, and how the sum goes into the accumulator.
+    """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
-    `direction` rounds into the accumulator; `result_bits` says after how many fraction digits the result is cut, where
-    those are fewer than the accumulator has. With `sum_bits`, products are aligned and added among themselves, one that
-    overflows binary32 being infinite; then their sum, cut toward −∞ at `sum_bits` digits, and the sum so far, cut
-    toward −∞ at `fraction_bits`, are brought to the larger of their exponents and added.
+    `direction` is the rounding into the accumulator. `result_bits` is the number of fraction bits at which the result
+    is truncated, if those are fewer than the accumulator's. With `sum_bits`, the products are aligned and added first
+    (a product that overflows binary32 counts as infinite). Then their sum, truncated toward −∞ at `sum_bits`, and the
+    accumulator, truncated toward −∞ at `fraction_bits`, are aligned to the larger of their exponents and added.
     """
 
     accumulator: Format
@@ -45,21 +45,21 @@ class TensorCore(NodeRule):
     result_bits: int | None = None
     sum_bits: int | None = None
 
-    context: ClassVar[Context] = DEFAULT  # of nodes that take no products
+    context: ClassVar[Context] = DEFAULT  # for nodes without products
     fma: ClassVar[bool] = True
 
     @property
     def products(self) -> Format:
-        """What products are rounded to where they stand alone, as in a sum of one."""
+        """The format of a product that is the only term of a sum."""
         return self.accumulator
 
     @property
     def nan_code(self) -> int:
-        """The NaN that every invalid sum gives: all digits set, without a sign."""
+        """The NaN that results from every invalid sum: all bits set but the sign."""
         return (1 << (self.accumulator.width - 1)) - 1
 
     def settled(self, total: Exact) -> int:
-        """Return the code of an exact sum in the accumulator: overflow is infinite in every direction.
+        """Return the code of an exact sum in the accumulator; overflow gives infinity in every rounding direction.
 
         >>> from floatlab import parse_format
         >>> core = TensorCore(parse_format("fp32"), 13, result_bits=13)
@@ -75,7 +75,7 @@ class TensorCore(NodeRule):
         return code & ~((1 << (fmt.trailing_bits - self.result_bits)) - 1)
 
     def aligned(self, terms: Sequence[Term | Datum]) -> tuple[int, list[int]]:
-        """Return the exponent that numbers are brought to, and what is left of each, in units of 2^(E − F).
+        """Return the alignment exponent E, and the truncated terms as integers in units of 2^(E − `fraction_bits`).
 
         >>> from floatlab import encode, parse_format
         >>> core = TensorCore(parse_format("fp32"), 24)
@@ -86,7 +86,7 @@ class TensorCore(NodeRule):
         return top, [_cut(each.exact, top - self.fraction_bits) for each in terms]
 
     def _total(self, terms: Sequence[Term | Datum]) -> Exact:
-        """Return what is left of the sum of finite numbers."""
+        """Return the sum of the truncated terms, which are finite."""
         if self.sum_bits is None:
             top, left = self.aligned(terms)
             total, unit = sum(left), top - self.fraction_bits
@@ -105,7 +105,7 @@ class TensorCore(NodeRule):
         return Exact(total < 0, abs(total), unit)
 
     def sum(self, terms: Sequence[Term | Datum]) -> Datum:
-        """Return what a node makes of numbers and products."""
+        """Return the result of a node with numbers and products as arguments."""
         fmt = self.accumulator
         signs = {_special(each, self.sum_bits is not None) for each in terms} - {None}
         if not signs:
@@ -115,14 +115,14 @@ class TensorCore(NodeRule):
         return Datum(fmt, fmt.compose(signs == {"-"}, fmt.infinity_magnitude))
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return what becomes of a node; one that takes products has no derivations."""
+        """Evaluate a node; a node with products has no derivations."""
         if any(isinstance(each, Term) for each in arguments):
             return Node(id, ids, self.sum(arguments), (), _given(arguments))
         return Adder(self.accumulator).node(id, ids, arguments)
 
 
 def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
-    """Return the exact sum of numbers and products; None where one is no number."""
+    """Return the exact sum of numbers and products; None if one is not finite."""
     finite = all(each.is_finite for each in arguments)
     return sum((each.exact for each in arguments), Exact(False, 0, 0)) if finite else None
 
@@ -134,18 +134,18 @@ def _exponent(each: Term | Datum) -> int:
 
 
 def _cut(x: Exact, unit: int) -> int:
-    """Return a number in units of 2^unit, cut toward zero."""
+    """Return x / 2^unit, truncated toward zero."""
     kept = _shifted(x.c, x.q - unit)
     return -kept if x.negative else kept
 
 
 def _shifted(n: int, shift: int) -> int:
-    """Return n·2^shift, cut toward −∞."""
+    """Return n·2^shift, rounded toward −∞."""
     return n << shift if shift >= 0 else n >> -shift
 
 
 def _special(each: Term | Datum, overflows: bool) -> str | None:
-    """Return the sign of an infinity, "nan", or None for a number; products from 2^128 on may count as infinite."""
+    """Return an infinity's sign, "nan", or None if finite; with `overflows`, products from 2^128 on are infinite."""
     if each.is_finite:
         exact = each.exact
         beyond = overflows and isinstance(each, Term) and exact.c and exact.exponent > 127
@@ -158,23 +158,23 @@ def _special(each: Term | Datum, overflows: bool) -> str | None:
 
 
 class TensorEngine(CodeEngine):
-    """The same on arrays: numbers are codes, and a block is added in binary64, where it is exact."""
+    """`TensorCore` on arrays of codes: a block is added in binary64, which is exact here."""
 
     fuses_all = True
 
     def __init__(self, sides: Sides, core: TensorCore) -> None:
-        """Take the factors apart into numbers and exponents."""
+        """Decode the factors and compute their exponents."""
         super().__init__(sides, Adder(core.accumulator))
         self.core = core
         wide = [(decode(side.codes, side.format, np.float64), side.format) for side in sides]
         self.factors = [(values, _exponents(values, format)) for values, format in wide]
 
     def leaf(self, slots: Array) -> Array:
-        """Return single products, as the core sums them."""
+        """Return the sums of single products, as the core computes them."""
         return self.block(slots[None], [])
 
     def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
-        """Return fused sums of products and of the sums so far."""
+        """Return fused sums of products and partial sums."""
         slots = [array for is_term, array in arguments if is_term]
         sums = [array for is_term, array in arguments if not is_term]
         if not slots:
@@ -182,7 +182,7 @@ class TensorEngine(CodeEngine):
         return self.block(np.stack(slots), sums)
 
     def block(self, slots: Array, sums: Sequence[Array]) -> Array:
-        """Return fused sums of the products in slots (products, lanes) and of sums (lanes, *batch)."""
+        """Return fused sums of the products in slots (products, lanes) and partial sums (lanes, *batch)."""
         core, fmt = self.core, self.core.accumulator
         given = [decode(each, fmt, np.float64) for each in sums]
         with np.errstate(all="ignore"):
@@ -194,7 +194,7 @@ class TensorEngine(CodeEngine):
             total, unit = self._total(products, exponents, given)
             found = np.ldexp(total, unit)
             if not np.isfinite(total).all():
-                # What is finite does not matter beside an infinity, and overtakes nothing.
+                # Finite terms do not affect an infinite sum, so they are zeroed.
                 specials = [np.where(np.isfinite(each), 0.0, each) for each in (*products, *given)]
                 special = np.add.reduce(np.broadcast_arrays(*specials), axis=0)
                 found = np.where(np.isfinite(special), found, special)
@@ -211,7 +211,7 @@ class TensorEngine(CodeEngine):
         return np.asarray(codes, container(fmt))
 
     def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
-        """Return what is left of sums, and in which units."""
+        """Return the sums of the truncated terms as integers, and the exponents of their units."""
         core, fmt = self.core, self.core.accumulator
         top: Array = np.maximum(LEAST_EXPONENT, exponents.max(axis=0))
         for each in sums:
@@ -232,7 +232,7 @@ class TensorEngine(CodeEngine):
 
 
 def _exponents(values: Array, format: Format) -> Array:
-    """Return the exponents of numbers, those of subnormal ones as of the smallest normal one."""
-    # Of NaNs frexp is not asked: some of its loops raise invalid for signaling ones.
+    """Return the exponents of numbers; subnormal numbers have that of the smallest normal number."""
+    # frexp is not called on NaNs: some of its loops raise invalid for signaling NaNs.
     found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
     return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

@@ -1,1 +1,1 @@
-"""The explorer itself: screens, themes, settings, the palette, and what the terminal gets."""
+"""The app: the registry of screens, settings, the palette, browser sessions, and output to the terminal."""

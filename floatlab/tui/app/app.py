@@ -1,4 +1,4 @@
-"""The explorer itself: one mode for each screen, themes, the palette, the session kept for the next start."""
+"""The app: one mode for each screen, themes, the palette, and the session that is kept for the next start."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Explorer(ExplorerBase):
     Parameters
     ----------
     read_question
-        Turns the words of a command into a question, as the command line does.
+        Parses the arguments of a command into a question, as the command line does.
     start
-        The question to open at; without one, the explorer opens where the last session ended.
+        The first question; without one, the explorer opens where the last session ended.
     settings
-        The settings that can be used.
+        The valid settings.
     complaint
-        What is wrong with the other settings, which is shown at the start.
+        A message about the invalid settings, shown at the start.
     theme
         The name of a theme, which overrides the settings.
     keep
@@ -54,7 +54,7 @@ class Explorer(ExplorerBase):
     """
 
     TITLE = "floatlab"
-    PLACE = "Everywhere"  # its name in the list of keys
+    PLACE = "Everywhere"  # the heading in the list of keys
     COMMANDS = {Palette}
     BINDINGS = [
         *(
@@ -97,7 +97,7 @@ class Explorer(ExplorerBase):
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
             del os.environ["NO_COLOR"]  # set but empty counts as not set
-        # Textual draws shades of grey without colour; floatlab's text says everything, so it draws none.
+        # Without colours, Textual draws shades of grey; floatlab draws none, since its text is complete without them.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         for row in SCREENS.values():
             self.add_mode(row.name, partial(self._open, row))
@@ -147,7 +147,7 @@ class Explorer(ExplorerBase):
         return self.default_question(row.name)
 
     def on_load(self) -> None:
-        """Handle the signals that end a program, so that the terminal is left clean."""
+        """Handle the signals that end a program, so that the terminal is restored."""
         if self.is_headless:
             return
         from asyncio import get_running_loop
@@ -157,12 +157,12 @@ class Explorer(ExplorerBase):
                 get_running_loop().add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
 
     def on_mount(self) -> None:
-        """Say what is wrong with the settings."""
+        """Show the message about invalid settings."""
         if self._complaint:
             self.notify(self._complaint, severity="warning", timeout=10)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End without Textual's traceback: `open_explorer` raises the failure."""
+        """Exit without Textual's traceback: `open_explorer` raises the failure."""
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
@@ -192,7 +192,7 @@ class Explorer(ExplorerBase):
         return self.opened.get(self.current_mode)
 
     def default_question(self, name: str) -> Question:
-        """Return the question at which a screen starts when nothing else was asked."""
+        """Return the question at which a screen starts by default."""
         return self.read_question(list(SCREENS[name].start))
 
     def standing(self, name: str) -> Question:
@@ -238,7 +238,7 @@ class Explorer(ExplorerBase):
             self.push_screen(Commands(id="--command-palette"))
 
     def action_help_quit(self) -> None:
-        """Say how to leave, after Ctrl+C."""
+        """Show how to quit, after Ctrl+C."""
         self.notify("q quits, outside a box; Ctrl+Q everywhere", timeout=3)
 
     def copy(self, text: str, what: str) -> None:
@@ -249,15 +249,15 @@ class Explorer(ExplorerBase):
             shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"
             self.notify(shown, title=f"Copied {what}, by {program or 'the terminal, if it can'}")
 
-        if self.is_headless or confined():  # this machine's clipboard is not the visitor's
+        if self.is_headless or confined():  # a browser user has another clipboard than this machine
             report("")
         else:
             run_once(self, partial(terminal.copy, text), report)
 
-    # The end.
+    # Exit.
 
     def session(self) -> dict[str, object]:
-        """Return what the next start needs: the screen, the theme, and each screen's question and view."""
+        """Return the state for the next start: the screen, the theme, and each screen's question and view."""
         questions = {name: words_of(task.question) for name, task in self.opened.items()}
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         return {
@@ -283,10 +283,10 @@ def open_explorer(
 ) -> int:
     """Run the explorer in this terminal and return an exit status; see `Explorer` for the parameters.
 
-    Raises FloatlabError for an unknown theme, and whatever made the explorer fail.
+    Raises FloatlabError for an unknown theme, and any exception that ended the explorer.
     """
     settings, complaint = read_settings()
-    if confined():  # visitors must not learn where settings lie on this machine
+    if confined():  # browser users must not see the paths of settings on this machine
         complaint = ""
     for stream in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, TextIOWrapper):
@@ -301,7 +301,7 @@ def open_explorer(
     if isinstance(failure, WorkerFailed):
         failure = failure.error if isinstance(failure.error, Exception) else failure
     if isinstance(failure, (FloatlabError, BrokenPipeError)):
-        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # our mistake, not the user's
+        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # an internal error, not the user's
     if failure is not None:
         raise failure
     return explorer.return_code or 0

@@ -1,7 +1,7 @@
-"""The explorer in a browser: a server that runs one confined explorer for each visitor who has its address.
+"""The explorer in a browser: a server that runs one sandboxed explorer for each visitor who has its address.
 
-textual-serve does the serving, behind a guard that refuses requests under a foreign host name (DNS rebinding), from
-another site's page (Origin), or without the token in the address.
+textual-serve is the server. A guard before it refuses requests with a foreign host name (DNS rebinding), from another
+site's page (Origin), or without the token in the address.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:  # an optional part
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _QUERY = "token"
-_SIZES = range(1, 1001)  # columns, or rows, of a terminal in a browser
-_MOST_TYPED = 1 << 20  # characters of one message
+_SIZES = range(1, 1001)  # valid numbers of columns, or rows, of a terminal in a browser
+_MOST_TYPED = 1 << 20  # the largest number of characters in a message
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'none'",  # no other page draws over it, or takes its keys
+    "Content-Security-Policy": "frame-ancestors 'none'",  # no other page can draw over it, or capture its keys
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -91,14 +91,14 @@ def _plain(address: str) -> str:
 
 
 class Guard:
-    """Admits a request that names this server, comes from no other site's page, and has the token."""
+    """Admits a request if it names this server, comes from no other site's page, and has the token."""
 
     def __init__(self, address: Address, visitors: int) -> None:
         """Draw a token for this start of the server."""
         self.address, self.visitors = address, visitors
         self.token = secrets.token_urlsafe(32)
-        self.cookie = f"floatlab-{address.port}"  # browsers do not tell ports apart
-        self.open = 0  # explorers that run now
+        self.cookie = f"floatlab-{address.port}"  # browsers share cookies between ports
+        self.open = 0  # the number of running explorers
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request, or refuse it."""
@@ -133,7 +133,7 @@ class Guard:
             self.open -= 1
 
     def _foreign(self, request: web.Request) -> str:
-        """Return what is foreign about a request; empty if nothing is."""
+        """Return the foreign host or origin of a request; empty if there is none."""
         hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
         reached = request.transport.get_extra_info("sockname") if request.transport else None
         if len(hosts) != 1 or not self.address.admits(hosts[0], reached[0] if reached else ""):
@@ -145,7 +145,7 @@ class Guard:
         return ""
 
     def _right(self, token: str) -> bool:
-        """Return whether a token is right, in a time that does not depend on it."""
+        """Return whether a token is correct, in constant time."""
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode())
 
     def _refused(self, reason: str) -> web.Response:
@@ -169,7 +169,7 @@ def _size(text: str) -> bool:
 
 
 class _Checked:
-    """A visitor's socket that passes only well-formed messages on."""
+    """A visitor's socket that forwards only well-formed messages."""
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self._socket = socket
@@ -188,7 +188,7 @@ def _sensible(message: WSMessage) -> bool:
             return len(rest[0].encode()) <= _MOST_TYPED
         if kind == "resize":
             return all(type(rest[0][name]) is int and rest[0][name] in _SIZES for name in ("width", "height"))
-    except (ValueError, TypeError, LookupError, AttributeError):  # another shape, no JSON, or halves of characters
+    except (ValueError, TypeError, LookupError, AttributeError):  # wrong structure, invalid JSON, or lone surrogates
         return False
     return kind in ("ping", "blur", "focus") and len(message.data) <= _MOST_TYPED
 
@@ -223,10 +223,10 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
 
         @public_url.setter
         def public_url(self, url: str) -> None:
-            """Ignore the single name that textual-serve makes up."""
+            """Ignore the single public URL that textual-serve constructs."""
 
         def initialize_logging(self) -> None:
-            """Log failures only: lines of requests contain the token, and whatever visitors send."""
+            """Log failures only: request lines contain the token, and arbitrary text from visitors."""
             handler = logging.StreamHandler()
             handler.setFormatter(_Lines("floatlab: %(name)s: %(message)s"))
             logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -242,7 +242,7 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
         async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
             await super()._process_messages(_Checked(websocket), app_service)
 
-    # Visitors share no session: each starts afresh.
+    # Visitors share no session: each one starts without any.
     command = join([sys.executable, "-m", "floatlab", "tui", "--new", *words])
     server = Guarded(command, address.host, address.port, title="floatlab")
     server.guard = guard
@@ -250,7 +250,7 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
 
 
 def serve(address: Address, words: list[str], visitors: int, tell: Callable[[str], None]) -> None:
-    """Serve explorers that open at the words of a command, until interrupted; `tell` gets the address in a sentence.
+    """Serve explorers that open at a command, until interrupted; `tell` receives the address in a sentence.
 
     Raises MissingPartError without textual-serve (extra `web`), FloatlabError if the address is not available.
     """
@@ -265,7 +265,7 @@ def serve(address: Address, words: list[str], visitors: int, tell: Callable[[str
 
 
 def _check_free(address: Address) -> None:
-    """Raise OSError if another program listens at an address: the server binds it only after telling it."""
+    """Raise OSError if another program listens at an address, since the server binds it only after announcing it."""
     places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, place in places:
         with socket.socket(family, kind, protocol) as probe:

@@ -1,4 +1,4 @@
-"""All that can be done, by key and by name: the list of keys, and the command palette."""
+"""The available actions: the list of keys, and the command palette."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def keys_page(screen: Screen[object]) -> Page:
 
 
 class Palette(Provider):
-    """All that can be done in the explorer, by name."""
+    """Provides all actions of the explorer by name."""
 
     def _rows(self) -> Iterator[Command]:
         app = self.app
@@ -77,12 +77,12 @@ class Palette(Provider):
         app.ask(app.read_question(split(example)))
 
     async def discover(self) -> Hits:
-        """Offer everything while nothing is typed."""
+        """Offer all actions while nothing is typed."""
         for name, words, do in self._rows():
             yield DiscoveryHit(name, do, help=words)
 
     async def search(self, query: str) -> Hits:
-        """Offer what matches."""
+        """Offer the actions that match."""
         matcher = self.matcher(query)
         for name, words, do in self._rows():
             score = matcher.match(name)
@@ -91,7 +91,7 @@ class Palette(Provider):
 
 
 class Commands(CommandPalette):
-    """Textual's palette, without its failure at a page key that comes before the list is drawn."""
+    """Textual's palette, without its failure if a page key is pressed before the list is drawn."""
 
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError, IndexError):

@@ -13,9 +13,9 @@ if TYPE_CHECKING:  # the command line reads this table before it loads Textual
 
 
 class ScreenRow(Record):
-    """A screen: the command that it starts at, and its class; the registry of verbs says whose questions it answers.
+    """A screen: the command at which it starts, and its class. The registry of verbs assigns each verb to a screen.
 
-    `load` imports the class when the screen is first opened. A `slow` screen asks on a background thread.
+    `load` imports the class when the screen is first opened. A `slow` screen computes answers on a background thread.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Settings of the user (TOML, read only), and the session, which says where each screen was left (JSON)."""
+"""The user's settings (TOML, read only), and the session (JSON), with each screen's last question and view."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from floatlab.confinement import confined
 from floatlab.errors import FloatlabError
 from floatlab.writing import replacing
 
-_MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # characters that are read of a file
-_MOST_QUESTION = 20_000  # characters of a question that is kept
+_MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # the largest files in characters
+_MOST_QUESTION = 20_000  # longer questions are not kept
 # The settings, and the type of each.
 _KNOWN = {"theme": str, "slide": bool, "animations": bool, "keys": dict}
 
@@ -21,7 +21,7 @@ def _folder(variable: str, otherwise: str) -> Path | None:
     named = os.environ.get(variable, "")
     try:
         folder = Path(named) if os.path.isabs(named) else Path.home() / otherwise
-    except RuntimeError:  # no home
+    except RuntimeError:  # no home directory
         return None
     return folder / "floatlab" if folder.is_absolute() else None
 
@@ -52,7 +52,7 @@ def _read(path: Path | None, most: int) -> str:
 
 
 def read_settings() -> tuple[dict[str, object], str]:
-    """Return the settings that can be used, and a complaint about the others."""
+    """Return the valid settings, and a message about the others."""
     import tomllib
 
     path = settings_file()
@@ -77,7 +77,7 @@ def read_settings() -> tuple[dict[str, object], str]:
 
 
 def read_session() -> dict[str, object]:
-    """Return the last session; empty if there is none that can be read."""
+    """Return the last session; empty if there is none or it cannot be read."""
     try:
         session = json.loads(_read(session_file(), _MOST_SESSION) or "{}")
     except (OSError, ValueError, RecursionError):
@@ -86,7 +86,7 @@ def read_session() -> dict[str, object]:
 
 
 def write_session(session: dict[str, object]) -> None:
-    """Write a session, without a complaint if that fails.
+    """Write a session; failures are ignored.
 
     Very long questions are left out, since a session that is too long would not be read again.
     """
@@ -99,5 +99,5 @@ def write_session(session: dict[str, object]) -> None:
         session = session | {"questions": kept}
     with suppress(OSError, FloatlabError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:  # whole or not at all, also when two explorers end at once
+        with replacing(path) as file:  # atomic, even if two explorers exit at once
             file.write(json.dumps(session, indent=1).encode())

@@ -1,4 +1,4 @@
-"""What the terminal gets: text for the clipboard, by programs of the system; lines without control characters."""
+"""Output to the system: text to the clipboard, by the system's programs, and lines without control characters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PROGRAMS = (
     ("xsel", "DISPLAY", ["xsel", "--clipboard", "--input"]),
     ("clip.exe", "", ["clip.exe"]),
 )
-_PATIENCE = 2.0  # seconds, for all of them together
+_PATIENCE = 2.0  # the time limit in seconds for all programs together
 
 
 def copy(text: str) -> str:
-    """Copy text by the first program that takes it; return the name of the program, or nothing.
+    """Copy text by the first program that succeeds; return its name, or an empty text.
 
-    This may take two seconds if a program hangs, so it is not for the thread that draws.
+    This may take two seconds if a program hangs, so do not call it on the app's thread.
     """
     end = monotonic() + _PATIENCE
     for name, needs, command in _PROGRAMS:
@@ -49,10 +49,10 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 class Harmless(LineFilter):
-    """Replaces control characters in lines that are laid out by as many spaces as they have columns.
+    """Replaces control characters in rendered lines by spaces of the same width.
 
-    Labels and pages show such characters escaped, by `floatlab.errors.printable`. The filter meets the others, such as
-    one that was pasted into a box.
+    Labels and pages show such characters escaped, by `floatlab.errors.printable`. The filter is for all others, such as
+    characters pasted into a box.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:

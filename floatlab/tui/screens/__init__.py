@@ -1,1 +1,1 @@
-"""The screens, a folder a topic, and what they share."""
+"""The screens, one folder per topic, and their shared base classes."""

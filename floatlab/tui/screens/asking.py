@@ -15,15 +15,15 @@ from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
-_POLL = 0.1  # seconds between looks at an answer under way
-_LIMIT = 500  # questions that are kept
+_POLL = 0.1  # seconds between checks of a pending answer
+_LIMIT = 500  # the largest number of questions in the history
 
 
 class History:
     """The questions of one screen. Consecutive edits of one kind, such as typing in a box, are one step."""
 
     def __init__(self) -> None:
-        """Start without a past."""
+        """Start with an empty history."""
         self._questions: list[Question] = []
         self._at = -1
         self._kind = ""
@@ -60,7 +60,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go forward, else back, to a question: steps that led nowhere are undone."""
+        """Go forward, else back, to a question, to undo steps whose questions failed."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass
@@ -69,12 +69,12 @@ class History:
 class AskingScreen(Screen[None]):
     """A screen with one question.
 
-    A slow screen (see `floatlab.tui.app.registry`) asks on a background thread. It waits for GRACE, then shows the
-    progress until the answers come, with the previous answers still in sight; a newer question replaces one that is
-    under way. The first picture of a slow screen may be drawn without answers: `answers` is then empty.
+    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. It waits for GRACE, then
+    shows the progress until the answers arrive, with the previous answers still in sight; a newer question replaces a
+    pending one. The first frame of a slow screen may be drawn without answers: `answers` is then empty.
     """
 
-    NAME = ""  # set by the app, as `slow` is, which says whether answers may take long
+    NAME = ""  # set by the app, like `slow`: whether answers may take long
     slow = False
     GRACE = 0.15  # seconds to wait for an answer before the progress is shown
     app: ExplorerBase
@@ -86,15 +86,15 @@ class AskingScreen(Screen[None]):
         self._start = question
         self._shown: Question | None = None
         self.answers: list[Answer] = []
-        self.prepared: object = None  # what `prepare` made of the answers
-        self.pending: BackgroundAnswer | None = None  # the answer under way
-        self._kind = ""  # of the edit that it answers
-        self._excuse = ""  # why the screen opens elsewhere than it was asked to
+        self.prepared: object = None  # the result of `prepare`
+        self.pending: BackgroundAnswer | None = None  # the pending answer
+        self._kind = ""  # the kind of edit that it answers
+        self._excuse = ""  # why the screen opened at another question than requested
 
     # What a subclass may override.
 
     def normal(self, question: Question) -> Question:
-        """Return the question as this screen asks it, without options that change only the printed form."""
+        """Return the question in this screen's normal form, without options that change only the printed form."""
         return question
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
@@ -102,26 +102,26 @@ class AskingScreen(Screen[None]):
         return answer_question(question, started)
 
     def takes_over(self, question: Question) -> bool:
-        """Return whether answers that were begun elsewhere are as good as those of `ask`."""
+        """Return whether answers begun elsewhere can replace those of `ask`."""
         return True
 
     def prepare(self, question: Question, answers: list[Answer]) -> object:
-        """Return what drawing the answers needs, if making it takes long; runs where `ask` runs."""
+        """Compute anything slow that drawing needs; runs on the same thread as `ask`."""
 
     def draw(self, before: Question) -> None:
-        """Show the question and its answers; `before` is the question that was shown until now."""
+        """Show the question and its answers; `before` is the question shown before."""
         raise NotImplementedError
 
     def leave(self) -> None:
         """Leave a box."""
 
     def show_frame(self) -> None:
-        """Show what stands around the answer."""
+        """Show the frame around the answer."""
 
-    # What is wrong.
+    # Complaints.
 
     def complain(self, text: str, hint: bool = False) -> None:
-        """Show what is wrong, or a hint; an empty text clears the line."""
+        """Show an error message, or a hint; an empty text clears the line."""
         complaint = self.query_one("#complaint", Static)
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
@@ -129,7 +129,7 @@ class AskingScreen(Screen[None]):
 
     @contextmanager
     def complaining(self, hint: bool = False) -> Iterator[None]:
-        """Complain about what the user asked for and cannot be done."""
+        """Turn errors of the user into complaints."""
         try:
             yield
         except FloatlabError as error:
@@ -147,7 +147,7 @@ class AskingScreen(Screen[None]):
 
     @property
     def question(self) -> Question:
-        """The question that is shown, or under way."""
+        """The question that is shown or pending."""
         return self.pending.question if self.pending else self.history.now or self._start
 
     def begin(self) -> None:
@@ -157,7 +157,7 @@ class AskingScreen(Screen[None]):
             self._begin(self.app.default_question(self.NAME))
 
     def _begin(self, question: Question) -> str:
-        """Ask the first question, and return what is wrong with it."""
+        """Ask the first question, and return its error message."""
         earlier, self.pending = self.pending, None
         try:
             self._start = self.normal(question)
@@ -184,7 +184,7 @@ class AskingScreen(Screen[None]):
         return pending
 
     def on_mount(self) -> None:
-        """Show the first answers, or that they are under way."""
+        """Show the first answers, or the progress."""
         if self.pending is None:
             self._show(self._start, self.answers, self.prepared)
         else:
@@ -195,20 +195,20 @@ class AskingScreen(Screen[None]):
         self.call_after_refresh(self.leave)
 
     def on_unmount(self) -> None:
-        """Stop the answer under way."""
+        """Stop the pending answer."""
         self._drop()
 
     def _drop(self) -> bool:
-        """Stop the answer under way, and return whether there was one."""
+        """Stop the pending answer, and return whether there was one."""
         pending, self.pending = self.pending, None
         if pending is not None:
             pending.stop()
         return pending is not None
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and show it; if it cannot be answered, complain and keep the picture.
+        """Answer a question and show it; if it cannot be answered, complain and keep the current answers.
 
-        Consecutive edits of one kind are one step to undo. Returns False if something is known to be wrong.
+        Consecutive edits of one kind are one step to undo. Returns False if an error is already known.
         """
         try:
             question = self.normal(question)
@@ -225,7 +225,7 @@ class AskingScreen(Screen[None]):
         return self._look()
 
     def _look(self) -> bool:
-        """Show the answers if they have come, else the progress."""
+        """Show the answers if they have arrived, else the progress."""
         pending = self.pending
         if pending is None:
             return True
@@ -241,13 +241,13 @@ class AskingScreen(Screen[None]):
                 self.open(self.app.default_question(self.NAME))
                 return False
             if pending.late and isinstance(self.focused, Input):
-                mark_valid(self.focused, False)  # `open` has returned True for what is in the box
+                mark_valid(self.focused, False)  # `open` has returned True for this text
             self._refuse(str(error))
             return False
         return True
 
     def _refuse(self, text: str, hint: bool = False) -> None:
-        """Keep the picture, and say why."""
+        """Complain, and keep the current answers."""
         if self._shown is not None:
             self.history.return_to(self._shown)
         self.complain(text, hint)
@@ -272,7 +272,7 @@ class AskingScreen(Screen[None]):
         AskingScreen.action_undo(self, 1)
 
     def action_escape(self) -> None:
-        """Stop the answer under way, else leave a box."""
+        """Stop the pending answer, else leave a box."""
         if not self._drop():
             self.leave()
         elif self._shown is None:

@@ -1,4 +1,4 @@
-"""A `Question` being answered, usually on a background thread, with its progress and a way to stop it.
+"""Answers a `Question`, usually on a background thread, with progress and a way to stop.
 
 This module does not load Textual: the command line begins an answer before it imports the explorer.
 """
@@ -14,22 +14,22 @@ from floatlab.verbs.registry import answer_question
 
 
 class Stopped(Exception):
-    """Raised in work that was stopped, where it next reports progress."""
+    """Raised in stopped work when it next reports progress."""
 
 
 class BackgroundAnswer:
-    """The answers to one question, and what a screen prepares of them for drawing.
+    """The answers to one question, and what a screen prepares from them for drawing.
 
     Parameters
     ----------
     question
-        What is asked.
+        The question to answer.
     prepare
-        Makes of question and answers what drawing them needs, if that takes long.
+        Computes from question and answers anything slow that drawing needs.
     after
-        Another answer to the same question, begun earlier, whose answers are taken over.
+        Another answer to the same question, begun earlier, whose answers are used.
     ask
-        Answers the question otherwise than `question.answers` does.
+        Answers the question in place of `question.answers`.
     """
 
     def __init__(
@@ -39,17 +39,17 @@ class BackgroundAnswer:
         after: BackgroundAnswer | None = None,
         ask: Callable[[Question, Started], list[Answer]] | None = None,
     ) -> None:
-        """Begin nothing yet."""
+        """Store the arguments; nothing starts yet."""
         self.question = question
         self._ask = ask or (lambda question, started: answer_question(question, started))
         self._prepare, self._after = prepare, after
         self._future: Future[tuple[list[Answer], object]] = Future()
         self._stopped = Event()
         self._total = self._done = 0
-        self.late = False  # the screen went on without waiting
+        self.late = False  # whether the screen has stopped waiting
 
     def start(self) -> None:
-        """Begin on a daemon thread."""
+        """Start the work on a daemon thread."""
         Thread(target=self.run, daemon=True).start()
 
     def run(self) -> None:
@@ -63,15 +63,15 @@ class BackgroundAnswer:
             self._future.set_result((answers, prepared))
 
     def ends(self, seconds: float) -> bool:
-        """Return whether the work ends within a time."""
+        """Return whether the work ends within this time."""
         return bool(wait([self._future], seconds).done)
 
     def result(self) -> tuple[list[Answer], object]:
-        """Wait for the end; return the answers and what was prepared of them, or raise what went wrong."""
+        """Wait for the end; return the answers and the result of `prepare`, or raise the exception."""
         return self._future.result()
 
     def stop(self) -> None:
-        """End the work where it next reports progress."""
+        """Stop the work when it next reports progress."""
         self._stopped.set()
         if self._after is not None:
             self._after.stop()
@@ -87,7 +87,7 @@ class BackgroundAnswer:
 
     @property
     def progress(self) -> str:
-        """The progress in words."""
+        """The progress as text."""
         if self._after is not None and not self._after.ends(0):
             return self._after.progress
         share = f" {min(100 * self._done // self._total, 100)} %" if self._total else ""

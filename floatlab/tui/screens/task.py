@@ -1,4 +1,4 @@
-"""What all screens share: the frame around an answer, formats and rounding rules, views, copying and pins."""
+"""The base class of all screens: the frame around an answer, formats and rounding rules, views, copying and pins."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from floatlab.verbs.option import RULES, context_words
 from floatlab.verbs.question import Question, code_of
 from floatlab.verbs.registry import command_of
 
-Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, and what to do
-Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # what can be copied: its description and its text
+Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, action
+Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # copyable texts: description and text by name
 
 AUTOMATIC = "automatic"  # the choice of no format
 # Other names for rounding directions, by which they are found in the picker.
@@ -64,10 +64,10 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and title of the pages to choose from
     ROUNDS = True  # whether rounding rules change anything here
-    AUTOMATIC_FORMAT = ""  # what `automatic` means in the list of formats; empty: one must be chosen
-    CONTROLS: ClassVar[dict[str, str]] = {}  # actions of the words in #controls that neither are one nor name a list
-    PARTS = "#body > *"  # the widgets of which a view shows some
-    WALKS = False  # whether the rows of a new view take the focus, for who asks for rows wants to walk over them
+    AUTOMATIC_FORMAT = ""  # the meaning of `automatic` in the list of formats; empty: a format is required
+    CONTROLS: ClassVar[dict[str, str]] = {}  # actions of words in #controls that do not name an action or a list
+    PARTS = "#body > *"  # the widgets among which a view selects
+    WALKS = False  # whether the rows of a new view take the focus, so that the cursor can move over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
@@ -98,7 +98,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     # What a subclass may override.
 
     def compose_task(self) -> ComposeResult:
-        """Compose what stands between the head line and the key bar."""
+        """Compose the widgets between the head line and the key bar."""
         yield from ()
 
     def first_view(self, question: Question) -> str:
@@ -113,12 +113,12 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         return joined([answer.page() for answer in self.answers])
 
     def subject(self) -> Datum | None:
-        """Return the number that is pinned, if there is one in sight."""
+        """Return the number to pin, if there is one in sight."""
         results = [datum for answer in self.answers for datum in answer.results]
         return results[0] if results else None
 
     def base_question(self) -> Question:
-        """Return the question in which formats, rules and options are changed."""
+        """Return the question to which changes of formats, rules and options apply."""
         return self.question
 
     def with_format(self, question: Question, format: Format) -> Question:
@@ -134,15 +134,15 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
                 yield f"{pick.group}: {name}", text, partial(pick.take, name)
 
     def boxes(self) -> Iterator[Widget]:
-        """Return the boxes to type in, first the one that `/` goes to."""
+        """Return the input boxes, beginning with the one for the key `/`."""
         yield from self.query("Input")
 
     def home(self) -> Iterator[Widget]:
-        """Return the widgets that may take the focus when a box loses it, the best first."""
+        """Return the widgets that may take the focus from a box, the best first."""
         yield from self.query("#body PageView")
 
     def picks(self) -> dict[str, Pick]:
-        """Return the lists to choose from."""
+        """Return the lists of choices."""
         rules = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in RULES]
         holding = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
         copies = {name: description for name, (description, _) in self.copies().items()}
@@ -153,7 +153,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         }
 
     def possible(self) -> dict[str, bool]:
-        """Return which actions and lists can be used now; those that are not named always can."""
+        """Return which actions and lists are available now; those not named always are."""
         return {
             "undo": self.history.can_go(-1),
             "redo": self.history.can_go(1),
@@ -166,14 +166,14 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     @property
     def small(self) -> bool:
         """Whether the terminal is narrow or short."""
-        # The classes of the screen are set too late for its first picture.
+        # The classes of the screen are set too late for its first frame.
         width, height = self.app.size
         return width < self.HORIZONTAL_BREAKPOINTS[1][0] or height < self.VERTICAL_BREAKPOINTS[1][0]
 
     def compose(self) -> ComposeResult:
         """Compose head line, body and key bar.
 
-        The first question is asked before, so that the first frame shows its answers unless they take long.
+        The first question is asked here, so that the first frame shows its answers unless they take long.
         """
         self.begin()
         yield ChoiceBar(self._choose_head, self._head(), self.NAME, id="head")
@@ -194,7 +194,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.query_one(f"#{name}", PageView).page = page
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide what cannot be done now."""
+        """Hide actions that are not available now."""
         return self.possible().get(str(parameters[0]) if action == "pick" else action, True)
 
     def _choose_head(self, name: str) -> None:
@@ -208,7 +208,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.view = name
 
     async def control(self, name: str) -> None:
-        """Do what a word of the line of controls says, or open its list."""
+        """Do the action of a word in the line of controls, or open its list."""
         await self.run_action(f"pick('{name}')" if name in self.picks() else self.CONTROLS.get(name, name))
 
     async def _press(self, key: str) -> None:
@@ -224,7 +224,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
             return
 
     def action_escape(self) -> None:
-        """Stop the answer under way, else clear a complaint and leave a box."""
+        """Stop the pending answer, else clear a complaint and leave a box."""
         if self.pending is None:
             self.complain("")
         super().action_escape()
@@ -241,7 +241,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
                 return
 
     def show_only(self, *names: str) -> None:
-        """Show some of the parts, hide the others, and move the focus away from what was hidden."""
+        """Show some of the parts, hide the others, and move the focus away from hidden ones."""
         for widget in self.query(self.PARTS):
             widget.display = widget.id in names
         focused = self.focused
@@ -250,13 +250,13 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Leave a box whose text is right; if it is wrong, the complaint stays."""
+        """Leave a box whose text is valid; else keep the complaint."""
         if not is_wrong(event.input):
             self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """Put the last good value back into a box that was left with a mistake."""
+        """Restore the last valid value in a box that was left with an error."""
         self.history.settle()
         if is_wrong(event.input):
             self.open(self.question)
@@ -264,7 +264,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     # Edits, options, formats and rules.
 
     def follow(self, focused: Widget | None) -> None:
-        """Let edits change the number whose widget has the focus."""
+        """Let edits change the number of the focused widget."""
 
     def on_descendant_focus(self) -> None:
         """Follow the focus."""
@@ -284,7 +284,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.attempt(lambda: self.edited(lambda datum: with_bit(datum, event.bit, event.value)))
 
     def change(self, **options: object) -> bool:
-        """Ask with other options."""
+        """Ask the question with changed options."""
         return self.open(self.base_question().having(**options))
 
     def pick(self, pick: Pick) -> None:
@@ -301,7 +301,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.pick(self.picks()[name])
 
     def format_pick(self, take: Callable[[str], object], automatic: str = "") -> Pick:
-        """Return the list of named formats, which takes any other name; `automatic` describes the choice of none."""
+        """Return the list of named formats, which accepts other names; `automatic` describes the choice of none."""
         rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
         rows += [
             Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
@@ -331,7 +331,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     @property
     def shown_view(self) -> str:
-        """The view that was chosen, or the first if it is not to choose now."""
+        """The chosen view, or the first if that is not available now."""
         return self.view if self.view in dict(self.shown_views) else self.shown_views[0][0]
 
     def watch_view(self) -> None:
@@ -354,11 +354,11 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     # Copying, pins, and other screens.
 
     def printed(self) -> Question:
-        """Return the question that prints what is in sight."""
+        """Return the question whose printed answer is in sight."""
         return self.question
 
     def copies(self) -> Copies:
-        """Return what can be copied, by name."""
+        """Return the copyable texts, by name."""
         return {
             "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
             "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
@@ -389,7 +389,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.pinned()
 
     def pinned(self) -> None:
-        """Show what was pinned."""
+        """Show the pinned numbers."""
 
     def inspect(self, value: str, formats: tuple[Format, ...]) -> None:
         """Open a value in Inspect."""

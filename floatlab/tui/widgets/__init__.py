@@ -1,4 +1,4 @@
-"""Parts of screens, one widget each; boxes for arrays are not here, since they load NumPy."""
+"""The widgets of screens; boxes for arrays are not imported here, since they load NumPy."""
 
 from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.cells import MARGIN, Cells, ColumnTable, cursor_keys

@@ -1,4 +1,4 @@
-"""A box for an array: a file, whose path is completed or picked, a list, or a random one; the window to pick it in."""
+"""A box for an array (a file, a list, or a random array), with completion of paths, and a window to pick files."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.pickers import Choice, Picker
 
 _EXAMPLES = "a.npy  b.npz::name  1,2,3"
-_PLACE = "In a box for an array"  # its name in the list of keys
+_PLACE = "In a box for an array"  # the heading in the list of keys
 _UP = ".."
-_PATH = 48  # characters of a path in the title
-_NAME = 32  # columns for the name, so that what follows it lines up
+_PATH = 48  # the largest number of characters of a path in the title
+_NAME = 32  # columns for the name, so that the next column is aligned
 
 
 class _PathSuggester(Suggester):
-    """Completes the path that is being typed."""
+    """Completes a typed path."""
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return a path that begins with what was typed."""
+        """Return a path that begins with the typed text."""
         return completed(value)
 
 
@@ -53,7 +53,7 @@ class ArrayBox(Horizontal):
     input = getters.query_one(Input)
 
     def __init__(self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0) -> None:
-        """Pad the label to a width in columns; `take` gets the box, and whether the array in it was picked or typed."""
+        """Pad the label to a width in columns; `take` receives the box, and whether its array was picked or typed."""
         super().__init__(id=id, classes="entry")
         self.label, self._take, self._width = label, take, width
 
@@ -86,10 +86,10 @@ class ArrayBox(Horizontal):
 
 
 class FilePicker(Picker):
-    """A list of folders and files. Dismissed with the word that names an array, or with None."""
+    """A list of folders and files. It is dismissed with the name of an array, or with None."""
 
     def __init__(self, title: str, word: str = "") -> None:
-        """Begin in the folder of the file that a word names, else in the folder that the explorer runs in."""
+        """Begin in the folder of the file named by `word`, else in the explorer's working directory."""
         super().__init__(title, [], (word,), free=True)
         path, colons, _ = word.partition("::")
         folder = os.path.dirname(path)
@@ -126,12 +126,12 @@ class FilePicker(Picker):
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
         elif name in self._entries and self._entries[name].leads_on:
             if self._go(name) and len(self._entries) == 1 and not is_folder(self._place):
-                self.dismiss(self._place)  # the name of a file means its only array
+                self.dismiss(self._place)  # a file's name denotes its only array
         else:
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Take what was typed, relative to the folder in sight if it exists there; open a folder."""
+        """Take the typed text as a path, relative to the folder in sight if it exists there; open a folder."""
         path = os.path.join(self._place, text)
         if is_folder(path):
             self._go(os.path.join(path, ""))
@@ -140,7 +140,7 @@ class FilePicker(Picker):
 
     @on(Input.Changed)
     def _walk(self, event: Input.Changed) -> None:
-        """Open a folder once its whole name is typed."""
+        """Open a folder when its whole name has been typed."""
         path = os.path.join(self._place, event.value)
         if event.value.endswith(os.sep) and is_folder(path):
             event.stop()

@@ -1,4 +1,4 @@
-"""The bits of a datum: a cursor walks over them, and a click or the space bar flips one."""
+"""The bits of a datum, with a cursor; a click or the space bar flips a bit."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Return whether a span holds bits: the name of a field has the same role."""
+    """Return whether a span contains bits, since names of fields have the same role."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
 class BitRow(Cells):
-    """One row of bits, drawn as in a page; its cells are numbered as the bits are, from 0 at the right."""
+    """One row of bits, drawn as on a page; its cells have the numbers of the bits, from 0 at the right."""
 
-    PLACE = "On a row of bits"  # its name in the list of keys
+    PLACE = "On a row of bits"  # the heading in the list of keys
     DEFAULT_CSS = """
     BitRow { height: auto; overflow-y: hidden; scrollbar-size: 0 0; }
     BitRow:focus { background: $panel; }
@@ -73,14 +73,14 @@ class BitRow(Cells):
     def _draw(self) -> None:
         strip = self._strip
         if isinstance(strip, Strip) and not (self._ruler and self.has_focus):
-            # Without the ruler; marks under the bits stay.
+            # Drop the ruler, but keep marks under the bits.
             bits = next(i for i, runs in enumerate(strip.lines) if any(map(_is_bits, runs)))
             strip = strip.replace(lines=strip.lines[bits:])
         if strip is not None:
             self.page = Page((strip,))
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the strip, and find where each bit stands."""
+        """Set the bit row, and locate each bit."""
         lines = [self._labelled(runs, width) for runs in set_page(self.page, width)]
         places, self.bits = [], ""
         for y, runs in enumerate(lines):
@@ -94,7 +94,7 @@ class BitRow(Cells):
         return lines
 
     def _labelled(self, runs: Line, width: int) -> Line:
-        """Mark the label of the row that leads."""
+        """Mark the label of the row that edits apply to."""
         if not self.leads or not any(run.role is Role.LABEL and run.text.strip() for run in runs):
             return runs
         return line(Span("▸", Role.CHANGED), cut_columns(runs, 1, width))
@@ -107,7 +107,7 @@ class BitRow(Cells):
         return marks | ({self.cursor: CURSOR} if self.has_focus else {})
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Flip the bit under the mouse; a click would come after the ruler has moved the row."""
+        """Flip the bit under the mouse here, since the ruler moves the row before a click event."""
         bit = self.cell_at(*self.place_of(event))
         if bit >= 0:
             event.stop()
@@ -121,11 +121,11 @@ class BitRow(Cells):
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Show the ruler while the row has the focus."""
         super().watch_has_focus(_has_focus)
-        # Not at once: a click that gave the focus means the bits where they stood before.
+        # Deferred: the ruler shifts the row, and the click that gave the focus refers to the old positions.
         self.call_after_refresh(self._draw)
 
     def watch_leads(self) -> None:
-        """Mark the row that edits change."""
+        """Redraw the label when the row starts or stops leading."""
         self.reset()
 
     def action_leave(self, rows: int) -> None:
@@ -138,6 +138,6 @@ class BitRow(Cells):
         self.post_message(self.Flipped(self, self.cursor))
 
     def action_put(self, value: int) -> None:
-        """Set the bit under the cursor and go on to the next, as typing does."""
+        """Set the bit under the cursor and move to the next, as when typing."""
         self.post_message(self.Flipped(self, self.cursor, value))
         self.cursor -= 1

@@ -8,7 +8,7 @@ _WRONG = "-wrong"
 
 
 def fill(box: Input, text: str) -> None:
-    """Put text into a box and unmark it. Text that differs only in spaces stays, as the cursor may be in it."""
+    """Put text into a box and unmark it. If the text differs only in spaces, keep it, since the cursor may be in it."""
     if box.value.strip() != text.strip():
         with box.prevent(Input.Changed):
             box.value = text

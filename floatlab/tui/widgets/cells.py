@@ -1,4 +1,4 @@
-"""A page with cells, over which a cursor walks, and a table of such rows. One widget, however many cells."""
+"""A page with cells and a cursor, and a table of such rows. All cells are drawn by one widget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floatlab.tui.base import WidgetMessage
 from floatlab.tui.themes import CURSOR, HOVER, LEFT
 from floatlab.tui.widgets.page_view import PageView
 
-MARGIN = 2  # columns before the first of a table
+MARGIN = 2  # terminal columns to the left of a table
 
 
 def cursor_keys(prefix: str, noun: str) -> list[Binding]:
@@ -34,7 +34,7 @@ def cursor_keys(prefix: str, noun: str) -> list[Binding]:
 
 
 class Cells(PageView, can_focus=True):
-    """A page with cells in it. A subclass sets the lines, and notes in `places` where the cells stand."""
+    """A page with cells. A subclass sets the lines, and records the positions of the cells in `places`."""
 
     cursor: reactive[int] = reactive(0)
     hovered: reactive[int] = reactive(-1)
@@ -49,7 +49,7 @@ class Cells(PageView, can_focus=True):
 
     @property
     def count(self) -> int:
-        """How many cells there are, whether they are drawn yet or not."""
+        """The number of cells, drawn or not."""
         return len(self.places)
 
     # Drawing.
@@ -65,7 +65,7 @@ class Cells(PageView, can_focus=True):
             pieces += self.pieces(cut_columns(runs, x, left))
             cell = cut_columns(runs, left, right)
             cell = line(cell, " " * (right - left - len(text_of(cell))))
-            # A wide cursor is one bar: reversed, the colours of the roles would make it a patchwork.
+            # A wide cursor is one plain bar, since reversing the colours of the roles would make it uneven.
             is_bar = style is CURSOR and width > 1
             pieces += [Segment(text_of(cell), style)] if is_bar else self.pieces(cell, style)
             x = right
@@ -110,7 +110,7 @@ class Cells(PageView, can_focus=True):
         return offset.y if offset.y < self.FROZEN else offset.y + self.scroll_offset.y, offset.x
 
     def cell_at(self, row: int, column: int) -> int:
-        """Return the cell at a place; -1 where there is none."""
+        """Return the cell at a position; -1 if there is none."""
         return next(
             (cell for cell, (y, x, width) in enumerate(self.places) if y == row and x <= column < x + width), -1
         )
@@ -124,7 +124,7 @@ class Cells(PageView, can_focus=True):
         self.hovered = -1
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the cell that was clicked."""
+        """Move the cursor to the clicked cell."""
         row, column = self.place_of(event)
         cell = self.cell_at(row, column)
         if cell >= 0:
@@ -132,7 +132,7 @@ class Cells(PageView, can_focus=True):
             self.clicked(cell, column, event.chain)
 
     def clicked(self, cell: int, column: int, times: int) -> None:
-        """Choose a cell that was clicked twice."""
+        """Choose a cell on a double click."""
         if times == 2:
             self.action_choose()
 
@@ -143,7 +143,7 @@ class Cells(PageView, can_focus=True):
         self.cursor += cells
 
     def action_page(self, pages: int) -> None:
-        """Move by as many cells as there are lines in sight."""
+        """Move by the number of lines in sight."""
         self.cursor += pages * max(self.scrollable_content_region.height - self.FROZEN, 1)
 
     def action_jump(self, cell: int) -> None:
@@ -167,9 +167,9 @@ class ColumnTable(Cells):
         *cursor_keys("table", "Row"),
     ]
 
-    turned: reactive[int] = reactive(0, init=False)  # columns after the first that are turned away
+    turned: reactive[int] = reactive(0, init=False)  # columns scrolled out of view (after the first)
 
-    _shown: Sequence[int] = ()  # columns
+    _shown: Sequence[int] = ()  # the columns in view
 
     @property
     def table(self) -> Table | None:
@@ -183,7 +183,7 @@ class ColumnTable(Cells):
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.table.rows) if self.table else 0
 
     @property
@@ -212,7 +212,7 @@ class ColumnTable(Cells):
 
     @staticmethod
     def _set_columns(table: Table, columns: list[int]) -> list[Line]:
-        """Set some columns without a limit of the width, at which the layout would turn the table into a list."""
+        """Set some columns at unlimited width, since the layout would turn a table that is too wide into a list."""
         right = tuple(place for place, column in enumerate(columns) if column in table.right)
         rows = tuple(tuple(row[column] for column in columns) for row in table.rows)
         return set_page(Page((Table(tuple(table.header[column] for column in columns), rows, right),)), 1 << 16)

@@ -1,4 +1,4 @@
-"""A line of words for the mouse: tabs, buttons, steps, and the keys that work now."""
+"""A line of clickable words: tabs, buttons, steps, and the keys that work now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from floatlab.page.model import Role
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.themes import CURSOR, HOVER
 
-_LAST = 2  # the app's own keys, which come last: the list of keys, and quitting
+_LAST = 2  # the number of the app's own keys, which come last: the list of keys, and quitting
 
 
 def _places(options: Iterable[tuple[str, str]], width: int) -> dict[str, tuple[int, int, str]]:
@@ -36,7 +36,7 @@ def _places(options: Iterable[tuple[str, str]], width: int) -> dict[str, tuple[i
 class ChoiceBar(Widget):
     """Words side by side, wrapped at the width; the current one is shown reversed.
 
-    A click chooses one: `take` gets its name. Keys do the same elsewhere.
+    A click chooses a word and passes its name to `take`. Key bindings of the screens do the same.
     """
 
     DEFAULT_CSS = """
@@ -71,7 +71,7 @@ class ChoiceBar(Widget):
         return sum(len(word) + 2 for _, word in self.options)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return how many lines the words need."""
+        """Return the number of lines for the words."""
         return 1 + max((y for _, y, _ in self.places(width).values()), default=0)
 
     def render_line(self, y: int) -> Strip:
@@ -102,14 +102,14 @@ class ChoiceBar(Widget):
         self.hovered = ""
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the word that was clicked."""
+        """Choose the clicked word."""
         if name := self._name_at(event):
             event.stop()
             self.call_next(self._take, name)
 
 
 class KeyBar(ChoiceBar):
-    """The keys of the active bindings, as many as fit: Textual's own footer is rebuilt at every change."""
+    """The keys of the active bindings, as many as fit. Replaces Textual's footer, which is rebuilt at every change."""
 
     DEFAULT_CSS = """
     KeyBar { height: 1; padding: 0; background: $panel; color: $foreground; }
@@ -125,7 +125,7 @@ class KeyBar(ChoiceBar):
         for key, active in screen.active_bindings.items():
             binding = active.binding
             if binding.action == "escape" and not isinstance(screen.focused, Input):
-                continue  # there is nothing to leave
+                continue  # no box to leave
             if binding.show and active.enabled and binding.action not in keys:
                 keys[binding.action] = (key, f"{self.app.get_key_display(binding)} {binding.description}")
         self.options = tuple(keys.values())
@@ -138,7 +138,7 @@ class KeyBar(ChoiceBar):
         return _places(options, 1 << 16)
 
     def pieces(self, name: str, word: str) -> list[Segment]:
-        """Draw the key in another style than its description."""
+        """Draw the key and its description in different styles."""
         key, _, description = word.strip().partition(" ")
         style = super().pieces(name, word)[0].style or Style()
         bold = self.app.inks[Role.CODE] + Style(bold=True) + style

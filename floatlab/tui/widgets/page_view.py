@@ -23,10 +23,10 @@ def note_page(text: str) -> Page:
 
 
 class PageView(ScrollView):
-    """A page set to the width of the widget, and scrolled where it is longer."""
+    """A page set to the width of the widget, with scrolling if it is longer."""
 
-    PLACE = "On a page"  # its name in the list of keys
-    FROZEN = 0  # lines at the top that do not scroll
+    PLACE = "On a page"  # the heading in the list of keys
+    FROZEN = 0  # the number of lines at the top that do not scroll
     DEFAULT_CSS = """
     PageView { background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden; }
     """
@@ -37,7 +37,7 @@ class PageView(ScrollView):
         """Show a page, or nothing yet."""
         super().__init__(id=id)
         self.set_reactive(PageView.page, page)
-        self.lines: list[Line] = []  # as they are drawn
+        self.lines: list[Line] = []  # the drawn lines
         self._width = 0
 
     def watch_page(self) -> None:
@@ -60,7 +60,7 @@ class PageView(ScrollView):
             self._width = width
             self.lines = self.set_lines(width)
             self.virtual_size = Size(width, len(self.lines))
-            # A layout of the screen costs more than drawing, so ask for one only where the height changes.
+            # A layout of the screen takes longer than drawing, so request one only if the height changes.
             self.refresh(layout=self.styles.auto_dimensions and len(self.lines) != self.content_size.height)
 
     def set_lines(self, width: int) -> list[Line]:
@@ -68,13 +68,13 @@ class PageView(ScrollView):
         return set_page(self.page, width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return how many lines the page needs at this width."""
+        """Return the number of lines of the page at this width."""
         return len(self.lines if width == self._width else self.set_lines(width)) if width else 0
 
-    on_resize = watch_show_vertical_scrollbar = _set  # a scrollbar takes a column, or gives it back, without a resize
+    on_resize = watch_show_vertical_scrollbar = _set  # a scrollbar changes the width without a resize event
 
     def pieces(self, runs: Line, style: Style | None = None) -> list[Segment]:
-        """Return the segments of a line, in the colours of this theme and another style."""
+        """Return the segments of a line, in the colours of this theme combined with a style."""
         return [Segment(run.text, self.app.inks[run.role] + style) for run in runs]
 
     def segments(self, y: int) -> list[Segment]:

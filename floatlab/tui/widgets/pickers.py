@@ -1,4 +1,4 @@
-"""Windows above a screen: a list to choose from, which typing narrows, and a page to read."""
+"""Windows above a screen: a list of choices that is filtered by typing, and a page to read."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from floatlab.tui.widgets.page_view import PageView
 class Pick(Record):
     """A list to choose from, which a key or a click opens.
 
-    `choices` are rows, or the text of each name; `take` gets the name that was chosen, and `current` are those that are
-    marked. With `free`, other text can be typed. With a `group`, the palette lists the choices, as in "Order: serial".
+    `choices` are rows, or the text of each name; `take` receives the chosen name, and `current` are the marked names.
+    With `free`, other text can be typed. With a `group`, the palette lists the choices, as in "Order: serial".
     """
 
     title: str
@@ -60,14 +60,14 @@ class Window(ModalScreen[ScreenResultType]):
 
 
 class Choice(Record):
-    """A row of a picker: its name, its text, and other names by which people look for it."""
+    """A row of a picker: its name, its text, and other names for searching."""
 
     name: str
     text: str
     also: tuple[str, ...] = ()
 
     def rank(self, typed: str) -> int | None:
-        """Return how well typed text matches: 0 a name, 1 how one begins, 2 words of the text, None not at all."""
+        """Return how well typed text matches: 0 a name, 1 a prefix of a name, 2 words of the text, None no match."""
         names = [name.lower() for name in (self.name, *self.also)]
         if typed in names:
             return 0
@@ -78,15 +78,15 @@ class Choice(Record):
 
 
 def choices_of(texts: Mapping[str, str]) -> list[Choice]:
-    """Return a choice for each name, its text in a column beside it."""
+    """Return a choice for each name, with its text in a column beside it."""
     width = max(map(len, texts), default=0)
     return [Choice(name, f"{name:<{width}}  {text}".rstrip()) for name, text in texts.items()]
 
 
 class Picker(Window[str | None]):
-    """A list to choose from, which typing narrows. Dismissed with the name chosen, or with None.
+    """A list of choices that is filtered by typing. It is dismissed with the chosen name, or with None.
 
-    With `free`, text that matches no choice is taken as a name: a format that follows a pattern, say.
+    With `free`, text that matches no choice is taken as a name, for example of a format that follows a pattern.
     """
 
     INPUT: ClassVar[type[Input]] = Input
@@ -105,11 +105,11 @@ class Picker(Window[str | None]):
         self._title, self._choices, self.marked, self._free = title, choices, current, free
 
     def compose(self) -> ComposeResult:
-        """Compose the box to type in, and the list."""
+        """Compose the input box and the list."""
         with Vertical():
             yield Label(printable(self._title), id="title", markup=False)
             yield self.INPUT(placeholder="type to narrow", compact=True)
-            # The box keeps the focus and its keys move the list, so that no tab is needed.
+            # The box keeps the focus and forwards the list's keys, so that the tab key is not needed.
             options = OptionList(markup=False, compact=True)
             options.can_focus = False
             yield options
@@ -128,7 +128,7 @@ class Picker(Window[str | None]):
         self._fill("")
 
     def say(self, words: str) -> None:
-        """Say why a choice was not taken."""
+        """Show why a choice was not accepted."""
         self.nothing.update(printable_lines(words))
 
     def take(self, name: str) -> None:
@@ -176,7 +176,7 @@ class Picker(Window[str | None]):
 
 
 class _NarrowingInput(Input):
-    """An input that leaves the space key to the picker; no name contains a space."""
+    """An input that leaves the space key to the picker, since no name contains a space."""
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Consume every printable key but space."""
@@ -184,7 +184,7 @@ class _NarrowingInput(Input):
 
 
 class MarkingPicker(Picker):
-    """A list in which any number of choices can be marked. Dismissed with their names, joined by commas, or with None.
+    """A list in which any number of choices can be marked. It is dismissed with their names joined by commas, or None.
 
     Enter or space adds text that matches nothing as a marked choice.
     """
@@ -193,7 +193,7 @@ class MarkingPicker(Picker):
     BINDINGS = [Binding("space", "mark", "Mark", id="picker.mark", key_display="space", priority=True)]
 
     def __init__(self, title: str, choices: list[Choice], marked: tuple[str, ...]) -> None:
-        """Offer choices, with some of them marked; marked names that are not among the choices are added."""
+        """Offer choices, some of them marked; marked names that are not among the choices are added."""
         known = {choice.name for choice in choices}
         extra = [Choice(name, name) for name in dict.fromkeys(marked) if name not in known]
         super().__init__(title, [*choices, *extra], tuple(dict.fromkeys(marked)), free=True)
@@ -213,7 +213,7 @@ class MarkingPicker(Picker):
         self.rows.highlighted = place
 
     def take(self, name: str) -> None:
-        """Take the marked choices; after typing, mark the choice that was found instead."""
+        """Take the marked choices; but after typing, mark the found choice."""
         if self.box.value.strip():
             if name not in self.marked:
                 self._turn(name)
@@ -238,7 +238,7 @@ class MarkingPicker(Picker):
 
 
 class HelpWindow(Window[None]):
-    """A page to read."""
+    """A window with a page to read."""
 
     BINDINGS = [Binding("escape,q,question_mark,enter", "dismiss(None)", "Close", id="help.close")]
 

@@ -43,7 +43,7 @@ class Operands(Horizontal):
         self._question = question
         self._operands: tuple[Datum, ...] = ()
         self._pick_verb = pick_verb
-        self._last: dict[str, str] = {}  # the text of each box, which survives operations with fewer operands
+        self._last: dict[str, str] = {}  # the last text of each box, kept during operations with fewer operands
         self._chosen = 0  # the operand that keys edit
 
     def compose(self) -> ComposeResult:
@@ -68,11 +68,11 @@ class Operands(Horizontal):
                 row.show(strips[place])
 
     def values(self, count: int) -> tuple[str, ...]:
-        """Return values for an operation of this many operands: those that stand in the boxes, or did."""
+        """Return values for an operation with `count` operands: the current, or else last, texts of the boxes."""
         return tuple(self._last.get(name, "1") for name in _NAMES[:count])
 
     def follow(self, focused: Widget | None) -> None:
-        """Let keys edit the operand that has the focus."""
+        """Let keys edit the focused operand."""
         places = [*self.rows, *self.query(Input)]
         if focused in places:
             self._chosen = places.index(focused) % len(_NAMES)
@@ -80,7 +80,7 @@ class Operands(Horizontal):
             row.leads = place == self._chosen
 
     def typed(self, box: Input) -> Question:
-        """Return the question with what stands in a box."""
+        """Return the question with the text of a box."""
         return self._with(_NAMES.index((box.id or "")[-1]), box.value)
 
     def _with(self, place: int, value: str) -> Question:
@@ -88,9 +88,9 @@ class Operands(Horizontal):
         return self._question.replace(values=(*values[:place], value, *values[place + 1 :]))
 
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
-        """Return the question with an edit of the operand that has, or had, the focus; raises FloatlabError.
+        """Return the question with an edit of the operand focused last; raises FloatlabError.
 
-        The operand keeps its format, which the question names if it named none.
+        The operand keeps its format, which is added to the question if it has none.
         """
         question, operands = self._question, self._operands
         place = min(self._chosen, len(operands) - 1)
@@ -104,7 +104,7 @@ class Operands(Horizontal):
 
 
 class WitnessSearch(Window["tuple[str, ...] | str | None"]):
-    """A progress bar. Dismissed with operands, with a message if there are none, or with None."""
+    """A progress bar. It is dismissed with the operands found, with a message if there are none, or with None."""
 
     DEFAULT_CSS = """
     WitnessSearch > Vertical { width: 60; }

@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
@@ -23,12 +24,12 @@ from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, TaskScreen
 from floatlab.tui.widgets import ChoiceBar, Pick, StaticPage
 from floatlab.tui.widgets.boxes import mark_valid
-from floatlab.verbs.arithmetic.answer import ARITIES, DEFAULT_INTEGER, INTEGERS
+from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.edits import EDITS
 from floatlab.verbs.question import Question, Scene
 from floatlab.verbs.registry import verb_named
 
-_PRINTED = ("steps", "brief", "why")  # options that say how much is printed
+_PRINTED = ("steps", "brief", "why")  # options for the amount of printed text
 
 
 class ArithmeticScreen(TaskScreen, inherit_bindings=False):
@@ -100,7 +101,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Ask for every step."""
+        """Request every step."""
         return question.spelled_out().having(**dict.fromkeys(_PRINTED))
 
     def draw(self, before: Question) -> None:
@@ -118,7 +119,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.player.stop()
         self.set_reactive(ArithmeticScreen.scene, at)
         self._draw_scene()
-        if not (same or self.small):  # a small screen would scroll away from what is being edited
+        if not (same or self.small):  # a small screen would scroll away from the edited operand
             self.player.show_newest()
         self._draw_controls()
 
@@ -146,7 +147,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def small(self) -> bool:
-        """Whether operands and steps scroll as one, for want of room."""
+        """Whether the terminal is so small that operands and steps scroll together."""
         return self.has_class("-short") or self.has_class("-narrow")
 
     def _draw_scene(self) -> None:
@@ -191,7 +192,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             self._refuse_jump()
         elif -1 <= step < len(self.scenes):
             self.scene = step % len(self.scenes)
-            self.player.show_newest()  # also where it is the same step
+            self.player.show_newest()  # even if the step is the same
 
     def _refuse_jump(self) -> None:
         self.complain("in practice the steps come one by one: n asks for the next", hint=True)
@@ -233,14 +234,14 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         }
 
     def take_verb(self, verb: str) -> None:
-        """Do another operation on the same operands."""
+        """Change the operation, with the same operands."""
         self.open(self.question.replace(verb=verb, values=self.operands.values(ARITIES[verb]), options=()))
 
     def _take_integer(self, name: str) -> None:
         self.change(integer=None if name == DEFAULT_INTEGER else name)
 
     def possible(self) -> dict[str, bool]:
-        """Return what belongs to this operation, too."""
+        """Also return the actions for this operation."""
         verb = self.question.verb
         return super().possible() | {"witness": verb == "fma", "integer": verb == "toint"}
 
@@ -250,7 +251,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.call_after_refresh(self.player.show_newest)
 
     def follow(self, focused: Widget | None) -> None:
-        """Let keys edit the operand that has the focus."""
+        """Let keys edit the focused operand."""
         self.operands.follow(focused)
 
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
@@ -300,7 +301,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
                 self._ask_first()
 
     def _one_format(self) -> Format | None:
-        """Return the format that other operands are to have, or complain if there are several."""
+        """Return the format for new operands, or complain if there are several."""
         formats = set(self.question.formats) or {datum.format for datum in self.answers[0].operands}
         if len(formats) != 1:
             self.complain("that needs one format: f chooses it", hint=True)
@@ -308,7 +309,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return formats.pop()
 
     def _take(self, values: tuple[str, ...]) -> None:
-        """Ask about operands, and name their format, since in another they could be other numbers."""
+        """Ask about operands with an explicit format, since they might be other numbers in another one."""
         if format := self._one_format():
             self.open(self.question.replace(values=values, formats=(format,)))
 

@@ -1,4 +1,4 @@
-"""The steps of a derivation: played and slid as a film, and practised: a question before each."""
+"""The steps of a derivation: played as an animation, or practised, with a question before each step."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from floatlab.tui.widgets import ChoiceBar, PageView
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
 from floatlab.verbs.question import Answer, Question
 
-SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps a second
-_SLIDE = 0.6  # seconds that a whole slide takes at most
-_FRAME = 0.06  # seconds between two pictures of a slide
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
+_SLIDE = 0.6  # the longest duration of a slide in seconds
+_FRAME = 0.06  # seconds between two frames of a slide
 
 
 class StepPlayer(PageView, can_focus=True):
     """The page of one step, and the clock that plays the steps. The screen decides which step is shown."""
 
-    PLACE = "On the steps"  # its name in the list of keys
+    PLACE = "On the steps"  # the heading in the list of keys
     BINDINGS = [
-        # A page scrolls with the arrows; here home and end lead to the first and the last step instead.
+        # A page scrolls with the arrows; home and end go to the first and the last step here.
         Binding("home", "screen.jump(0)", "First step", id="film.first", show=False),
         Binding("end", "screen.jump(-1)", "Last step", id="film.last", show=False),
         Binding("right,l", "screen.step(1)", "Next step", id="film.next", show=False),
@@ -45,7 +45,7 @@ class StepPlayer(PageView, can_focus=True):
 
     @property
     def playing(self) -> bool:
-        """Whether it plays."""
+        """Whether the steps are playing."""
         return self._clock is not None
 
     def play(self) -> None:
@@ -67,7 +67,7 @@ class StepPlayer(PageView, can_focus=True):
             self.play()
 
     def slide(self, frames: tuple[Page, ...], last: Page) -> None:
-        """Show pages one after the other; the last one stays."""
+        """Show pages one after the other, ending with `last`."""
         self._frames = [*frames, last]
         every = min(_FRAME, _SLIDE / len(frames), 0.5 / self.speed / len(frames))
         self._turn()
@@ -87,23 +87,23 @@ class StepPlayer(PageView, can_focus=True):
             self._turn()
 
     def on_resize(self) -> None:
-        """Keep what is new in sight."""
+        """Keep the newest line in sight."""
         super().on_resize()
         if not self.styles.auto_dimensions:
             self.show_newest()
 
     @property
     def newest(self) -> int:
-        """The first line that is new on the page."""
+        """The first new line of the page."""
         return next((y for y, runs in enumerate(self.lines) if any("▸" in run.text for run in runs)), 0)
 
     def show_newest(self) -> None:
-        """Scroll to what is new on the page; if the player is as high as its page, its parent scrolls."""
+        """Scroll to the newest line of the page; if the player is as high as its page, its parent scrolls."""
         if not self.styles.auto_dimensions:
-            # Forced, since there is no scrollbar yet on the first picture.
+            # Forced, since there is no scrollbar yet in the first frame.
             self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False, force=True)
         elif isinstance(self.parent, ScrollableContainer):
-            # As far down as the parent goes, to show the reason and the flags, but not beyond what is new.
+            # Scroll as far down as possible, to show the reason and the flags, but not beyond the newest line.
             top = self.virtual_region.y + self.newest
             self.parent.scroll_to(y=min(top, self.parent.max_scroll_y), animate=False)
 
@@ -124,7 +124,7 @@ class Practice(Vertical):
     """
 
     def __init__(self, show: Callable[[int], None], *, id: str | None = None) -> None:
-        """Start switched off; `show` gets the scene about which a question was answered."""
+        """Start switched off; `show` is called with the step whose question was answered."""
         super().__init__(id=id)
         self._show = show
         self.on = False
@@ -133,7 +133,7 @@ class Practice(Vertical):
         self._answer: Answer | None = None
         self._made: tuple[Exercise | None, ...] | None = None
         self._answered: set[int] = set()
-        self._asking: tuple[int, Exercise] | None = None  # the scene, and the question about it
+        self._asking: tuple[int, Exercise] | None = None  # the step, and the question about it
 
     def compose(self) -> ComposeResult:
         """Compose the prompt, the choices and the box."""
@@ -145,19 +145,19 @@ class Practice(Vertical):
 
     @property
     def label(self) -> str:
-        """The words of the control, with the score."""
+        """The label of the control, with the score."""
         return f"end practice {self.right}/{self.asked}" if self.on else "practice"
 
     @property
     def exercises(self) -> tuple[Exercise | None, ...]:
-        """The question about each scene, made when first needed."""
+        """The question about each step, made on first use."""
         if self._made is None and self._answer is not None:
             self._made = exercises(self._answer.scenes(True))
         return self._made or ()
 
     @property
     def first(self) -> int:
-        """The scene where practice begins, before the first question."""
+        """The step at which practice begins, before the first question."""
         asked = [i for i, exercise in enumerate(self.exercises) if exercise is not None]
         return max(min(asked, default=1) - 1, 0)
 
@@ -168,7 +168,7 @@ class Practice(Vertical):
         self.prepare(self._answer)
 
     def prepare(self, answer: Answer | None) -> None:
-        """Take the derivation that questions are asked about."""
+        """Set the derivation for the questions."""
         self._answer, self._made = answer, None
         self._answered.clear()
         self.hide()
@@ -179,7 +179,7 @@ class Practice(Vertical):
         return random_operands(question.verb, format, self._seed)
 
     def asks(self, scene: int) -> bool:
-        """Ask the question about a scene, and return whether there is one."""
+        """Ask the question about a step, and return whether there is one."""
         exercise = self.exercises[scene] if self.on and scene < len(self.exercises) else None
         if exercise is None or scene in self._answered:
             return False

@@ -1,1 +1,1 @@
-"""Compare: two arrays and where they differ."""
+"""Compare: two arrays and their differences."""

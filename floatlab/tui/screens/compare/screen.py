@@ -1,4 +1,4 @@
-"""Compare: two arrays, how far apart they are, whether that is close enough, where they differ, and why."""
+"""Compare: the size of the differences of two arrays, their tolerances, positions and causes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from floatlab.verbs.compare.page import bin_page, elements_table, histogram_bloc
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
-_LISTED = 100  # worst elements, if the question does not say how many
-_TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # and their defaults
-_PAGE = 8  # bars that a page key moves by
+_LISTED = 100  # the number of worst elements, if the question has none
+_TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # with their defaults
+_PAGE = 8  # the number of bars by which a page key moves
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
 
 
 class HistogramBars(Cells):
-    """One bar for each lane of an axis, as wide as the widget."""
+    """One bar for each row of an axis, as wide as the widget."""
 
-    PLACE = "On the bars"  # its name in the list of keys
+    PLACE = "On the bars"  # the heading in the list of keys
     HELP = "Arrows move over the bars; the line above says how many elements the bar under the cursor counts."
     BINDINGS = [*cursor_keys("bars", "Bar")]
 
@@ -47,7 +47,7 @@ class HistogramBars(Cells):
 
     @property
     def count(self) -> int:
-        """How many bars there are."""
+        """The number of bars."""
         return len(self.axis.lanes) if self.axis else 0
 
     def show(self, axis: Axis | None) -> None:
@@ -57,7 +57,7 @@ class HistogramBars(Cells):
         self.set_cursor(self.count - 1 if fresh else self.cursor)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set one bar after the other; in a narrow widget the label of each stands above it."""
+        """Set one bar after the other; in a narrow widget, the label of each is above it."""
         lines: list[Line] = []
         places = []
         for lane in self.axis.lanes if self.axis else ():
@@ -67,7 +67,7 @@ class HistogramBars(Cells):
         return lines
 
     def clicked(self, cell: int, column: int, times: int) -> None:
-        """Do nothing more than move there."""
+        """Only move the cursor."""
 
     def action_page(self, pages: int) -> None:
         """Move by some bars."""
@@ -77,7 +77,7 @@ class HistogramBars(Cells):
 class ElementTable(ColumnTable):
     """The worst elements."""
 
-    PLACE = "On the table of elements"  # its name in the list of keys
+    PLACE = "On the table of elements"  # the heading in the list of keys
     HELP = (
         "The elements that use the largest share of the tolerance. Enter, or a double click, opens the actual number "
         "in Inspect, e the expected one, and pins both as A and B; left and right turn to other columns."
@@ -121,7 +121,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     bars, elements = getters.query_one(HistogramBars), getters.query_one(ElementTable)
 
     def first_view(self, question: Question) -> str:
-        """Return the causes if inputs are named, else the summary."""
+        """Return the view of causes if inputs are given, else the summary."""
         return "cause" if question.option("inputs") else "summary"
 
     def compose_task(self) -> ComposeResult:
@@ -149,7 +149,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def differences(self) -> Differences | None:
-        """How the arrays differ, once there is an answer."""
+        """The differences of the arrays; None before there is an answer."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Differences) else None
 
@@ -163,7 +163,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def element_codes(self) -> dict[str, str]:
-        """The codes of this element in both arrays, by the name of the array."""
+        """The codes of this element, by the name of the array."""
         if self.differences is None or self.element is None:
             return {}
         return dict(zip(_ARRAYS, element_codes(self.differences, self.element), strict=True))
@@ -171,7 +171,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Ask for more elements than are printed; drop a dtype if there is no raw file any more."""
+        """Request more elements than are printed; drop a dtype if there is no longer a raw file."""
         dtype = question.option("dtype")
         if dtype is not None and all(kind_of(word, dtype) != "raw" for word in question.values):
             question = question.having(dtype=None, shape=None)
@@ -206,7 +206,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return self.query_one(f"#{name}", ArrayBox)
 
     def _fill_tolerance(self, name: str) -> None:
-        """Show a tolerance; a text of the same value stays as it was typed."""
+        """Show a tolerance; a typed text with the same value is kept."""
         box, value = self.query_one(f"#{name}", Input), self.question.option(name)
         try:
             same = self._tolerance(name, box.value) == value
@@ -230,10 +230,10 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             valid = self.open(self.question.replace(values=values), "" if picked else f"{box.id}")
         mark_valid(box.input, valid)
         if picked and not valid:
-            box.input.focus()  # to correct it
+            box.input.focus()  # so that the user can correct it
 
     def _ask_inputs(self) -> bool:
-        """Ask for the cause, once both inputs are there."""
+        """Request the causes, if both inputs are given."""
         words = tuple(self._array(name).word for name in _INPUTS)
         if all(words):
             return self.open(self.question.having(inputs=words), "inputs")
@@ -291,7 +291,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             if ulps is None or not ulps.count:
                 return note_page("No element has a distance in ulps.")
             return note_page(f"All elements are 0 ulps of {ulps.format.name} apart.")
-        # Without elements that differ there are no worst ones, which the page of the map says too.
+        # If no elements differ, there are no worst ones; the page of the map says this too.
         return summary_page(differences) if self.view == "summary" else map_page(differences)
 
     @on(Cells.Moved, "#bars")
@@ -327,15 +327,15 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         """Return the actual number for A, the expected one for B."""
         return self.element_codes.get("actual" if name == "A" else "expected", "")
 
-    # What the frame asks.
+    # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question with the default number of elements, unless they are in sight."""
+        """Return the question, with the default number of elements unless they are in sight."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 
     def copies(self) -> Copies:
-        """Copy what is in sight."""
+        """Return the texts of the view in sight."""
         copies, differences, element = super().copies(), self.differences, self.element
         if element is None:
             copies["value"] = ("the verdict", lambda: "" if differences is None else verdict_words(differences))
@@ -346,7 +346,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Return what depends on an element in sight, too."""
+        """Also return the actions on an element in sight."""
         has_element = self.is_mounted and self.element is not None
         return super().possible() | {"pin": has_element, "inspect": has_element}
 

@@ -1,1 +1,1 @@
-"""Formats: the table, one in full, and every code of a small one."""
+"""Formats: the table of formats, one in full, and every code of a small one."""

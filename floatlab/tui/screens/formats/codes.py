@@ -1,4 +1,4 @@
-"""The codes of a small format: the table of all of them, and the digits and bits of the one under the cursor."""
+"""The codes of a small format: the table of all codes, and the digits and bits of the code under the cursor."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from floatlab.verbs.registry import answer_question
 
 
 class CodeTable(Cells):
-    """The grid of a format's page, laid out as in every page; its cells are found again by their codes."""
+    """The grid of a format's page, laid out as on all pages; its cells are located by their codes."""
 
-    PLACE = "On the table of codes"  # its name in the list of keys
+    PLACE = "On the table of codes"  # the heading in the list of keys
     HELP = (
         "Arrows move over the codes, digits jump to one, Enter or a click opens it in Inspect; a and b pin it. "
         "Codes follow each other down the columns."
@@ -50,7 +50,7 @@ class CodeTable(Cells):
 
     @property
     def count(self) -> int:
-        """How many codes there are."""
+        """The number of codes."""
         return len(self.grid.cells) if self.grid else 0
 
     def code(self, cell: int) -> str:
@@ -59,7 +59,7 @@ class CodeTable(Cells):
         return next(run.text for run in self.grid.cells[cell] if run.role is Role.CODE)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the grid, and find where each code stands."""
+        """Set the grid, and locate each code."""
         lines = set_page(self.page, width)
         starts = []
         for y, runs in enumerate(lines):
@@ -67,7 +67,7 @@ class CodeTable(Cells):
             for run in runs:
                 starts += [(x, y)] if run.role is Role.CODE else []
                 x += len(run.text)
-        # Codes follow each other down the columns. A cell is as wide as its text, without the spaces after it.
+        # Codes go down the columns. A cell is as wide as its text, without trailing spaces.
         columns = [*sorted({x for x, _ in starts}), width + 2]
         widths = {a: b - a - 2 for a, b in pairwise(columns)}
         full = max((len(text_of(cell)) for cell in self.grid.cells), default=0) if self.grid else 0
@@ -132,7 +132,7 @@ class CodePage(Vertical):
 
     @property
     def answer(self) -> Answer:
-        """What `show` answers about the code under the cursor."""
+        """The answer of `show` for the code under the cursor."""
         return answer_question(Question("show", (self.literal,)))[0]
 
     @property
@@ -144,7 +144,7 @@ class CodePage(Vertical):
         """Show the code under the cursor."""
         strip = self.answer.parts()[0].blocks[0]
         self.row.show(strip.replace(label="") if isinstance(strip, Strip) else strip)
-        if not self.box.has_focus:  # else it is being edited
+        if not self.box.has_focus:  # not while it is edited
             fill(self.box, self.table.code(self.table.cursor))
 
     @on(Cells.Moved, "CodeTable")
@@ -158,7 +158,7 @@ class CodePage(Vertical):
         self.table.cursor = with_bit(self.datum, event.bit, event.value).code
 
     def find(self) -> str:
-        """Go to the first code that begins with what is in the box; if there is none, return the reason."""
+        """Go to the first code that begins with the box's text; if there is none, return the reason."""
         table = self.table
         cell = table.find(self.box.value.strip())
         mark_valid(self.box, cell is not None)

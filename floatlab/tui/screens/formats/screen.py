@@ -1,4 +1,4 @@
-"""Formats: the table of all of them, one in full, every code of a small one, and two or more compared."""
+"""Formats: the table of all formats, one in full, every code of a small one, and comparisons of several."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EXAMPLES = "fp16 bf16  e4m3  e5m10  p3109_k8p3se"
 class FormatTable(ColumnTable):
     """Rows of formats; a click before a name marks it."""
 
-    PLACE = "On the table of formats"  # its name in the list of keys
+    PLACE = "On the table of formats"  # the heading in the list of keys
     HELP = "Arrows move over the formats and turn to other columns; space marks one to compare. Enter opens its 1."
 
     marked: reactive[frozenset[int]] = reactive(frozenset)
@@ -54,7 +54,7 @@ class FormatTable(ColumnTable):
 
 
 class FormatsScreen(TaskScreen, inherit_bindings=False):
-    """The formats. The question holds the marked ones, which are compared; the cursor chooses the one in full."""
+    """The formats. The question has the marked formats, which are compared; the cursor selects the one in full."""
 
     VIEWS = (("format", "Format"), ("codes", "Codes"), ("compare", "Compare"))
     PARTS = "#side > #codes, #details"
@@ -92,7 +92,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         super().__init__(question)
         self.marked: dict[str, Format] = {}
         self.formats: dict[str, Format] = {}  # the rows
-        self._added: dict[str, Format] = {}  # rows besides the catalog's that stay without a mark
+        self._added: dict[str, Format] = {}  # rows besides the catalog's, which remain even if unmarked
         self._page_cache: dict[tuple[str, ...], list[Page]] = {}
 
     def compose_task(self) -> ComposeResult:
@@ -138,7 +138,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
             self._go(new)
         if len(marked) < 2 <= len(self.marked):
             self.view = "compare"
-        if not self.names.has_focus or is_wrong(self.names):  # else it is being edited
+        if not self.names.has_focus or is_wrong(self.names):  # not while it is edited
             fill(self.names, " ".join(question.values))
         self.draw_view()
 
@@ -158,7 +158,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return marked if len(marked) > 1 else tuple(dict.fromkeys((*marked, current)))
 
     def _pages(self) -> list[Page]:
-        """Return the pages of these formats, and last of several the one that compares them."""
+        """Return the pages of these formats; for several, also the page that compares them, last."""
         names = self._names()
         if names not in self._page_cache:
             self._page_cache[names] = answer_question(Question("formats", names))[0].parts()
@@ -191,7 +191,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.set_class(self.view == "compare", "-compare")
 
     def watch_view(self) -> None:
-        """Draw another view, from its top, and focus the codes."""
+        """Draw the view from its top, and focus the codes."""
         super().watch_view()
         if self.formats:
             self.details.scroll_home(animate=False)
@@ -212,7 +212,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.inspect("1", (self.current,))
 
     def action_mark(self) -> None:
-        """Mark or unmark the row under the cursor; a row that was added stays."""
+        """Mark or unmark the row under the cursor; an added row remains."""
         format = self.current
         if format.name in self.marked:
             self._added[format.name] = format
@@ -225,7 +225,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.open(self.question.replace(values=values))
 
     def action_drop(self) -> None:
-        """Unmark the row under the cursor; a row that was added goes."""
+        """Unmark the row under the cursor; an added row is removed."""
         format = self.current
         self._added.pop(format.name, None)
         self._unmark(format)
@@ -248,11 +248,11 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @on(Cells.Chosen, "CodeTable")
     def _code_chosen(self) -> None:
-        """Open a code in Inspect, before the formats that it shows already."""
+        """Open a code in Inspect; its format is put before those already shown there."""
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
         self.inspect(self.codes.literal, (self.current, *others))
 
-    # What the frame asks.
+    # Methods for the frame.
 
     def subject(self) -> Datum | None:
         """Return the code under the cursor."""
@@ -274,7 +274,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Return what depends on the row under the cursor, too."""
+        """Also return the actions on the row under the cursor."""
         goes = bool(self.formats) and self.current.name in self._added | self.marked
         return super().possible() | {"pin": bool(self.formats) and self.codes.display, "drop": goes}
 
@@ -284,7 +284,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         yield self.names
 
     def home(self) -> Iterator[Widget]:
-        """Return the table of codes if the focus is beside it, and the table of formats."""
+        """Return the table of codes if its page has the focus, and the table of formats."""
         inside = self.focused is not None and self.codes in self.focused.ancestors
         if self.codes.display and inside and self.focused is not self.codes.table:
             yield self.codes.table

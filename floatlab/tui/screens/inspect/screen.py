@@ -33,7 +33,7 @@ EDIT_KEYS = dict(zip(EDITS, _KEYS, strict=True))
 
 
 class FieldBox(Horizontal):
-    """The fields, and a box for the one that is being edited."""
+    """The fields, and a box for the field that is edited."""
 
     DEFAULT_CSS = """
     FieldBox {
@@ -82,7 +82,7 @@ class FieldBox(Horizontal):
 
 
 class InspectScreen(TaskScreen, inherit_bindings=False):
-    """One value in several formats. The row with the focus leads: edits change its datum."""
+    """One value in several formats. The focused row leads: edits change its datum."""
 
     VIEWS = (
         ("details", "Details"),
@@ -132,7 +132,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self._typing = False
 
     def first_view(self, question: Question) -> str:
-        """Return the view that the question asks for."""
+        """Return the view for the question's options."""
         asked = (name for name in ("directions", "dialects") if question.option(name))
         return "path" if question.verb == "convert" else next(asked, "details")
 
@@ -182,8 +182,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         parts = dict(zip((datum.format.name for datum in answer.results), answer.parts(), strict=True))
         data = {datum.format.name: datum for datum in answer.results}
         if "@" in question.values[0] and question.values != before.values:
-            self._lead = answer.results[0].format.name  # the format that came with the value
-        # The user's order of formats stays, also where a value came with another one.
+            self._lead = answer.results[0].format.name  # the value's own format
+        # The user's order of formats is kept, even if a value has its own format.
         order = [name for name in (format.name for format in question.formats) if name in data]
         order = [*(name for name in data if name not in order), *order]
         self.data = {name: data[name] for name in order}
@@ -245,15 +245,15 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             return note_page(str(error))
         if self.view == "details" and (parts := answer.parts()):
             page = parts[-1]
-            return page.replace(blocks=page.blocks[1:])  # the bits stand in the row
+            return page.replace(blocks=page.blocks[1:])  # the bits are in the row already
         return answer.page()
 
     def _draw_libraries(self, question: Question) -> None:
-        """Ask the libraries on a background thread: importing one may take seconds."""
+        """Query the libraries on a background thread: importing one may take seconds."""
         self.details.page = note_page("asking the libraries …")
 
         def take(page: Page) -> None:
-            if self.view == "libraries" and question == self.view_question():  # else it comes too late
+            if self.view == "libraries" and question == self.view_question():  # else it is out of date
                 self.details.page = page
 
         run_once(self.app, partial(self._page_of, question), take)
@@ -268,7 +268,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     # Edits.
 
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
-        """Return the question with an edit of the lead; the other formats show what it becomes there."""
+        """Return the question with an edit of the lead; the other formats show the result converted."""
         value = literal_of(change(self.data[self._lead]), self.question.context)
         return self.question.replace(values=(value,), formats=self.formats)
 
@@ -276,10 +276,10 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def _value_typed(self, event: Input.Changed) -> None:
         question, value = self.question, event.value
         if value.strip().lower().startswith("bits:") and "@" not in value:
-            value = f"{value.strip()}@{short_name(self.data[self._lead].format)}"  # a code is the lead's
+            value = f"{value.strip()}@{short_name(self.data[self._lead].format)}"  # codes belong to the lead's format
         if not question.formats:
             question = question.replace(formats=self.formats)
-        self._typing = True  # the box keeps what is being typed
+        self._typing = True  # the box keeps the typed text
         mark_valid(event.input, self.open(question.replace(values=(value,)), "value"))
         self._typing = False
 
@@ -297,7 +297,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     # The lead.
 
     def follow(self, focused: Widget | None) -> None:
-        """Let the row with the focus lead."""
+        """Let the focused row lead."""
         lead = next((name for name, row in self.rows.items() if row is focused), self._lead)
         if lead != self._lead:
             self._lead = lead
@@ -334,7 +334,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:
-        """Copy the value and the code of the row that leads."""
+        """Return the value and the code of the lead."""
         at = [datum.format.name for datum in self.answers[0].results].index(self._lead)
         return super().copies() | {
             "value": ("the value", lambda: self.answers[0].words()[at]),

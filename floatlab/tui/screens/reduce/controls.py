@@ -1,4 +1,4 @@
-"""How numbers are added: the choices of operation, order, formats, additions, machine and library."""
+"""The controls of Reduce: operation, order, formats, additions, machine and library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TERMS = (8, 16, 32, 64, 100, 128, 256, 1024, 4096)
 
 
 class PreparedReduction(Record):
-    """What is drawn of an answer: the sum with its tree and figures, if there are any, and the whole page."""
+    """The parts of an answer to draw: the sum with its tree and figures, if there are any, and the whole page."""
 
     reduction: Reduction | None
     tree: Tree | None
@@ -49,12 +49,12 @@ class PreparedReduction(Record):
 
 
 class ReduceControls(TaskScreen, inherit_bindings=False):
-    """A screen whose question says how numbers are added."""
+    """A screen with the controls for a sum or product."""
 
     prepared: PreparedReduction | None
     data: Question | None = None  # the last question about data
     data_terms = 0
-    element = 0  # of a product, in C order
+    element = 0  # index of a product's element in C order
 
     @property
     def reduction(self) -> Reduction | None:
@@ -63,7 +63,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def findings(self) -> Findings | None:
-        """What was found out about a library."""
+        """The findings about a library, if they are shown."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Findings) else None
 
@@ -78,7 +78,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         return tuple(box.word for box in self.query(ArrayBox) if box.display)
 
     def base_question(self) -> Question:
-        """Return the question about data, without options that ask more than a simulated sum."""
+        """Return the question about data, without options for more than a simulated sum."""
         question = self.question
         if question.verb == "reveal":
             question = self.data or self.app.read_question(["sum", "1,2,3"])
@@ -87,7 +87,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     # The line of controls.
 
     def control_words(self) -> tuple[tuple[str, str], ...]:
-        """Return what a click can change, and its present value."""
+        """Return the controls that a click can change, with their current values."""
         question, reduction, small = self.question, self.reduction, self.small
         if question.verb == "reveal":
             return (
@@ -115,7 +115,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         return (*rows, ("reveal", "ask a library …"))
 
     def picks(self) -> dict[str, Pick]:
-        """Return the lists of operations, orders, additions, formats, machines, libraries, and what belongs to them."""
+        """Return the lists of operations, orders, additions, formats, machines, libraries and their options."""
         question, base = self.question, self.base_question()
         asked, free = question.values * (question.verb == "reveal"), " Or any module:function" * (not confined())
         operations = {verb: verb_named(verb).summary for verb in OPERATIONS}
@@ -144,7 +144,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     # Operation, order, additions, formats.
 
     def take_operation(self, verb: str) -> None:
-        """Do another operation on the same arrays."""
+        """Change the operation, with the same arrays."""
         question, arrays = self.base_question(), self.arrays()
         values = (*arrays, *arrays[-1:])[: 1 if verb == "sum" else 2]
         if verb == "sum":
@@ -153,16 +153,16 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
     def take_schedule(self, text: str) -> None:
-        """Take an order."""
+        """Set the order."""
         self.change(schedule=None if text == "serial" and not self.base_question().option("machine") else text)
 
     def action_fma(self) -> None:
-        """Fuse multiplications and additions, or not."""
+        """Toggle fused multiply-add."""
         question = self.base_question()
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
 
     def take_adder(self, name: str) -> None:
-        """Take a rule of addition; compensated sums are serial, and fuse nothing."""
+        """Set the rule of addition; compensated sums are serial and without FMA."""
         if name == _ROUNDED:
             self.change(adder=None)
             return
@@ -175,14 +175,14 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.attempt(lambda: base.having(**{name: None if text == AUTOMATIC else parse_format(text)}))
 
     def take_machine(self, name: str) -> None:
-        """Take a machine, which fixes everything else."""
+        """Set the machine, which fixes everything else."""
         fixed = dict.fromkeys(("schedule", "fma", "adder", "accumulator", "products"))
         self.change(**fixed, machine=None if name == _NONE else name)
 
     # Libraries.
 
     def take_target(self, name: str) -> None:
-        """Ask about a function, for as many terms as the data have and in their format."""
+        """Ask about a function, with the data's number of terms and format."""
         reduction, question = self.reduction, self.question
         if question.verb == "reveal":
             self.open(question.replace(values=(name,)))
@@ -192,7 +192,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(Question("reveal", (name,)).having(terms=terms, dtype=None if dtype == "float32" else dtype))
 
     def take_terms(self, text: str) -> None:
-        """Take a number of terms."""
+        """Set the number of terms."""
         if text.isdecimal() and len(text) < 10:
             self.open(self.question.having(terms=int(text)))
         else:
@@ -211,7 +211,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(self.base_question())
 
     def possible(self) -> dict[str, bool]:
-        """Return what belongs to this question, too."""
+        """Also return the actions for this question."""
         verb = self.question.verb
         return (
             super().possible()

@@ -1,4 +1,4 @@
-"""Reduce: a sum or product with its tree, its result bit by bit, other orders beside it, and the order of a library."""
+"""Reduce: a sum or product with its tree and the bits of its result, other orders, and a library's order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMES = ("x", "y")
 
 
 class _Terms(Record):
-    """What is added, which other ways to add it have in common."""
+    """The terms of a sum, by which results of the same terms are recognised."""
 
     values: tuple[str, ...]
     preset: str | None
@@ -43,7 +43,7 @@ class _Terms(Record):
 
 
 class ReduceScreen(ReduceControls, inherit_bindings=False):
-    """How an array is added. The question is one of `sum`, `dot`, `matmul` or `reveal`."""
+    """The screen for sums and products. The question is one of `sum`, `dot`, `matmul` or `reveal`."""
 
     VIEWS = (("tree", "Tree"), ("summary", "Summary"), ("orders", "Side by side"))
     HELP = (
@@ -78,7 +78,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     tree_table, orders = getters.query_one(TreeTable), getters.query_one(OrderTable)
 
-    _last: tuple[_Terms, Reduction] | None = None  # the result that is shown
+    _last: tuple[_Terms, Reduction] | None = None  # the result shown
     _previous: Reduction | None = None  # another result of the same terms
     _pinned: tuple[_Terms, Reduction] | None = None
 
@@ -146,7 +146,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         self.controls.options = self.control_words()
 
     def on_resize(self) -> None:
-        """Draw to the new size."""
+        """Draw for the new size."""
         if self.prepared is not None:
             self.call_after_refresh(self._draw_top)
 
@@ -154,7 +154,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         return _Terms(question.values, question.option("preset"), question.verb, self.element)
 
     def _fill(self, question: Question) -> None:
-        """Show the arrays in the boxes; those of a preset are written out."""
+        """Show the arrays in the boxes; those of a preset as lists of numbers."""
         texts, reduction = question.values, self.reduction
         if question.option("preset") and reduction is not None:
             texts = tuple(array_words(array) for array in (reduction.x, reduction.y) if array is not None)
@@ -167,7 +167,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         question = self.base_question().replace(values=self.arrays()).having(preset=None)
         mark_valid(box.input, self.open(question, "" if picked else f"array {box.id}"))
 
-    # The result, and another one below it.
+    # The result, with another one below it.
 
     def _draw_result(self) -> None:
         reduction, pinned, previous = self.reduction, self._pinned, self._previous
@@ -184,7 +184,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         self.show_page("result", page.replace(blocks=page.blocks[:2]) if self.small else page)
 
     def action_pin(self, name: str) -> None:
-        """Pin the result as A or B; A stands below other results of the same terms."""
+        """Pin the result as A or B; A is shown below other results of the same terms."""
         super().action_pin(name)
         if name == "A" and self.reduction is not None:
             self._pinned = (self._terms(self.question), self.reduction)
@@ -207,7 +207,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             self.details.page = self._page_of(drawn)
 
     def _page_of(self, drawn: PreparedReduction) -> Page:
-        """Return the page, and say why there is no tree if one was asked for."""
+        """Return the page; if a tree was requested but there is none, the page gives the reason."""
         if self.view == "tree" and drawn.reduction is not None:
             text = f"{len(drawn.reduction):,} terms are too many for a tree, which shows up to {MOST:,}."
             return Page((Note(line(text)), *drawn.page.blocks))
@@ -255,7 +255,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             self.prepared = self.prepare(self.question, self.answers)
             self.draw(self.question)
 
-    # What the frame asks.
+    # Methods for the frame.
 
     def boxes(self) -> Iterator[Widget]:
         """Return the boxes of the arrays."""

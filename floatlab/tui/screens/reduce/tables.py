@@ -1,4 +1,4 @@
-"""The tables of Reduce: the tree, as rows that can be folded, and the same terms added in many orders."""
+"""The tables of Reduce: the tree, as rows that can be folded, and the same terms in many orders."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from floatlab.tui.widgets import MARGIN, ColumnTable, cursor_keys, note_page
 from floatlab.verbs.reduce.orders import OrderChoice, compare_orders, orders_table
 from floatlab.verbs.reduce.tree import Tree, TreeRow
 
-_MOST = 4000  # rows that can be unfolded at once
+_MOST = 4000  # the largest number of unfolded rows
 
 
 class TreeTable(ColumnTable, inherit_bindings=False):
-    """The unfolded part of a tree, one row a node."""
+    """The unfolded part of a tree, one row per node."""
 
-    PLACE = "On the tree"  # its name in the list of keys
+    PLACE = "On the tree"  # the heading in the list of keys
     HELP = (
         "Each row adds a number to the sum so far. Enter shows how: every digit of the addition, in Arithmetic. Space, "
         "or left and right, fold and unfold rows with a mark; n goes to the next of the worst roundings; < and > turn "
@@ -40,7 +40,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
     ]
 
     def __init__(self, refuse: Callable[[str], None], *, id: str | None = None) -> None:
-        """Start empty; `refuse` gets the reason why the tree cannot do what was asked."""
+        """Start empty; `refuse` is called with the reason if an action is not possible."""
         super().__init__(id=id)
         self._refuse = refuse
         self.tree_shown: Tree | None = None
@@ -49,7 +49,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         self._worst = -1
 
     def show_tree(self, tree: Tree) -> None:
-        """Show a tree. If its plan is the same as before, folding and cursor stay."""
+        """Show a tree. If its plan is unchanged, folding and cursor are kept."""
         same = self.tree_shown is not None and self.tree_shown.plan == tree.plan
         self.tree_shown, self._worst = tree, -1
         if not same:
@@ -61,7 +61,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self.scroll_home(animate=False)
 
     def _rows(self) -> None:
-        """Draw the unfolded rows, with the cursor on the same row as before."""
+        """Draw the unfolded rows, and keep the cursor on the same row."""
         tree = self.tree_shown
         if tree is None:
             return
@@ -136,12 +136,12 @@ class TreeTable(ColumnTable, inherit_bindings=False):
 
 
 class OrderTable(ColumnTable):
-    """One row for each order: its result, its error, and how many bits differ."""
+    """One row for each order: its result, its error, and the number of differing bits."""
 
-    PLACE = "On the table of orders"  # its name in the list of keys
+    PLACE = "On the table of orders"  # the heading in the list of keys
     HELP = "The same terms in one order after another. Enter, or a double click, takes the order of the row."
     BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
-    SHORT = 1 << 12  # terms; with more, even one order may take too long to wait for
+    SHORT = 1 << 12  # with more terms, even one order may take too long to wait for
     app: ExplorerBase
     ways: Sequence[OrderChoice] = ()
     _reduction: Reduction | None = None
@@ -159,7 +159,7 @@ class OrderTable(ColumnTable):
         self.page = note_page("adding in other orders …")
 
         def take(ways: Sequence[OrderChoice]) -> bool:
-            if self._reduction is not reduction or not self.is_attached:  # it comes too late
+            if self._reduction is not reduction or not self.is_attached:  # it is out of date
                 return False
             self.ways = ways
             cells = [(way.names[0], way.same, way.result, way.error) for way in ways]

@@ -1,1 +1,1 @@
-"""Train: weights under remedies, step by step."""
+"""Train: the updates of weights under several remedies, step by step."""

@@ -1,4 +1,4 @@
-"""How weights are trained: the choices of form, stage formats, optimizer, remedies, seed and problem."""
+"""The controls of Train: form, stage formats, optimizer, remedies, seed and problem."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ PROBLEMS = {
     "linear": "linear regression",
     "logistic": "logistic regression",
 }
-_RATE = "0.1"  # the learning rate where an update becomes a gradient
-# The forms in which an action is possible; an action that is not listed is possible in all.
+_RATE = "0.1"  # the learning rate when an update is replaced by a gradient
+# The forms in which an action is available; actions that are not listed always are.
 _FORMS = {
     "given": ("run", "step"),
     "stages": ("run", "step"),
@@ -54,7 +54,7 @@ _FORMS = {
 class RemedyTable(ColumnTable, inherit_bindings=False):
     """One row for each remedy, or configuration of a network."""
 
-    PLACE = "On the remedies"  # its name in the list of keys
+    PLACE = "On the remedies"  # the heading in the list of keys
     HELP = "A row for each remedy. Enter shows its next step, rounding by rounding; e changes the remedy from here on."
     BINDINGS = [
         Binding("enter", "choose", "Step", id="lines.step", key_display="enter"),
@@ -68,13 +68,13 @@ class RemedyTable(ColumnTable, inherit_bindings=False):
 class RoundingTable(ColumnTable):
     """One row for each rounding of one step."""
 
-    PLACE = "On the roundings"  # its name in the list of keys
+    PLACE = "On the roundings"  # the heading in the list of keys
     HELP = "Each row is one rounding of this step. Enter, or a double click, opens it in Arithmetic, with exact codes."
     BINDINGS = [Binding("enter", "choose", "Digits", id="stages.open", key_display="enter")]
 
 
 class TrainControls(TaskScreen, inherit_bindings=False):
-    """A screen whose question says how weights are trained."""
+    """A screen with the controls for a training."""
 
     table = getters.query_one(RemedyTable)
     laboratory: Laboratory | None = None  # a training that advances while it is watched
@@ -87,7 +87,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All remedies, or configurations, of the training that is shown."""
+        """All remedies, or configurations, of the training shown."""
         return tuple(self.laboratory.labels) if self.laboratory is not None else ()
 
     @property
@@ -101,7 +101,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Store weights in this format; where the question is about gradients, store those."""
+        """Store weights in this format, or gradients if the question is about gradients."""
         return question.replace(formats=(format,)).having(**{"grads" if self.form == "underflow" else "weights": None})
 
     @property
@@ -112,7 +112,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     # The line of controls.
 
     def control_words(self) -> tuple[tuple[str, str], ...]:
-        """Return what a click can change, and its present value."""
+        """Return the controls that a click can change, with their current values."""
         question, form, small = self.question, self.form, self.small
         is_update, is_network, has_gradient = form in ("run", "step"), form == "network", question.option("grad")
         rows = [("form", f"{FORMS[form][0]} ▾")]
@@ -162,17 +162,17 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         }
 
     def take_form(self, name: str) -> None:
-        """Ask in another form: about the same numbers if possible, else where it was left, or where it starts."""
+        """Ask in another form: about the same numbers if possible, else the form's last or default question."""
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
             self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))
 
     def action_given(self) -> None:
-        """Take the update for a gradient, or the gradient for an update."""
+        """Switch between a given update and a given gradient."""
         self.open(turned(self.question, _RATE))
 
     def take_optimizer(self, name: str) -> None:
-        """Take an optimizer; an update becomes a gradient."""
+        """Set the optimizer; a given update is replaced by a gradient."""
         question = self.question
         if self.form != "network" and question.option("grad") is None:
             question = turned(question, _RATE)
@@ -196,7 +196,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         return choices_of({name: row.what.partition(",")[0] for name, row in REMEDIES.items()})
 
     def action_remedies(self) -> None:
-        """Mark the remedies that stand side by side."""
+        """Open the list of remedies to mark those shown side by side."""
         if self.form == "network":
             title = "Configurations: space marks; or type one, such as bf16+kahan"
             marked = self.question.option("configs", NETWORKS)
@@ -206,26 +206,26 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         self.app.push_screen(MarkingPicker(title, self.remedy_choices(), tuple(marked)), self.take_remedies)
 
     def take_remedies(self, text: str | None) -> None:
-        """Take the remedies that stand side by side, separated by commas."""
+        """Set the remedies shown side by side, separated by commas."""
         if text is not None:
             self.change(**{self.remedy_option: tuple(text.split(","))})
 
     def take_seed(self, text: str) -> None:
-        """Take a seed."""
+        """Set the seed."""
         if text.isdecimal() and len(text) <= 18:
             self.open(self.question.replace(context=self.question.context.replace(seed=int(text))))
         else:
             self.complain(f"a seed is a whole number, not {text}")
 
     def take_subject(self, name: str) -> None:
-        """Take a problem, or a function."""
+        """Set the problem or function."""
         if self.form == "network":
             self.change(problem=None if name == "network" else name)
         else:
             self.open(self.question.replace(values=("check", name, self.question.values[2])))
 
     def possible(self) -> dict[str, bool]:
-        """Return what belongs to this form, too."""
+        """Also return the actions for this form."""
         possible = super().possible()
         return possible | {name: self.form in forms and possible.get(name, True) for name, forms in _FORMS.items()}
 

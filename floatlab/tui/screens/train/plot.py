@@ -1,4 +1,4 @@
-"""A chart drawn to the size of the widget, with a cursor at a number of the horizontal scale."""
+"""A chart drawn to the size of the widget, with a cursor at a value on the horizontal scale."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from floatlab.page.model import Chart, Line, Role, Span, cut_columns, line, text
 from floatlab.tui.themes import CURSOR
 from floatlab.tui.widgets import PageView
 
-_FRAME = 3  # lines that are not rows of the plot: its name, the horizontal scale, and the numbers below it
-_LEAST = 2  # rows of the plot
+_FRAME = 3  # lines beside the rows of the plot: its name, the horizontal scale, and the numbers below it
+_LEAST = 2  # the smallest number of rows of the plot
 
 
 class Plot(PageView, can_focus=False):
@@ -24,22 +24,22 @@ class Plot(PageView, can_focus=False):
     """
 
     def __init__(self, point: Callable[[float], None], *, id: str | None = None) -> None:
-        """Start empty; `point` gets the number of the horizontal scale that was clicked."""
+        """Start empty; `point` is called with the clicked value on the horizontal scale."""
         super().__init__(id=id)
         self._point = point
         self._chart: Chart | None = None
         self._marks: tuple[float, ...] = ()
         self._at: float | None = None
-        self._left = self._room = 0  # the first column of the plot itself, and how many it has
+        self._left = self._room = 0  # the first column of the plot itself, and the number of its columns
 
     def show(self, chart: Chart, at: float | None = None, marks: Iterable[float] = ()) -> None:
-        """Show a chart, with the cursor at a number or nowhere, and marks below other numbers."""
+        """Show a chart, with the cursor at a value or nowhere, and marks below other values."""
         self._chart, self._at, self._marks = chart, at, tuple(marks)
         self.reset()
         self.refresh()
 
     def on_resize(self) -> None:
-        """Draw to the new height, too."""
+        """Draw for the new height, too."""
         self.reset()
 
     @property
@@ -48,19 +48,19 @@ class Plot(PageView, can_focus=False):
         return scales.across if scales is not None else None
 
     def column_of(self, x: float) -> int:
-        """Return the column of the plot at which a number stands; -1 outside."""
+        """Return the column of the plot for a value; -1 outside."""
         across = self._across
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
     def number_at(self, column: int) -> float | None:
-        """Return the number at which a column stands; None without a plot."""
+        """Return the value of a column; None without a plot."""
         across = self._across
         if across is None or self._room < 2:
             return None
         return across.at(min(max(column, 0), self._room - 1) / (self._room - 1))
 
     def moved(self, x: float, by: int) -> float:
-        """Return the number some columns to the right of another."""
+        """Return the value some columns to the right of another."""
         number = self.number_at(self.column_of(x) + by)
         return x if number is None else number
 
@@ -97,7 +97,7 @@ class Plot(PageView, can_focus=False):
         return [*self.pieces(before), *under, *self.pieces(after)]
 
     def on_click(self, event: events.Click) -> None:
-        """Report the number that was clicked."""
+        """Report the clicked value."""
         offset = event.get_content_offset(self)
         number = self.number_at(offset.x - self._left) if offset is not None and offset.x >= self._left else None
         if number is not None:

@@ -1,4 +1,4 @@
-"""Training under way: at a pace on a background thread, paused, taken back, with the remedy of a row changed."""
+"""Runs a training on a background thread: at a pace, with pauses, undo and changes of remedies."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from floatlab.tui.widgets import ChoiceBar, Pick
 from floatlab.verbs.train.live import Laboratory, check_remedy
 from floatlab.verbs.train.live_page import Look
 
-PACES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000, None)  # steps a second; None: as fast as possible
-_FRAME = 0.1  # seconds between two pictures
+PACES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000, None)  # steps per second; None: no limit
+_FRAME = 0.1  # seconds between two frames
 
 
 def usual_pace(steps: int) -> int | None:
@@ -30,29 +30,29 @@ def usual_pace(steps: int) -> int | None:
 
 
 class PacedRun:
-    """A laboratory on its way to a step.
+    """Advances a laboratory to a step.
 
-    Iterating over `frames` does the work. Only one thread at a time may use the laboratory: whoever takes a frame has
-    it until the next one is asked for. The pace may change on the way. An exception is kept as `error`, and ends the
-    run.
+    Iterating over `frames` does the work. Only one thread at a time may use the laboratory: the consumer of a frame may
+    use it until it requests the next one. The pace may change during the run. An exception is kept as `error`, and ends
+    the run.
     """
 
     def __init__(self, laboratory: Laboratory, to: int, pace: int | None, first: Callable[[], None] | None = None):
-        """Do nothing yet; `first` is called before any step."""
+        """Store the arguments; `first` is called before the first step."""
         self.laboratory, self.to, self.pace = laboratory, to, pace
         self.error: Exception | None = None
         self._first = first
         self._halted = Event()
-        self._size = 1  # steps of the next part, at no pace
+        self._size = 1  # the number of steps of the next part, if there is no pace
         self.is_over = False
 
     def halt(self) -> None:
-        """End soon, with a last frame."""
+        """Request the end of the run, which then gives a last frame."""
         self._halted.set()
 
     @property
     def is_halted(self) -> bool:
-        """Whether the run is about to end."""
+        """Whether the end was requested."""
         return self._halted.is_set()
 
     def frames(self) -> Iterator[Look | None]:
@@ -70,7 +70,7 @@ class PacedRun:
             self._halted.wait(max(begun + duration - monotonic(), 0.0))
 
     def _advance(self) -> float:
-        """Do some steps, and return how many seconds they should take."""
+        """Do some steps, and return the time in seconds that they should take."""
         laboratory = self.laboratory
         first, self._first = self._first, None
         if first is not None:
@@ -92,7 +92,7 @@ class PacedRun:
         return min(-(-count // every) * every, left)
 
     def _advance_fast(self, left: int) -> None:
-        """Do about as many steps as fit between two pictures, by the time that the last ones took."""
+        """Do about as many steps as fit between two frames, estimated from the time of the last ones."""
         begun = monotonic()
         self.laboratory.advance(self._rounded_up(self._size, left))
         took = monotonic() - begun
@@ -102,7 +102,7 @@ class PacedRun:
             self._size = max(self._size // 2, 1)
 
     def run(self, until: float) -> None:
-        """Advance on this thread as fast as possible, until `monotonic()` returns `until` at the latest."""
+        """Advance on this thread as fast as possible, until `monotonic()` reaches `until` at the latest."""
         while self.laboratory.steps < self.to and not self.laboratory.has_ended and monotonic() < until:
             self._advance_fast(self.to - self.laboratory.steps)
 
@@ -111,19 +111,19 @@ _MARGINS = 2  # columns beside a line of choices
 
 
 class TrainRunner(TrainControls, inherit_bindings=False):
-    """A screen that may hold a laboratory: a training that advances while it is watched.
+    """A screen that may have a laboratory: a training that advances while it is shown.
 
-    While the laboratory runs, a background thread uses it. `when_free` does something with it between two frames.
+    While the laboratory runs, a background thread uses it. `when_free` calls a function between two frames.
     """
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
     CONTROLS = {"slower": "pace(-1)", "faster": "pace(1)", "pace": "pace(1)", "where": "finish"}
-    look: Look | None = None  # the state of the laboratory that is shown
+    look: Look | None = None  # the shown state of the laboratory
     running: PacedRun | None = None
     pace: int | None = None
     at: int | None = None  # the step under the cursor of the chart; None is the newest
-    _waiting: tuple[Callable[[], object], ...] = ()  # calls for when the laboratory is free
-    _in_frame = False  # whether it is free although it runs
+    _waiting: tuple[Callable[[], object], ...] = ()  # calls to make when the laboratory is free
+    _in_frame = False  # whether it is free during a run
 
     def draw_all(self) -> None:
         """Show controls, state and view."""
@@ -144,18 +144,18 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         run_each(self.app, running.frames(), partial(self._take_frame, running))
 
     def drop_run(self) -> None:
-        """End the run under way, whose last frame is not shown."""
+        """End the current run without showing its last frame."""
         if self.running is not None:
             self.running.halt()
         self.running, self._waiting = None, ()
 
     def on_unmount(self) -> None:
-        """End the run under way."""
+        """End the current run."""
         self.drop_run()
         super().on_unmount()
 
     def _take_frame(self, running: PacedRun, look: Look | None) -> bool:
-        """Show the state after a part of a run, and return whether the run goes on."""
+        """Show the state after a part of a run, and return whether the run continues."""
         if running is not self.running or not self.is_attached:
             return False
         if running.is_over:
@@ -185,7 +185,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self._waiting += (do,)
 
     def action_play(self) -> None:
-        """Run, or pause; at the goal, extend it by as many steps as were asked for."""
+        """Run, or pause; at the goal, extend it by the question's number of steps."""
         laboratory = self.laboratory
         if laboratory is None:
             return
@@ -236,7 +236,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # Changes of remedies.
 
     def action_remedy(self) -> None:
-        """Change the remedy under the cursor from here on."""
+        """Change the remedy under the cursor for the following steps."""
         if self.laboratory is None:
             return
         noun, label = "configuration" if self.form == "network" else "remedy", self.labels[self.place]
@@ -262,7 +262,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.draw_all()
 
     def action_undo(self, by: int = -1) -> None:
-        """Take back the last change of a remedy; if there is none, go one question back."""
+        """Undo the last change of a remedy; if there is none, go one question back."""
         laboratory = self.laboratory
         if laboratory is not None and laboratory.changes:
             self.run_to(laboratory.steps, None, partial(laboratory.restart, laboratory.changes[:-1]))

@@ -1,4 +1,4 @@
-"""Train: weights under remedies, step by step: the chart while it runs, the next step of each row, remedies changed."""
+"""Train: a training under several remedies: a running chart, the next step of each row, changes of remedies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _VIEWS = {
 
 
 class PreparedTraining(Record):
-    """What is drawn of an answer: a laboratory and its state; or a page, and a chart if there is one."""
+    """The parts of an answer to draw: a laboratory and its state; or a page, and a chart if there is one."""
 
     laboratory: Laboratory | None = None
     look: Look | None = None
@@ -54,7 +54,7 @@ class PreparedTraining(Record):
 
 
 class TrainScreen(TrainRunner, inherit_bindings=False):
-    """Training under way. The question is one of `train`."""
+    """The screen for trainings. The question is one of `train`."""
 
     WALKS = True
     VIEWS = (("chart", "Chart"), ("step", "Step"), ("table", "Table"))
@@ -100,8 +100,8 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     roundings = getters.query_one(RoundingTable)
     prepared: PreparedTraining | None
-    _until: int | None = None  # how far to train before the first picture; None is the goal
-    _trace: UpdateTrace | None = None  # of the step that is shown
+    _until: int | None = None  # the step to reach before the first frame; None is the goal
+    _trace: UpdateTrace | None = None  # of the step shown
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes, the controls, and the views."""
@@ -129,11 +129,11 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     # The question, and the laboratory.
 
     def normal(self, question: Question) -> Question:
-        """Read the question as the command line does, which checks it."""
+        """Parse the question as the command line does, to check it."""
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
-        """Answer again what can be a laboratory, which shows its progress."""
+        """Answer questions for a laboratory again, since it shows the training's progress."""
         return form_of(question) not in ("run", "network")
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
@@ -149,7 +149,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return laboratory.goal if self._until is None else min(self._until, laboratory.goal)
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedTraining:
-        """Look at the laboratory for the first time, or draw the page."""
+        """Take the first state of the laboratory, or draw the page."""
         answer = answers[0]
         if isinstance(answer.found, Laboratory):
             return PreparedTraining(answer.found, answer.found.look())
@@ -157,7 +157,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return PreparedTraining(chart=chart, page=without_chart(answer.page()))
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question: to its goal, or to the step of a laboratory that is paused on the way."""
+        """Answer a question: to its goal, or to the current step if a laboratory is paused before that."""
         laboratory = self.laboratory
         paused = laboratory is not None and self.running is None and laboratory.steps < laboratory.goal
         self._until = laboratory.steps if paused and laboratory is not None and kind != "steps" else None
@@ -206,7 +206,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     def _put(self, name: str, text: str, box: Input) -> None:
         mark_valid(box, self.open(with_text(self.question, _PARTS[name], text), name))
 
-    # The pictures.
+    # Drawing.
 
     def draw_all(self) -> None:
         """Show controls, state and view."""
@@ -253,7 +253,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             self.details.page = self.prepared.page if laboratory is None else without_chart(self.answers[0].page())
 
     def _draw_step(self) -> None:
-        """Show the next step of the row under the cursor, or the one that was asked for."""
+        """Show the next step of the row under the cursor, or the requested one."""
         if not self.roundings.display:
             return
         try:
@@ -285,11 +285,11 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             self.app.ask(stages[place].question)
 
     def on_resize(self) -> None:
-        """Draw to the new size."""
+        """Draw for the new size."""
         if self.prepared is not None:
             self.call_after_refresh(self.draw_all)
 
-    # What the frame asks.
+    # Methods for the frame.
 
     def leave(self) -> None:
         """Leave a box, or the step of a row."""
@@ -299,13 +299,13 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             super().leave()
 
     def subject(self) -> Datum | None:
-        """Return the weight before the step in sight, or after the step that was asked for."""
+        """Return the weight before the step in sight, or after the requested step."""
         if self.laboratory is None:
             return super().subject()
         return self._trace.before if self._trace is not None and self.shown_view == "step" else None
 
     def copies(self) -> Copies:
-        """Copy the numbers, and the command that leads to the step in sight."""
+        """Return the numbers, and the command for the step in sight."""
         copies, laboratory = super().copies(), self.laboratory
         table = self.answers[0].table if self.answers else None
         if table is not None:
@@ -320,7 +320,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         self.when_free(partial(super().action_copy, name))
 
     def possible(self) -> dict[str, bool]:
-        """Return what depends on the laboratory, too."""
+        """Also return the actions on the laboratory."""
         laboratory, possible = self.laboratory, super().possible()
         runs = dict.fromkeys(("play", "advance", "begin", "finish", "pace", "remedy"), laboratory is not None)
         changed = laboratory is not None and bool(laboratory.changes)
