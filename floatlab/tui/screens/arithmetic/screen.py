@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
+from floatlab.verbs.arithmetic.answer import DEFAULT_INTEGER, INTEGERS
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
