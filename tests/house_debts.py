@@ -15,7 +15,7 @@ TALL_FILES: set[str] = set()
 # Folders of more than 16 modules.
 WIDE_FOLDERS: set[str] = set()
 
-# How many files above floor 1, which `floatlab show` does not load, still import for types alone (`TYPE_CHECKING`).
+# How many files above layer 1, which `floatlab show` does not load, still import for types alone (`TYPE_CHECKING`).
 GUARDED_MODULES = 34
 
 # Public functions without NumPy's sections: Parameters (all of them), Returns, Examples.

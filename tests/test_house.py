@@ -31,7 +31,7 @@ FRAMEWORKS = {"torch", "jax", "cupy", "tensorflow"}
 FRAMEWORK_USERS = ("peers.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/coded.py")
 # Rooms below the first array, and those that only draw and write: they start without NumPy.
 WITHOUT_NUMPY = ("formats", "numbers", "arith", "vectors", "page", "wire", "cli")
-# Floors 0 and 1, where a plain import for types alone would make `floatlab show` start later.
+# Layers 0 and 1, where a plain import for types alone would make `floatlab show` start later.
 LOWEST = ("__init__.py", "formats", "numbers", "record.py", "errors.py", "presenter.py", "fpmode.py", "writing.py")
 
 
