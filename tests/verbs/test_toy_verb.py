@@ -17,7 +17,7 @@ from tests.tui.stage import driven, opened
 
 HOUSE = Path(floatlab.__file__).parent
 OPTIONS = """
-from floatlab.verbs.option import DIRECTION, FORMATS, OUTPUT, Option, grouped, whole
+from floatlab.verbs.option import DIRECTION, FORMATS, OUTPUT, Option, OptionRule, grouped, whole
 from floatlab.verbs.question import Verb
 
 VERB = Verb(
@@ -29,7 +29,7 @@ VERB = Verb(
     options=(
         *grouped(
             "toys",
-            Option("times", "N", "double it N times", read=whole(1, 9), excludes=("once",), reason="once is once"),
+            Option("times", "N", "double it N times", read=whole(1, 9)),
             Option("once", "", "double it once"),
             Option("paint", "HUE", "what it is painted", choices=(("red", "as a ball"), ("blue", "as a ship"))),
         ),
@@ -37,6 +37,7 @@ VERB = Verb(
         *DIRECTION,
         *OUTPUT,
     ),
+    rules=(OptionRule(("times",), "once is once", excludes=("once",)),),
     also=("twice → toy VALUE",),
 )
 """
