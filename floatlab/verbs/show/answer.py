@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_FORMATS = ("fp16", "fp32")
 # The most likely format of a bare code, by its width; other widths have no clear favourite.
 _BY_WIDTH = {16: "binary16", 32: "binary32", 64: "binary64", 80: "x87", 128: "binary128"}
-_CODE_LENGTH = 40  # a longer hexadecimal number is not taken for a code
+_CODE_LENGTH = 40  # characters; longer hexadecimal numbers are not taken for a code
 _P3109_DIALECTS = ("p3109_k{k}p3se", "p3109_k{k}p4se")
 
 
