@@ -1,1 +1,1 @@
-"""Floor 5: everything that a user can ask, a folder a topic: its options, its answer, its page."""
+"""Floor 5: all commands, one folder per topic, with its options, its answers and its pages."""

@@ -1,4 +1,4 @@
-"""Edits: what a person does to a datum with the hand. Each gives a datum; `literal_of` gives text that means it."""
+"""Edits of a datum by hand. Each edit returns a datum; `literal_of` returns text that denotes it exactly."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.verbs.question import code_of
 
-_GLANCE = 24  # characters of a decimal that is still pleasant to edit
-_FIELD_DIGITS = 100  # more than any field has: enough to say that it is too many
+_GLANCE = 24  # up to this many characters, a decimal is convenient to edit
+_FIELD_DIGITS = 100  # more than any field has, so that an error message can report the excess
 
 
 class Edit(Record):
-    """A change of a datum: its name, the sign on its button, what it does, and the doing."""
+    """A change of a datum: its name, the sign on its button, its description, and its function."""
 
     name: str
     sign: str
@@ -29,9 +29,9 @@ class Edit(Record):
 
 
 def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
-    """Return text that means exactly this datum, in its own format under `context` and in every other.
+    """Return text that denotes exactly this datum, in its own format under `context` and in every other format.
 
-    A short decimal, else hexadecimal; a code with its format where text would not come back to it.
+    The text is a short decimal, else hexadecimal; or a code with its format, if text would not be read back exactly.
 
     >>> from floatlab import decode
     >>> literal_of(decode(0x3C7C, "fp16")), literal_of(decode(0xFF, "e4m3")), literal_of(decode(1 << 64, "x87"))
@@ -40,19 +40,19 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     if datum.is_finite:
         text = decimal_within(datum.exact, _GLANCE) or hexadecimal(datum)
     elif datum.is_nan and (datum.is_signaling or datum.payload):
-        return code_of(datum)  # as text it would ask every format for the payload, and not all have the room
+        return code_of(datum)  # text would ask every format for this payload, and not all formats can hold it
     else:
         text = shortest(datum)
     try:
         if encode(text, datum.format, context) == datum:
             return text
-    except FloatlabError:  # an unsupported code, or a special value under a context that refuses it
+    except FloatlabError:  # an unsupported code, or a special value that the context refuses
         pass
     return code_of(datum)
 
 
 def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
-    """Return the datum with one bit set, or flipped; bit 0 is the last.
+    """Return the datum with one bit set, or flipped; bit 0 is the least significant.
 
     >>> from floatlab import decode
     >>> with_bit(decode(0x3C00, "fp16"), 15)
@@ -66,7 +66,7 @@ def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
 
 
 def _places(fmt: Format) -> dict[str, tuple[int, int]]:
-    """Return the lowest bit and the width of each field; a field that the format lacks has the width 0."""
+    """Return the lowest bit and the width of each field; the width is 0 if the format lacks the field."""
     return {
         "S": (fmt.width - 1, int(fmt.signed)),
         "E": (fmt.width - fmt.signed - fmt.exponent_bits, fmt.exponent_bits),
@@ -76,7 +76,7 @@ def _places(fmt: Format) -> dict[str, tuple[int, int]]:
 
 
 def fields(datum: Datum) -> dict[str, str]:
-    """Return the code and its fields as text to be typed over: T in hexadecimal, the others in decimal.
+    """Return the code and its fields as editable text: T in hexadecimal, the others in decimal.
 
     >>> from floatlab import decode
     >>> fields(decode(0x3C7C, "fp16"))
@@ -91,13 +91,13 @@ def fields(datum: Datum) -> dict[str, str]:
 
 
 def with_field(datum: Datum, name: str, text: str) -> Datum:
-    """Return the datum with one field typed anew: decimal, 0x…, 0b…; raises LiteralError with the limits.
+    """Return the datum with one field replaced (decimal, 0x…, 0b…); raises LiteralError with the limits.
 
     >>> from floatlab import decode
     >>> with_field(decode(0x3C7C, "fp16"), "E", "16")
     Datum(binary16 0x407c = 2.242)
     """
-    if name == "code":  # in any of the notations that `bits:` takes
+    if name == "code":  # in any notation that `bits:` accepts
         return read_literal(Literal(f"bits:{text}", parse_code(text)), datum.format).result
     low, width = _places(datum.format)[name]
     most = (1 << width) - 1
@@ -111,7 +111,7 @@ def with_field(datum: Datum, name: str, text: str) -> Datum:
 def _whole(text: str) -> int | None:
     digits = text.strip().lower().lstrip("0")
     try:
-        # Base 0 knows 0x and 0b, and refuses the leading zeros that people type in decimals.
+        # Base 0 reads 0x and 0b, but refuses the leading zeros that people type in decimals.
         return int(text, 0) if not digits[:1].isdecimal() else int(digits[:_FIELD_DIGITS])
     except ValueError:
         return None
@@ -130,7 +130,7 @@ def _negated(datum: Datum) -> Datum:
     if not fmt.signed:
         raise UnsupportedError(f"{fmt.name} has no sign")
     if not datum.magnitude and not fmt.negative_zero:
-        return datum  # the code of −0 is a NaN, or a number
+        return datum  # the code of −0 is a NaN or a number in this format
     return with_bit(datum, fmt.width - 1)
 
 
@@ -186,7 +186,7 @@ EDITS: dict[str, Edit] = {
 
 
 def edited(datum: Datum, name: str) -> Datum:
-    """Return the datum after an edit of EDITS; raises UnsupportedError where the format has no such value.
+    """Return the datum after an edit of EDITS; raises UnsupportedError if the format has no such value.
 
     >>> from floatlab import decode
     >>> edited(decode(0x3C00, "fp16"), "up")

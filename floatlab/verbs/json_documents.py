@@ -1,7 +1,7 @@
-"""JSON documents: which schema belongs to which kind of answer, for writing and for reading back.
+"""JSON documents: the schema of each kind of answer, for writing and for reading back.
 
-A topic's schemas are imported when the first of its answers is written or read, so that a derivation is written without
-importing what adds arrays.
+A topic's schemas are imported when the first of its answers is written or read, so that writing a derivation does not
+import NumPy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Schemas = dict[str, Codec]
 
-_LONGEST = 1 << 26  # characters of a document that is read back
+_LONGEST = 1 << 26  # the maximum length of a document that is read back, in characters
 
 
 def _convert() -> Schemas:
@@ -87,7 +87,7 @@ def _train() -> Schemas:
 
 
 class Document(Record):
-    """A kind of answer: what imports its schema, its operations, and a member that no other kind has with them."""
+    """A kind of answer: its schema's import, its operations, and a member that only this kind has with them."""
 
     schemas: Callable[[], Schemas]
     operations: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ DOCUMENTS = {
     "BlockDerivation": Document(_block, ("block",)),
     "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
     "Contrast": Document(_arithmetic, ("fma",), "separate"),
-    "Conversion": Document(_convert),  # is read back as a derivation, of all its stages
+    "Conversion": Document(_convert),  # read back as a derivation with all its stages
     "Derivation": Document(_derivations),
     "Differences": Document(_compare, ("compare",), "worst"),
     "Findings": Document(_reveal, ("reveal",), "nodes"),
@@ -131,25 +131,25 @@ def document_of(answer: object) -> Wire:
 
 
 def from_json(text: str) -> Any:
-    """Return the answer that its JSON describes.
+    """Return the answer that a JSON text describes.
 
-    Read back are derivations and `contrast`, comparisons and integers, blocks, sums, dot and matrix products of which
-    nothing was left out (up to 1024 terms or elements), plans, differences and judgements of arrays, single updates,
-    underflow, and curves of gradient checks. The JSON of the other answers is a summary.
+    The following can be read back: derivations and `contrast`; comparisons and integers; blocks; sums, dot products and
+    matrix products that were written in full (up to 1024 terms or elements); plans; differences and judgements of
+    arrays; single updates; underflow; and curves of gradient checks. The JSON of the other answers is a summary.
 
     Parameters
     ----------
     text : str
-        One JSON object, as `to_json` gives it, or a line of the command line's `--json`.
+        One JSON object, as written by `to_json`, or a line of the command line's `--json`.
 
     Returns
     -------
-    An answer of the kind that was written. What takes work, such as the error, is computed again when it is asked for.
+    An answer of the kind that was written. Expensive values, such as the error, are computed again on first use.
 
     Raises
     ------
     FileFormatError
-        Where the text is no such object; the message says in which member.
+        If the text is not such an object; the message names the member.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def from_json(text: str) -> Any:
 
 
 def answer_of_document(wire: object) -> object:
-    """Return the answer that a JSON object (already parsed) describes; raises FileFormatError where it is none."""
+    """Return the answer that a parsed JSON object describes; raises FileFormatError if it describes none."""
     if not isinstance(wire, dict):
         raise FileFormatError("not an answer: a JSON object is expected")
     operation = wire.get("operation")

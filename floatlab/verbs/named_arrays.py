@@ -1,4 +1,4 @@
-"""The arrays that the words of `sum`, `dot` and `matmul` name, and the presets that take their place."""
+"""The arrays that the arguments of `sum`, `dot` and `matmul` name, and the presets that replace them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPERANDS = {"sum": (1, "one array"), "dot": (2, "two arrays"), "matmul": (2, "t
 
 
 def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]:
-    """Return the vectors of a preset, which takes the place of words; raises UnsupportedError."""
+    """Return the vectors of a preset, which replaces the arguments; raises UnsupportedError."""
     if name not in PRESETS:
         known = list(PRESETS)
         raise UnsupportedError(f"--preset {quoted(name)} is none of {', '.join(known)}{guess(name, known)}")
@@ -27,9 +27,9 @@ def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]
 def operands_of(
     operation: str, words: tuple[str, ...], format: Format | None = None, model: Machine | None = None
 ) -> list[Piece]:
-    """Return the arrays that words name, as many as the operation takes; raises FloatlabError.
+    """Return the arrays that the arguments name, as many as the operation accepts; raises FloatlabError.
 
-    An array of text comes with what reading it changed.
+    An array read from text comes with a record of what reading it changed.
     """
     count, arrays = _OPERANDS[operation]
     if len(words) != count:
@@ -38,7 +38,7 @@ def operands_of(
         raise UnsupportedError(f"{operation} takes {arrays}, and {len(words)} were given{more}")
     own = None if model is None else model.terms
     if own is not None and own.name == "tf32":
-        own = parse_format("binary32")  # the unit itself ignores digits, and does not round
+        own = parse_format("binary32")  # the tensor core ignores the extra digits, it does not round
     with open_arrays(words, own or format) as opened:
         pieces = [(source.whole(), source.origin) for source in opened]
     return [piece if origin is None else source_of(piece).replace(origin=origin) for piece, origin in pieces]

@@ -1,4 +1,4 @@
-"""Options as values: what the parser, `--help`, questions, errors, completion and the explorer are made from."""
+"""Options as values, used by the parser, `--help`, questions, errors, completion and the explorer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    Reader: TypeAlias = Callable[[str, str], object]  # what was typed, and the option's flag
+    Reader: TypeAlias = Callable[[str, str], object]  # (text typed, flag) -> value
 
 WIDTHS = range(20, 1001)
 
 
 class UsageError(FloatlabError):
-    """The words of a command do not fit together."""
+    """The arguments of a command do not fit together."""
 
 
 def as_typed(text: str, flag: str) -> object:
@@ -69,7 +69,7 @@ def one_format(text: str, flag: str) -> Format:
 
 
 def can_read(word: str, parse: Callable[[str], object]) -> bool:
-    """Return whether a word means something to a function that raises FloatlabError where it does not.
+    """Return whether `parse`, which raises FloatlabError for text that it cannot read, can read a word.
 
     >>> can_read("fp16", parse_format), can_read("fp15", parse_format)
     (True, False)
@@ -88,38 +88,38 @@ def _seed(text: str, flag: str) -> object:
 
 
 class Option(Record):
-    """An option of a verb: a row of the verb's table, in which name, metavar and help stand in front.
+    """An option of a verb: a row of the verb's table, which begins with name, metavar and help.
 
     Parameters
     ----------
     name
         Its name in `Question.options`, or the field of `Context` that it sets.
     metavar
-        The words after it, as in `N` or `X Y`. None: a switch, which stands for `value`.
+        Placeholders of its arguments, as in `N` or `X Y`. Empty: a switch, which sets `value`.
     help
-        What `--help` says; an option without is not listed.
+        The text in `--help`; an option without help is not listed.
     flags
-        How it is typed; commands are spelled with the first. Default: the name, as in `--little-endian`.
+        How it is typed; the first flag is used to write commands. Default: the name, as in `--little-endian`.
     optional
-        What the option stands for without a word after it.
+        The value if the flag is given without an argument.
     read
-        Makes the value from the text typed; raises FloatlabError.
+        Converts the typed text to the value; raises FloatlabError.
     default
-        The value that is the same as leaving the option out.
+        The value that is equivalent to leaving the option out.
     part
-        Where the value goes: into the question's "options", "context" or "formats", or to the "output".
+        The destination of the value: the question's "options", "context" or "formats", or the "output".
     group
         The heading in `--help`.
     choices
-        The values there are, each in words, with `title` as heading in the explorer.
+        The possible values, each with a description; `title` is their heading in the explorer.
     forms
-        The forms of the verb that take it; empty for all.
+        The subcommands of the verb that accept it; empty for all.
     names
-        Reads a word that may be a value of this option, though it stands where it means nothing: a format, a type.
+        Parser that tells whether a misplaced word could be a value of this option, such as a format or a type.
     noun
-        What such a word is.
+        The noun for such a word in the error message.
     also
-        What other programs call it, for "did you mean".
+        Names for it in other programs, for "did you mean".
     """
 
     name: str
@@ -141,32 +141,32 @@ class Option(Record):
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Every flag that asks for it."""
+        """All flags of the option."""
         return self.flags or (f"--{self.name.replace('_', '-')}",)
 
     @property
     def explanation(self) -> str:
-        """The line of `--help`: the words, and the choices where they are names."""
+        """The line of `--help`: the help text, and the choices if they are names."""
         names = "|".join(str(value) for value, _ in self.choices) if self.metavar else ""
         return ": ".join(filter(None, (self.help, names))) if names not in self.help else self.help
 
     @property
     def flag(self) -> str:
-        """The flag in error messages: the first long one."""
+        """The flag for error messages: the first long one."""
         return next(flag for flag in self.spellings if flag.startswith("--"))
 
     def may_be(self, word: str) -> bool:
-        """Return whether a word that stands where it means nothing may be a value of this option."""
+        """Return whether a misplaced word may be a value of this option."""
         return self.names is not None and can_read(word[:64], self.names)
 
     def value_of(self, typed: object) -> object:
-        """Return the value of what the parser found: text is read, a switch and several words stay as they are."""
+        """Return the value of the parser's result: text is converted, a switch and several arguments stay unchanged."""
         if isinstance(typed, str) and self.metavar:
             return self.read(typed, self.flag)
         return tuple(typed) if isinstance(typed, list) else typed
 
     def spell(self, value: object) -> list[str]:
-        """Return the words that give the option a value."""
+        """Return the arguments that set the option to a value."""
         flag = self.spellings[0]
         if not self.metavar:
             return [flag]
@@ -179,7 +179,7 @@ class Option(Record):
 
 
 class OptionRule(Record):
-    """Options that cannot stand beside others, or only beside one of others; and the reason."""
+    """Options that exclude others, or that need one of several others; and the reason."""
 
     options: tuple[str, ...]
     reason: str
@@ -188,7 +188,7 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return options under one heading of `--help`; those that do not say what forms take them are for `forms`."""
+    """Return options under one heading of `--help`; options without `forms` get the given ones."""
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 
@@ -197,7 +197,7 @@ FORMATS = Option(
     names=parse_format, noun="format", also=("type", "fmt", "precision"),
 )  # fmt: skip
 
-# The choices of each rule of rounding, in words.
+# The choices of each rule of rounding, with descriptions.
 _DIRECTIONS = tuple((direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction)
 _OVERFLOW = (
     ("native", "as the format has it: ∞, else NaN"),
@@ -257,17 +257,17 @@ OUTPUT = grouped(
         "quiet", "", "only the shortest decimal (--quiet=code: only the code)", value="value",
         also=("code", "value-only"),
     ),
-    # argparse cannot say "an option whose value is optional but must be joined with =".
+    # argparse does not support "an option whose value is optional but must be joined with =".
     Option("quiet", flags=("--quiet-code",), value="code"),
     part="output",
 )  # fmt: skip
 
-# Of verbs that give one result or several, in formats, rounded: what stands behind their own options.
+# Shared options of verbs whose results are rounded into formats; they follow the verb's own options.
 RESULT = (FORMATS, *ROUNDING, *OUTPUT)
 
 
 class ContextChoice(Record):
-    """One choice: the Context's field, its value, and what it does in words."""
+    """One choice: the Context's field, its value, and its description."""
 
     field: str
     value: object
@@ -276,11 +276,11 @@ class ContextChoice(Record):
 
     @property
     def name(self) -> str:
-        """A name for the row, unique in RULES."""
+        """A name for the choice, unique in RULES."""
         return f"{self.field}-{self.value}"
 
     def holds(self, context: Context) -> bool:
-        """Say whether a context has made this choice."""
+        """Return whether a context has this choice."""
         chosen = getattr(context, self.field)
         return bool(getattr(chosen, "value", chosen) == self.value)
 
@@ -296,7 +296,7 @@ RULES: tuple[ContextChoice, ...] = tuple(
 
 
 def context_words(context: Context) -> str:
-    """Name what a context does otherwise than usual, the direction first.
+    """Describe how a context differs from the default, the direction first.
 
     >>> context_words(Context(rounding="RTZ", overflow="saturate"))
     'RTZ, overflow saturate'

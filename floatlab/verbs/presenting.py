@@ -1,7 +1,7 @@
-"""What the package's face gives the presenter hook: the page and the JSON of every kind of answer.
+"""The presenter that `floatlab/__init__` registers: page and JSON for every kind of answer.
 
-A row a kind of answer: a function that imports what draws it, so that a derivation is drawn without importing what
-adds arrays.
+Each kind of answer has a function that imports its page module only when it is needed, so that showing a derivation
+does not import NumPy.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def page_of(answer: object) -> Page:
 
 
 def json_of(answer: object) -> str:
-    """Return an answer's JSON, as the command line writes it with `--json`: one object a line."""
+    """Return an answer's JSON, as the command line writes it with `--json`: one object per line."""
     from floatlab.wire.codecs import json_line
 
     return "".join(map(json_line, answer_of(answer).records())).rstrip("\n")
@@ -62,7 +62,7 @@ def svg_of(page: Page, width: int) -> str:
 
 
 def answer_of(answer: object) -> Answer:
-    """Return what the command line would answer with; raises UnsupportedError for what is no answer.
+    """Return the command line's `Answer` for a result; raises UnsupportedError for other objects.
 
     >>> from floatlab import add
     >>> answer_of(add("1", "2", "fp16")).codes()
@@ -74,7 +74,7 @@ def answer_of(answer: object) -> Answer:
     return ROWS[kind.__name__](answer)
 
 
-# Each function is the row of the classes that its parameter is annotated with; no two answers have one name.
+# Each function handles the classes in its parameter's annotation; the names of these classes are unique.
 ROWS: dict[str, Callable[[Any], Answer]] = {}
 
 

@@ -1,8 +1,8 @@
-"""A question: a verb with everything that it takes, as a value that can be asked, kept, changed and written down.
+"""A question: a verb with all its arguments, as a value that can be answered, stored, changed and written as a command.
 
-An `Answer` is what it is answered with: one model that can be looked at, read by programs, or taken as one word.
-A `Verb` is what the command line, `--help`, completion and the explorer know of a verb: it makes questions of words,
-and words of questions.
+An `Answer` is the result: one model that renders as a page, as JSON or as a short form. A `Verb` describes a verb for
+the command line, `--help`, completion and the explorer. It converts command-line words to questions, and questions to
+command lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Question(Record):
-    """What is asked: a verb, its values as they were typed, formats, a context, and the options that are not default.
+    """A request: a verb, its values as typed, formats, a context, and the options that differ from their defaults.
 
     >>> from floatlab import parse_format
     >>> from floatlab.verbs.registry import command_of
@@ -50,7 +50,7 @@ class Question(Record):
         return dict(self.options).get(name, default)
 
     def having(self, **options: Any) -> Question:
-        """Return the question with some options set, or taken back with None.
+        """Return the question with some options set, or reset to their default by None.
 
         >>> Question("show", ("1",)).having(interval=True).having(interval=None).options
         ()
@@ -59,9 +59,9 @@ class Question(Record):
         return self.replace(options=tuple(sorted(kept.items())))
 
     def spelled_out(self) -> Question:
-        """Return the question without `bits` and `little_endian`: its values say themselves what codes they are.
+        """Return an equivalent question without `bits` and `little_endian`, with values rewritten as explicit codes.
 
-        Raises LiteralError or FormatError for values that cannot be read so.
+        Raises LiteralError or FormatError for values that cannot be read as codes.
 
         >>> asked = Question("show", ("0x7c3c@fp16", "bits:0x0038")).having(bits=True, little_endian=True)
         >>> asked.spelled_out().values
@@ -78,18 +78,17 @@ class Question(Record):
         return self.replace(values=tuple(values)).having(bits=None, little_endian=None)
 
 
-# Is told how much work there is, and of what; returns a function that is told how much of it was done.
+# Progress callback: receives the total amount of work and its unit; returns the callback for the amount done.
 Started = Callable[[int, str], Callable[[int], None]]
 
 
 class Scene(Record):
-    """One step of a derivation as it is looked at.
+    """One step of a derivation, as shown to the user.
 
-    `page` holds everything seen so far, the newest rows marked; `reason` says why the step does
-    what it does; `flags` are those raised so far, `separate_flags` those of the separate multiply-add
-    beside a fused one; `frames` are pictures between the scene before and this one, such as the
-    smaller term moving right; `steps` are the steps that it shows, each by its derivation and its
-    place there.
+    `page` has all rows so far, with the newest rows marked. `reason` explains the step. `flags` are the flags raised so
+    far, and `separate_flags` those of the separate multiply-add beside a fused one. `frames` are animation frames
+    between the previous scene and this one, such as the smaller term moving right. `steps` are the steps shown, each as
+    a derivation and an index into its steps.
     """
 
     name: str
@@ -102,14 +101,13 @@ class Scene(Record):
 
 
 class Answer(Record):
-    """What a question was answered with; nothing is drawn or written before it is asked for.
+    """The result of a question; pages and JSON are made lazily.
 
-    `page` draws it, `records` gives its JSON objects (one a line), `words` its values in the fewest
-    characters, and `codes` its codes. `results` are the data found, and `parts` draws each by itself,
-    where the page is a stack of such parts. `operands` are an operation's, as they were read, and
-    `scenes` gives its page as a film, with strips of the operands' bits or without. `found` is the model itself, and
-    `status` what a command exits with: 1 where the answer is a check that failed. `table` gives its numbers as CSV,
-    and `chart` the picture that a plot is made of.
+    `page` draws it, `records` returns its JSON objects (one per line), `words` its values in the fewest characters, and
+    `codes` its codes. `results` are the resulting `Datum` objects. `parts` draws each result by itself, if the page is
+    a stack of such parts. `operands` are an operation's operands as read. `scenes` returns its page as an animation,
+    with or without strips of the operands' bits. `found` is the model itself. `status` is the exit status of a command:
+    1 if the answer is a failed check. `table` returns the numbers as CSV, and `chart` the chart for a plot.
     """
 
     page: Callable[[], Page]
@@ -121,7 +119,7 @@ class Answer(Record):
     parts: Callable[[], list[Page]] = list
     operands: tuple[Datum, ...] = ()
     scenes: Callable[[bool], tuple[Scene, ...]] = lambda strips: ()
-    missing: str = ""  # an optional part that would have said more: exit status 3
+    missing: str = ""  # names a missing optional package that the answer needs: exit status 3
     found: Any = None
     status: int = 0
     table: Callable[[], str] | None = None
@@ -129,7 +127,7 @@ class Answer(Record):
 
 
 def written(*answers: object) -> Callable[[], list[Wire]]:
-    """Return what writes answers of any kind as JSON objects."""
+    """Return a function that serialises any answers to JSON objects."""
 
     def records() -> list[Wire]:
         from floatlab.verbs.json_documents import document_of
@@ -140,7 +138,7 @@ def written(*answers: object) -> Callable[[], list[Wire]]:
 
 
 def plain_answer(found: object, page: Callable[[], Page], *words: str) -> Answer:
-    """Return the answer that is a page, one JSON object, and the same words for its values and its codes."""
+    """Return an answer with one page and one JSON object, and the same text for its values and its codes."""
     return Answer(page, written(found), lambda: [*words], lambda: [*words], found=found)
 
 
@@ -172,36 +170,37 @@ def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str
 
 
 class Verb(Record):
-    """What a verb is and takes.
+    """The definition of a verb.
 
     Parameters
     ----------
     summary, examples, explanation
-        One line; commands that really run, without `floatlab`; what its values mean.
+        A one-line summary; example commands that really run, without `floatlab`; the meaning of its values.
     takes
-        The name of its values in `--help`, and what they are.
+        The name of its values in `--help`, and their description.
     options
         Its options, in the order of `--help`.
     rules
-        Which of them exclude or need others.
+        The options that exclude or need others.
     notes
-        A sentence under the heading of a group of options.
+        Sentences under headings of groups of options.
     form
-        Names the form of the verb that values ask for, where options belong to forms.
+        Returns the subcommand that the values select, for verbs with subcommands.
     one_format
-        The error where several formats are named, with `{}` for their names; empty where they may be several.
+        The error for several formats, with `{}` for their names; empty if several are allowed.
     formats_by
-        The error where -f is typed, and the verb names its formats in another way; it begins with that way.
+        The error for -f on a verb that has another option for its formats; the message begins with that option.
     settle
-        Checks and completes a question that was read by the table; raises UsageError.
+        Validates and completes a question parsed by the table; raises UsageError.
     needs_values, joins
-        Whether it needs values; whether those of a line of standard input make one question, and not one each.
+        `needs_values`: whether values are required. `joins`: whether all values on a line of standard input form one
+        question.
     reads_array, reads_files
-        Whether - among its values is an array on standard input; whether values may name files.
+        Whether - as a value reads an array from standard input; whether values may name files.
     plot
-        Draws the figure of `--plot FILE` from the answer.
+        Draws the figure for `--plot FILE` from the answer.
     also
-        Words of other programs for what it does, and the command that they mean: "plus + → add A B".
+        Other programs' words for the verb, and the equivalent command: "plus + → add A B".
     """
 
     name: str
@@ -224,7 +223,7 @@ class Verb(Record):
     also: tuple[str, ...] = ()
 
     def question(self, values: Sequence[str], typed: Mapping[str, object]) -> Question:
-        """Return the question that values and options ask, which the parser found; raises FloatlabError."""
+        """Build the question from parsed values and options; raises FloatlabError."""
         chosen: dict[str, tuple[Option, object]] = {}
         for option in self.options:
             found = typed.get(option.name)
@@ -250,7 +249,7 @@ class Verb(Record):
         return question if self.settle is None else self.settle(question)
 
     def _check(self, option: Option, chosen: Mapping[str, object], form: str) -> None:
-        """Refuse an option that would be ignored, or contradicts another."""
+        """Refuse an option that would be ignored, or that contradicts another."""
         if form and option.forms and form not in option.forms:
             where = " ".join(option.forms)
             raise UsageError(f"{option.flag} means nothing to {self.name} {form} (it goes with: {where})")
@@ -265,7 +264,7 @@ class Verb(Record):
                 raise UsageError(f"{option.flag} needs {wanted}: {rule.reason}")
 
     def words(self, question: Question) -> list[str]:
-        """Return the words of the command that asks a question, as a shell takes them."""
+        """Return the arguments of the command for a question, as a shell passes them."""
         words = [self.name, *question.values]
         for option in self.options:
             if option.part == "context" and (value := getattr(question.context, option.name)) != getattr(
@@ -283,13 +282,13 @@ class Verb(Record):
         return words
 
     def command(self, question: Question) -> str:
-        """Return the command line that asks a question, to be pasted into a shell."""
+        """Return the command line for a question, to be pasted into a shell."""
         from shlex import join
 
         return join(["floatlab", *self.words(question)])
 
     def option(self, name: str, value: object = None) -> Option:
-        """Return an option by its name, and of several switches of one name the one that stands for `value`."""
+        """Return the option with this name; of several switches with one name, the one that sets `value`."""
         found = [option for option in self.options if option.name == name]
         if not found:
             raise FloatlabError(f"{self.name} has no option {name}")
@@ -297,7 +296,7 @@ class Verb(Record):
 
 
 def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]:
-    """Return what VALUE, or VALUE@FORMAT, means; raises LiteralError and FormatError.
+    """Parse VALUE or VALUE@FORMAT; raises LiteralError and FormatError.
 
     >>> literal, format = read_operand("0.1@fp16")
     >>> literal.text, format and format.name, read_operand("0x3c00", bits=True)[0].text
@@ -313,7 +312,7 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
 
 
 def code_of(datum: Datum) -> str:
-    """Return the datum as a code with its format, which reads back whatever it is.
+    """Return the datum as a code with its format, which can be read back for any datum.
 
     >>> from floatlab import decode
     >>> code_of(decode(0x3C7C, "fp16"))
@@ -323,14 +322,14 @@ def code_of(datum: Datum) -> str:
 
 
 def as_code(literal: Literal, option: str) -> Code:
-    """Return a literal's code; raises LiteralError, naming the option that asks for one, where it is a number."""
+    """Return the code that a literal denotes; for a number, raise LiteralError naming the option that needs a code."""
     if not isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: {option} takes a code, such as bits:0x38")
     return literal.value
 
 
 def reversed_code(literal: Literal) -> Literal:
-    """Read a code's bytes from the other end.
+    """Reverse the bytes of a code.
 
     >>> reversed_code(parse_literal("bits:0x007c")).text
     'bits:0x7c00'

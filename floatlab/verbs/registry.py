@@ -1,6 +1,6 @@
-"""Every verb, one entry each: its folder, what answers its questions, and the screen of the explorer that shows them.
+"""Table of all verbs: the folder, the `answers` function and the explorer's screen of each.
 
-An entry imports only when it is asked: a command loads the folder of its own verb and no other.
+Imports happen when an entry is used: a command loads only the folder of its own verb.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Entry(Record):
-    """A verb: one function imports what it takes, another what answers its questions.
+    """A verb: a function that imports its definition, and a function that imports its `answers` function.
 
-    A verb without `answers` asks no question; the command line runs it by itself. `screen` is the name of the
-    explorer's screen that shows the answers, empty for a verb of the command line only.
+    A verb without `answers` has no questions; the command line runs it directly. `screen` is the name of the explorer's
+    screen that shows the answers; it is empty if the verb exists only on the command line.
     """
 
     verb: Callable[[str], Verb]
@@ -183,17 +183,17 @@ def verb_named(name: str) -> Verb:
 
 
 def answer_question(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: one answer a value where values stand alone, else one for all.
+    """Answer a question: one answer per value if the verb treats values separately, else one for all.
 
     Parameters
     ----------
     started
-        Called where the work is long, with how much there is and of what; returns what counts the work done.
+        Called for long computations with the total and its unit; returns the callback that counts progress.
 
     Raises
     ------
     FloatlabError
-        What the question asks has no answer, or its verb asks no question.
+        If the question has no answer, or its verb has no questions.
 
     >>> from floatlab.verbs.question import Question
     >>> answer_question(Question("show", ("1.5",)))[0].codes()
@@ -203,12 +203,12 @@ def answer_question(question: Question, started: Started | None = None) -> list[
 
 
 def asks(name: str) -> bool:
-    """Return whether a verb asks questions; the command line runs the others by itself."""
+    """Return whether a verb has questions; the command line runs the others directly."""
     return name in VERBS and VERBS[name].answers is not None
 
 
 def answers_of(name: str) -> Answers:
-    """Import and return what answers the questions of a verb; raises FloatlabError for a verb that asks none."""
+    """Import and return the `answers` function of a verb; raises FloatlabError for a verb without questions."""
     entry = VERBS.get(name)
     if entry is None or entry.answers is None:
         raise FloatlabError(f"{name} is not a question")
@@ -216,10 +216,10 @@ def answers_of(name: str) -> Answers:
 
 
 def words_of(question: Question) -> list[str]:
-    """Return the words of the command that asks a question."""
+    """Return the arguments of the command for a question."""
     return verb_named(question.verb).words(question)
 
 
 def command_of(question: Question) -> str:
-    """Return the command line that asks a question, to be pasted into a shell."""
+    """Return the command line for a question, to be pasted into a shell."""
     return verb_named(question.verb).command(question)

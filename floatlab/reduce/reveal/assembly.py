@@ -1,8 +1,8 @@
-"""The tree of few elements from that of others: the same blocks of terms, each added in a way of its own.
+"""The tree of a class with few elements, built from the tree of another class: the same blocks, each probed once.
 
-Libraries cut the inner dimension of a product into blocks outside the routines that compute its elements. So where the
-elements of a class are too few to be probed for all terms, one block of each length is probed, and the blocks are put
-together as in another class. What comes out is a guess, which a replay has to confirm.
+Libraries split the inner dimension of a product into blocks outside the routines that compute its elements. If a class
+has too few elements to be probed for all terms, one block of each length is probed, and the blocks are combined as in
+another class. The result is a guess, which a replay has to confirm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from floatlab.reduce.plan.plan import Plan
 
 
 def blocks_of(plan: Plan) -> list[tuple[int, int]]:
-    """Return the ids and the first terms of the blocks of neighbours that a plan adds up, the last block first.
+    """Return the id and the first term of each block of neighbours that a plan adds up, the last block first.
 
     >>> from floatlab.reduce.plan.schedules import Blocked, Lanes
     >>> [first for id, first in blocks_of(Blocked(4, Lanes(2)).plan(10))]
@@ -33,7 +33,7 @@ def blocks_of(plan: Plan) -> list[tuple[int, int]]:
 
 
 def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
-    """Return a plan whose blocks are added up as another plan's, given how so many terms are added.
+    """Return a plan that combines the same blocks as another plan; `inner` returns the plan of a block of n terms.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE, Blocked
     >>> assemble(Blocked(4).plan(8), PAIRWISE.plan).text

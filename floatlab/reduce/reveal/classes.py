@@ -1,9 +1,9 @@
-"""Elements of a product told apart by the results of equal sums: those that differ are computed differently.
+"""Classes of elements of a product, found by the results of equal sums: different bits show different computations.
 
-If all rows of the left operand are one vector, and all columns of the right one another, every element is the same sum.
-Where the bits differ, the order of the additions differs, or what a node does. Masks, which swamp all that is added
-between two terms, show exchanges of few terms; random vectors, in which early, late, few or opposite terms weigh most,
-show the rest, and fused products.
+If all rows of the left operand are one vector, and all columns of the right operand are another, every element is the
+same sum. If the bits differ, either the order of the additions differs or the arithmetic of a node. Masks, which swamp
+all terms added between two given terms, show exchanges of few terms. Random vectors, in which early, late, few or
+cancelling terms weigh most, show the other differences, and fused products.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
 from floatlab.reduce.reveal.sized_target import SizedTarget, values
 
-PROBES_A_TERM = 64  # on average; more, and the order is too irregular
-_WORK = 1 << 36  # multiply-adds that one element alone is probed with
+PROBES_A_TERM = 64  # on average; if more are needed, the order is too irregular
+_WORK = 1 << 36  # multiply-adds spent on probing one element alone
 _RANDOM_PAIRS = 12
-_QUIET = 12  # vectors in a row that tell no new classes apart; then no more are tried
+_QUIET = 12  # after this many vectors in a row without a new class, no more are tried
 _MOST_VECTORS = 96
-_FEW_VECTORS = 2  # where only the first element's class is wanted
+_FEW_VECTORS = 2  # vectors, if only the class of the first element is needed
 
 
 class Classes:
@@ -36,12 +36,12 @@ class Classes:
         self.sized = sized
         self._rng = np.random.default_rng(seed)
         self.labels = np.zeros(sized.shape, np.int64)
-        self._first = np.zeros(1, np.int64)  # of each class, the place of an element in C order
+        self._first = np.zeros(1, np.int64)  # the place in C order of one element of each class
 
     def split(self, masks: bool = True) -> None:
-        """Try masks, and then random vectors until some in a row tell nothing apart."""
+        """Try masks, then random vectors until several in a row find no new class."""
         sized = self.sized
-        if masks and not sized.is_gram:  # whose diagonal has no negative terms
+        if masks and not sized.is_gram:  # the diagonal of a Gram matrix has no negative terms
             for x in _mask_vectors(sized, _pairs(sized.terms)):
                 self._refine(x, np.ones(sized.terms))
         quiet = 0
@@ -51,7 +51,7 @@ class Classes:
                 break
 
     def _refine(self, x: Array, y: Array) -> bool:
-        """Divide classes by the bits of one sum; say whether any was divided."""
+        """Divide classes by the bits of one sum; return whether any class was divided."""
         codes = equal_sums(self.sized, x, y).codes
         if (codes == codes.reshape(-1)[self._first][self.labels]).all():
             return False
@@ -63,20 +63,20 @@ class Classes:
 
 
 class Prober:
-    """Probes how the first element of a target's result is added, at all elements that are computed alike.
+    """Find how the first element of a target's result is added, with probes at all elements computed alike.
 
-    `alike` says which these are, as far as they have been asked.
+    `alike` marks these elements, as far as the probes made so far can tell.
     """
 
     def __init__(self, sized: SizedTarget) -> None:
         self.sized, self.target = sized, sized.target
         self.alike = np.ones(sized.shape, np.bool_)
-        self._from_last: bool | None = None  # whether the last terms lie deeper than the first ones
+        self._from_last: bool | None = None  # whether the last terms are deeper in the tree than the first ones
         self.reader = ProbeReader(sized, Lines(self.alike) if sized.shape else None)
 
     @property
     def probes(self) -> int:
-        """How many probes have been made."""
+        """The number of probes made."""
         return self.reader.probes
 
     @property
@@ -100,7 +100,7 @@ class Prober:
             raise NotASum(f"{self.target.name} is no sum along a tree: {trouble}") from None
 
     def alone(self) -> Plan:
-        """Return the plan of the first element, probed at no other one; raises NotASum."""
+        """Return the plan of the first element, probed at this element only; raises NotASum."""
         if self.shares:
             only = np.zeros_like(self.alike)
             only.flat[0] = True
@@ -110,13 +110,13 @@ class Prober:
     def _search(self, most: int | None = None) -> Plan:
         n = self.sized.terms
         usual = PROBES_A_TERM * n + 1000
-        # What is supposed is proved by as many probes as the plan has nodes.
+        # To prove a supposed plan takes as many probes as it has nodes.
         supposed = _numpy_plan(n) if self.target.kind == "sum" else None
         most = usual if most is None else min(usual, most)
         return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
 
     def _survey(self) -> None:
-        """Find the elements that are computed as the first one is."""
+        """Find the elements that are computed in the same way as the first one."""
         n = self.sized.terms
         rng = np.random.default_rng(754)
         ends = [(0, 1), (n - 2, n - 1)] if n > 2 else []
@@ -127,7 +127,7 @@ class Prober:
             self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
             left.append(values(made).flat[0])
-        if ends and n <= self.reader.masks.most:  # the more is left, the fewer terms are lost: the deeper the pair lies
+        if ends and n <= self.reader.masks.most:  # more left: fewer terms lost, so the pair is deeper
             self._from_last = bool(left[1] > left[0])
         self.reader.lines = Lines(self.alike)
 
@@ -154,11 +154,11 @@ def _mask_vectors(sized: SizedTarget, pairs: list[tuple[int, int]]) -> Iterator[
 
 
 def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array, Array]:
-    """Return two random vectors whose products weigh most at one end, in the middle, or where they cancel."""
+    """Return two random vectors whose products weigh most at one end, in the middle, or nearly cancel."""
     x, y = rng.standard_normal((2, n))
     places = np.arange(n) / n
     match kind % 6:
-        case 0:  # products that nearly cancel, in any order
+        case 0:  # products that nearly cancel, in random order
             half = n // 2
             order = rng.permutation(n)
             x[order[:half]], y[order[:half]] = -x[order[half : 2 * half]], y[order[half : 2 * half]]
@@ -167,7 +167,7 @@ def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array,
             x *= 2.0 ** (-10 * places)
         case 2:
             x *= 2.0 ** (-10 * places[::-1])
-        case 3:  # few
+        case 3:  # few terms that are not zero
             x[rng.random(n) > 4 / n] = 0
         case 4:
             x *= 2.0 ** (-12 * np.abs(places - rng.random()))
@@ -177,7 +177,7 @@ def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array,
 
 
 def _pairs(n: int) -> list[tuple[int, int]]:
-    """Return pairs of terms that tell orders apart: neighbours, powers of two, both ends, the middle, and random ones.
+    """Return pairs of terms that distinguish orders: neighbours, powers of two, both ends, the middle, and random.
 
     >>> _pairs(3)
     [(0, 1), (0, 2), (1, 2)]

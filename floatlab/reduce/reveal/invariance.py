@@ -1,7 +1,7 @@
-"""Whether a row's result depends on anything but the row: on its neighbours, its place, memory, threads, or the run.
+"""Whether a row's result depends on more than the row: the batch size, its place, memory, threads, or the run.
 
-Inference servers call it batch invariance: the same request gets other bits alone than in a batch, since the number of
-rows chooses the routine, and so the order of the additions.
+Inference servers call this batch invariance. The same request can give other bits alone than in a batch, because the
+number of rows selects the routine, and with it the order of the additions.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from floatlab.reduce.reveal.targets import Target, target_of
 
 _RUNS = 8
 _LINE = 64  # bytes to which memory is aligned
-_SMALL = 16  # batches of up to so many rows are tried one by one
+_SMALL = 16  # batches of up to this many rows are tried one by one
 
 
 class Circumstance(Record):
-    """Whether one circumstance changes bits: what was tried, and which of it gave the same bits.
+    """Whether one circumstance changes bits: the values tried, and which of them gave the same bits.
 
-    `groups` divides `tried` by the bits of the result, the first one's group first. `share` is the largest part of the
-    compared elements that differ from the first result, and `ulps` the largest distance. Where nothing could be tried,
-    `reason` says why.
+    `groups` divides `tried` by the bits of the result, with the group of the first value first. `share` is the largest
+    fraction of the compared elements that differ from the first result, and `ulps` is the largest distance. If nothing
+    could be tried, `reason` says why.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Circumstance(Record):
 
     @property
     def first(self) -> int | None:
-        """The first thing tried that changes bits; None where nothing does."""
+        """The first value tried that changes bits; None if none does."""
         others = [each for each in self.tried if each not in self.groups[0]] if self.groups else []
         return others[0] if others else None
 
 
 class Invariance(Answering, Record):
-    """What changes the bits of a row of a target's product, and what does not."""
+    """Which circumstances change the bits of a row of a target's product, and which do not."""
 
     target: str
     shape: tuple[int, int, int]
@@ -75,12 +75,12 @@ class Invariance(Answering, Record):
 
     @property
     def text(self) -> str:
-        """A line for each circumstance."""
+        """One line per circumstance."""
         return "\n".join(f"{each.name}: {circumstance_text(each)}" for each in self.circumstances)
 
 
 def circumstance_text(circumstance: Circumstance) -> str:
-    """Return what was found about one circumstance, in words.
+    """Describe the effect of one circumstance.
 
     >>> circumstance_text(Circumstance("rows", "number of rows", (1, 2, 3), ((1,), (2, 3)), 0.25, 7))
     'changes bits from 2 on: 2 different results, at most 25 % of elements differ, by up to 7 ulp'
@@ -107,26 +107,26 @@ class _Trials:
         self.y = rng.standard_normal((self.terms, *self.columns)).astype(self.sized.carrier)
 
     def of(self, rows: int) -> SizedTarget:
-        """Return the target for so many rows."""
+        """Return the target for `rows` rows."""
         return SizedTarget(self.target, self.terms, self.dtype, (rows, *self.columns), mode=self.mode)
 
     def runs(self) -> Iterable[tuple[int, Source]]:
-        """Give the same product several times."""
+        """Yield the same product several times."""
         return ((run, self.sized.multiply(self.x, self.y)) for run in range(1, _RUNS + 1))
 
     def batches(self) -> Iterable[tuple[int, Source]]:
-        """Give the first row of products of more and more rows."""
+        """Yield the first row of products of more and more rows."""
         sizes = {*range(1, min(self.rows, _SMALL) + 1), *(1 << k for k in range(self.rows.bit_length())), self.rows}
         for size in sorted(sizes):
             yield size, _row(self.of(size).multiply(self.x[:size], self.y), 0)
 
     def places(self) -> Iterable[tuple[int, Source]]:
-        """Give all rows of a product whose rows are all the same."""
+        """Yield every row of one product whose rows are all the same."""
         made = self.sized.multiply(np.broadcast_to(self.x[:1], self.x.shape), self.y)
         return ((place, _row(made, place)) for place in range(self.rows))
 
     def offsets(self) -> Iterable[tuple[int, Source]]:
-        """Give the product of operands that begin at any place of a line of memory."""
+        """Yield the product for every alignment of the operands within a cache line."""
         if self.target.device.library != "numpy":
             raise UnsupportedError("only NumPy's arrays can be put at any address")
         size = self.sized.carrier.itemsize
@@ -134,7 +134,7 @@ class _Trials:
             yield offset, self.sized.apply(_aligned(self.x, offset), _aligned(self.y, offset))
 
     def threads(self) -> Iterable[tuple[int, Source]]:
-        """Give the product by one thread, and by more."""
+        """Yield the product by one thread, then by more."""
         device = self.target.device
         before = device.set_threads(1)
         if before is None:
@@ -156,7 +156,7 @@ def invariance(
     device: str = "cpu",
     seed: int = 1,
 ) -> Invariance:
-    """Return what changes the bits of a row of a product, apart from the row and the other operand.
+    """Find which circumstances change the bits of a row of a product, other than the row and the right operand.
 
     Parameters
     ----------
@@ -172,13 +172,13 @@ def invariance(
     Returns
     -------
     Invariance
-        The circumstance of running again, of the number of rows, of the place among them, of the operands' alignment in
-        memory, and of the number of threads.
+        One entry each for: running again, the number of rows, the place among them, the operands' alignment in memory,
+        and the number of threads.
 
     Raises
     ------
     UnsupportedError
-        If the function cannot be called so.
+        If the function cannot be called with these operands.
     MissingPartError
         If its library is not installed.
 
@@ -236,7 +236,7 @@ def _row(made: Source, row: int) -> Source:
 
 
 def _aligned(x: Array, offset: int) -> Array:
-    """Return a copy that begins so many bytes after a multiple of 64."""
+    """Return a copy that begins `offset` bytes after a multiple of 64."""
     buffer = np.empty(x.nbytes + 2 * _LINE, np.uint8)
     start = -buffer.ctypes.data % _LINE + offset
     copy = buffer[start : start + x.nbytes].view(x.dtype).reshape(x.shape)

@@ -22,14 +22,14 @@ _USUAL: dict[str, dict[str, tuple[str, ...]]] = {
     "matvec": {"numpy": ("numpy.matmul",), "torch": ("torch.mv",), "jax": ("jax.numpy.matmul",)},
     "matmul": {"numpy": ("numpy.matmul",), "torch": ("torch.matmul",), "jax": ("jax.numpy.matmul",)},
 }
-_LONG = 1 << 12  # terms; of more, only named targets are probed
-_NAMED = 1 << 10  # terms; of more, no schedule is searched that gives the order
+_LONG = 1 << 12  # above this many terms, only named targets are probed
+_NAMED = 1 << 10  # above this many terms, no schedule is searched for the order
 
 
 class KnownOrder(Individual):
-    """The order in which a library adds, as it was probed; of a matrix product, that of its first element.
+    """The order in which a library adds, found by probing; for a matrix product, the order of its first element.
 
-    `name` describes it in words. `fused` probes which products are fused onto a sum.
+    `name` describes the order in words. `fused` probes which products are fused onto a sum.
     """
 
     name: str
@@ -40,9 +40,9 @@ class KnownOrder(Individual):
 def find_known_orders(
     kind: str, terms: int, format_name: str, targets: Sequence[object] | None
 ) -> Iterator[KnownOrder]:
-    """Give the orders of targets (see `reveal`), or of the usual functions of a kind that add along a tree.
+    """Yield the orders of targets (see `reveal`), or of the usual functions of a kind, if they add along a tree.
 
-    Raises UnsupportedError for formats that no library adds; and, for named targets, what `reveal` raises.
+    Raises UnsupportedError for formats that no library adds. For named targets it also raises what `reveal` raises.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

@@ -1,8 +1,8 @@
-"""How a whole product is computed: which of its elements alike, along which tree each class, and replayed on all.
+"""How a whole product is computed: classes of elements computed alike, a tree for each class, replayed on all.
 
-First equal sums tell the elements apart (`classes`). Then the tree of each class is probed among its own rows or
-columns, the largest class first, and replays on random matrices say what its nodes do. Elements whose replay fails are
-a class of their own, which is divided and probed again.
+First, equal sums divide the elements into classes (`classes`). Then the tree of each class is probed at elements of
+this class, the largest class first, and replays on random matrices find the arithmetic of the nodes. Elements whose
+replay fails become a class of their own, which is divided and probed again.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
-# Multiply-adds that may be spent on probing one class: so many, and as many for all classes by their share.
+# Multiply-adds allowed for probing one class: a fixed number, plus its share of a number for all classes.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
-_SAMPLE = 256  # elements of a class on which all ways to compute a node are tried
-_TRIALS, _MOST_TRIALS = 2, 64  # random products that are replayed
-_REPLAYED = 1024  # elements of a class in all trials, at least, where the work is not more than so many multiply-adds
+_SAMPLE = 256  # elements of a class on which all kinds of node arithmetic are tried
+_TRIALS, _MOST_TRIALS = 2, 64  # random products to replay
+_REPLAYED = 1024  # at least this many elements of a class in all trials together, within _REPLAY_WORK multiply-adds
 _REPLAY_WORK = 1 << 32
-_MEMORY = 1 << 25  # numbers of trials that stand in memory
-_ROUNDS = 4  # candidates that are replayed on all elements of a class
-_DEPTH = 6  # how often a class is divided
+_MEMORY = 1 << 25  # numbers in all trials, which stay in memory
+_ROUNDS = 4  # candidates replayed on all elements of a class
+_DEPTH = 6  # how often a class may be divided
 
-Progress = Callable[[int, int], object]  # elements whose order is settled, and all
+Progress = Callable[[int, int], object]  # number of explained elements, and of all
 
 
 class _Trial:
@@ -62,7 +62,7 @@ class _Trial:
 
 
 class _Mapping:
-    """The classes found so far, and the elements that are still to be explained."""
+    """The classes found so far, and the elements still to be explained."""
 
     def __init__(self, sized: SizedTarget, seed: int, progress: Progress | None) -> None:
         self.sized, self.progress = sized, progress
@@ -92,23 +92,23 @@ class _Mapping:
                 self.progress(int((self.labels >= 0).sum()), self.size)
 
     def _parts(self, places: Array) -> list[Array]:
-        """Return places, class by class of the partition."""
+        """Split `places` by the classes of the partition."""
         labels = self.partition.labels.reshape(self.shape)
         return [places & (labels == label) for label in np.unique(labels[places])]
 
     def _divided(self, places: Array) -> list[Array]:
-        """Return places divided by further vectors that tell elements apart."""
+        """Split `places` with further vectors that distinguish elements."""
         self.partition.split(masks=False)
         return self._parts(places)
 
     def _settle(self, places: Array, depth: int) -> list[Array]:
-        """Explain elements that seem to be computed alike; return those that have to be settled apart."""
+        """Explain elements that seem to be computed alike; return the groups that have to be explained separately."""
         plan, reader, reason = self._searched(places)
         if plan is None and depth:
             parts = self._divided(places)
             if len(parts) > 1:
                 return parts
-            if reader is not None and len(reader.lines or "") > 1:  # one alone, to whom the others are compared
+            if reader is not None and len(reader.lines or "") > 1:  # probe one element; replays compare the others
                 only = np.zeros_like(places)
                 only.flat[places.argmax()] = True
                 plan, reader, reason = self._searched(only)
@@ -131,7 +131,7 @@ class _Mapping:
         return []
 
     def _searched(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
-        """Return the tree of elements, what probed it, and, where there is no tree, the reason."""
+        """Return the tree of the elements, the reader that probed it, and the reason if no tree was found."""
         sized = self.sized
         lines = Lines(places.reshape(sized.shape), sized.is_gram)
         most = (_WORK + int(places.sum() / self.size * _WORK_SHARED)) * len(lines) // (2 * sized.work)  # terms
@@ -153,7 +153,7 @@ class _Mapping:
         return None, reader, reason
 
     def _assembled(self, reader: ProbeReader, most: int) -> Plan | None:
-        """Return a tree with the blocks of another class, each length of which is probed once, of so many terms."""
+        """Return a tree with the blocks of another class; one block of each length is probed, `most` terms in all."""
         for known in dict.fromkeys(each.plan for each in self.classes if each.plan is not None):
             sizes = known.sizes
             lengths = {sizes[id]: first for id, first in reversed(blocks_of(known))}
@@ -168,14 +168,14 @@ class _Mapping:
         return plan_of(lambda i, j: reader.meetings(i + start, j + start), length, most, batch=reader.batch)
 
     def _claimed(self, plan: Plan, reader: ProbeReader | None, places: Array) -> Array:
-        """Find out what nodes do; label the elements that a replay gives in all trials, and return where they are."""
+        """Find the arithmetic of the nodes; label the elements that agree in all trials, and return a mask of them."""
         self._try_more(-(-_REPLAYED // int(places.sum())))
         ways = [*self._ways(plan, reader)]
         failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
         claimed: Candidate | None = None
         while len(tried) < _ROUNDS and not (best == places).all():
-            candidate = self._best(ways, places, failed)  # those that failed before are in the sample
+            candidate = self._best(ways, places, failed)  # the sample includes elements that failed before
             if candidate is None or candidate in tried:
                 break
             tried.append(candidate)
@@ -183,7 +183,7 @@ class _Mapping:
             fits = places & ~failed.any(axis=0)
             if claimed is None or fits.sum() > best.sum():
                 best, claimed = fits, candidate
-        if claimed is not None and not (best == places).all():  # some elements may have been given by chance
+        if claimed is not None and not (best == places).all():  # some elements may have agreed by chance
             for trial in self._try_more(2 * len(self.trials)):
                 best &= self._replayed(claimed, best, trial)
         if best.any():
@@ -191,7 +191,7 @@ class _Mapping:
         return best
 
     def _ways(self, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-        """Give ways to add along a plan: first that in which the probed products are fused, then all usual ones."""
+        """Yield candidates along a plan: first the one fused as probes found, then all usual ones."""
         format, schedule = self.sized.format, ByHand(plan)
         fused = None if reader is None else cache(lambda: reader.fused(plan))
         binary = all(len(node) == 2 for node in plan.nodes)
@@ -201,7 +201,7 @@ class _Mapping:
             yield Candidate(schedule, adder)
 
     def _try_more(self, wanted: int) -> list[_Trial]:
-        """Make random products until there are as many as wanted; return the new ones."""
+        """Make random products until there are `wanted` or a limit is reached; return the new ones."""
         rows, columns = self.shape
         numbers = rows * columns + self.sized.terms * (rows + columns)
         most = min(_MOST_TRIALS, _MEMORY // numbers, _REPLAY_WORK // self.sized.work)
@@ -210,7 +210,7 @@ class _Mapping:
         return made
 
     def _best(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
-        """Return the way that gives most elements of a sample, in which some are that failed before."""
+        """Return the candidate that agrees with most of a sample, which includes elements that failed before."""
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials)
         chosen = np.arange(total) if total <= _SAMPLE else self.rng.choice(total, _SAMPLE, replace=False)
@@ -236,7 +236,7 @@ class _Mapping:
         return best
 
     def _replayed(self, candidate: Candidate, places: Array, trial: _Trial) -> Array:
-        """Return which elements a candidate gives in a trial."""
+        """Return a mask of the elements at which a candidate agrees in a trial."""
         codes = np.zeros(self.shape, trial.result.codes.dtype)
         compute(candidate, trial.sides, places, self.into, codes)
         fits = np.zeros_like(places)
@@ -244,7 +244,7 @@ class _Mapping:
         return fits
 
     def _add(self, plan: Plan | None, candidate: Candidate | None, places: Array, reason: str) -> None:
-        """Make places a class."""
+        """Label the elements at `places` as one class."""
         alike = (each for each, old in enumerate(self.classes) if candidate is not None and old.candidate == candidate)
         number = next(alike, len(self.classes))
         self.labels[places] = number
@@ -269,7 +269,7 @@ _UNCLEAR = "its tree is known, but no way to add along it that was tried gives t
 
 
 def _adder_of(plan: Plan, fused: frozenset[int], format: Format) -> Adder | PartlyFused:
-    """Return the simplest adder that fuses these products of a plan, and rounds the others.
+    """Return the simplest adder that fuses these products of a plan and rounds the others.
 
     >>> from floatlab.formats import parse_format
     >>> serial, single = Plan(3, ((0, 1), (3, 2))), parse_format("fp32")
@@ -319,15 +319,15 @@ def order_map(
     dtype, device
         As for `reveal`.
     kind : {"matmul", "matvec"}, optional
-        What the function takes; by default two matrices unless the shape has two numbers.
+        The operands of the function; by default two matrices, unless the shape has only two numbers.
     layout : str
-        How the operands lie in memory: "A@B", "A.T@B", "A@B.T" or "A.T@B.T", where A.T is the transposed view of a
-        matrix that lies row by row, so that the operand itself lies column by column; "A@A.T" or "A.T@A", where one
-        matrix is both operands.
+        The memory layout of the operands: "A@B", "A.T@B", "A@B.T" or "A.T@B.T", where A.T is the transposed view of a
+        matrix in C order, so that the operand itself is in Fortran order; or "A@A.T" or "A.T@A", where one matrix is
+        both operands.
     seed : int
         The seed of the random matrices that are replayed.
     progress : callable, optional
-        Called with the number of elements that are settled, and of all.
+        Called with the number of explained elements and the number of all elements.
 
     Returns
     -------
@@ -339,13 +339,13 @@ def order_map(
     PlanError
         If no element is a sum along a tree, or the target gives two results for the same terms.
     UnsupportedError
-        If the function cannot be called so.
+        If the function cannot be called with these operands.
     MissingPartError
         If its library is not installed.
 
     Notes
     -----
-    A class is claimed only after a replay on random matrices gave all its elements bit for bit.
+    A class is claimed only after a replay on random matrices agreed with all its elements bit for bit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Orders by position: which elements of a product are added along which tree, and the product computed again so."""
+"""Orders by position: the tree of every element of a product, and the product recomputed along these trees."""
 
 from __future__ import annotations
 
@@ -26,33 +26,34 @@ from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.tensor_cores import TensorCore
 
-_NAMED = 1 << 11  # terms; of more, no schedule is searched that gives the order
-_SHORT = 10  # terms; a tree of so many is written out
+_NAMED = 1 << 11  # above this many terms, no schedule is searched for the order
+_SHORT = 10  # up to this many terms, the tree is written out
 _MOST_PARTS = 4
-_FEW = 1 << 18  # products of terms; so few are gathered one by one
+_FEW = 1 << 18  # up to this many products of terms, elements are gathered one by one
 _GATHERED = 1 << 22  # products of terms that are gathered at a time
 _MOST_RECTANGLES = 64
 
 
 class Region(Record):
-    """Rows and columns of a product: all elements in which one of these rows meets one of these columns."""
+    """Rows and columns of a product: the elements at the intersections of these rows and these columns."""
 
     rows: tuple[Stripes, ...]
     columns: tuple[Stripes, ...]
 
 
 class OrderClass(Record):
-    """Elements of a product that are computed alike: along which tree, how, and where they are.
+    """Elements of a product that are computed alike: their tree, the arithmetic of its nodes, and their places.
 
-    `plan` and `candidate` are None where the order, or what its nodes do, was not found; `reason` says why. `share` is
-    the class's part of all elements, and `agreement` the part of the class whose replay on random data gave all bits.
+    `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found;
+    `reason` says why. `share` is the class's fraction of all elements. `agreement` is the fraction of the class whose
+    replay on random data gave all bits.
     """
 
     plan: Plan | None
     candidate: Candidate | None
     format: Format  # of the results
     regions: tuple[Region, ...]
-    rows: tuple[Stripes, ...]  # all in which it has an element
+    rows: tuple[Stripes, ...]  # all rows that contain an element of the class
     columns: tuple[Stripes, ...]
     elements: int
     share: float
@@ -61,27 +62,27 @@ class OrderClass(Record):
 
     @property
     def adder(self) -> Adder | PartlyFused | Joined | TensorCore | None:
-        """What a node does; None where it was not found."""
+        """The arithmetic of a node; None if it was not found."""
         return None if self.candidate is None else self.candidate.adder
 
     @property
     def fused(self) -> bool:
-        """Whether products are fused onto partial sums, some of them at least."""
+        """Whether any products are fused onto partial sums."""
         return self.candidate is not None and any(each.fma for each in self.candidate.adders)
 
     @property
     def accumulator(self) -> Format:
-        """The format of partial sums; that of the results where it was not found."""
+        """The format of partial sums; the format of the results if it was not found."""
         return self.format if self.adder is None else self.adder.accumulator
 
     @property
     def schedule(self) -> Schedule | None:
-        """The shortest schedule found that gives the plan; None where there is none."""
+        """The shortest schedule found that gives the plan; None if there is none."""
         return None if self.plan is None else _schedule_of(self.plan)
 
     @property
     def text(self) -> str:
-        """The order and what its nodes do, in one line.
+        """The order and the arithmetic of its nodes, in one line.
 
         >>> OrderClass(None, None, source_of(np.ones(1)).format, (), (), (), 1, 1.0, 0.0, "the target is random").text
         'not found: the target is random'
@@ -96,8 +97,8 @@ class OrderClass(Record):
 class OrderMap(Answering, Individual):
     """The orders of a product, element by element.
 
-    `shape` is (rows, terms, columns), the rows being those of all products of a batch. `labels` (rows, columns) has for
-    each element the number of its class, and `share` is the part of all elements whose order was found and replayed.
+    `shape` is (rows, terms, columns), with the rows of all products of a batch. `labels` (rows, columns) has the class
+    number of each element. `share` is the fraction of all elements whose order was found and replayed.
     """
 
     shape: tuple[int, int, int]
@@ -121,13 +122,13 @@ class OrderMap(Answering, Individual):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan, where all elements have the same; else None."""
+        """The plan, if all elements have the same one; else None."""
         plans = {each.plan for each in self.classes}
         return plans.pop() if len(plans) == 1 else None
 
     @property
     def text(self) -> str:
-        """A line for each class, the largest first."""
+        """One line per class, the largest first."""
         rows, _, columns = self.shape
         lines = []
         for each in self.classes:
@@ -141,20 +142,20 @@ class OrderMap(Answering, Individual):
         Parameters
         ----------
         a, b : array_like
-            The matrices (rows, terms) and (terms, columns), or batches of them, rounded to the format of the map's
-            terms where they are of another one. Where one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` is
-            left out or equal.
+            The matrices (rows, terms) and (terms, columns), or batches of them; other formats are rounded to the format
+            of the map's terms. If one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` is left out or equal.
 
         Returns
         -------
         numpy.ndarray
-            The product (rows, columns), or all of a batch, bit for bit as the target gives it; NaN where no order was
-            found. In NumPy's dtype for the format of the results, or float32 where it has none.
+            The product (rows, columns), or all products of a batch, bit for bit as the target computes it; NaN at
+            elements whose order was not found. The dtype is NumPy's for the format of the results, or float32 if NumPy
+            has none.
 
         Raises
         ------
         UnsupportedError
-            If the matrices have other shapes than the map.
+            If the shapes of the matrices differ from the map's.
         """
         rows, terms, columns = self.shape[0] // self.batch, *self.shape[1:]
         x = self._operand("a", a, (self.batch, rows, terms))
@@ -185,7 +186,7 @@ _schedule_of = lru_cache(maxsize=256)(lambda plan: schedule_of(plan) if plan.ter
 
 @lru_cache(maxsize=256)
 def _described(plan: Plan) -> str:
-    """Return an order that no schedule gives: written out, or part by part.
+    """Describe an order that no schedule gives: write the tree out, or describe it part by part.
 
     >>> from floatlab.reduce.plan.schedules import SERIAL
     >>> _described(Plan.from_tree((tuple(SERIAL.plan(9).to_tree()), tuple(range(9, 12)))))
@@ -208,7 +209,7 @@ def _described(plan: Plan) -> str:
 
 
 def compute(candidate: Candidate, sides: Sides, places: Array, into: Format, codes: Array) -> None:
-    """Fill in the elements of a product at some places, computed by one candidate."""
+    """Fill in the elements of a product at `places`, computed by one candidate."""
     x, y = sides
     terms = x.codes.shape[1]
     parts = rectangles_of(places)

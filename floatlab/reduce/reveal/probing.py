@@ -1,14 +1,14 @@
-"""The order in which a sum is really computed, found from outside: masks that swamp, and what survives them.
+"""Reveal the order in which a sum is really computed, by probes: huge numbers that swamp terms added between them.
 
-Put a huge number at term i, its opposite at term j, and one unit everywhere else. Units that are added to either of the
-two before these meet are lost in it; the others survive. So the result counts the terms outside the subtree where i and
-j meet, and the sizes of those subtrees tell the whole tree: along the way from any one term to the result, the terms
+Put a huge number at term i, its opposite at term j, and one unit at every other term. Units that are added to either of
+these two before they meet are lost; the others survive. So the result counts the terms outside the subtree where i and
+j meet. The sizes of these subtrees determine the whole tree: on the path from any one term to the result, the terms
 that meet it in a subtree of the same size come in together.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
-Beyond the paper: a group of terms is first supposed to form the same tree as a group of its size that is known. One
-probe a node proves it: if the subtrees below a node are known, and a term of one meets a term of the other in a subtree
-of as many terms as both have, then that subtree is the two of them.
+Beyond the paper: a group of terms is first supposed to form the same tree as a known group of the same size. One probe
+per node proves it. If the subtrees below a node are known, and a term of one meets a term of the other in a subtree of
+as many terms as both have together, then that subtree consists of these two.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.plan import Plan
 
-# Terms, and as many others: the size of the subtree where each meets its other.
+# (terms, as many other terms) → for each pair, the size of the subtree where the two meet.
 Meetings = Callable[[Array, Array], Array]
-_SERIAL = -1  # stands for the root of a tree that is a chain of ascending terms
-_LONG = 32  # probes of a supposed tree; of more, some are asked first
-_FIRST = 4  # probes of a supposed tree that are asked before all others
+_SERIAL = -1  # denotes the root of a tree that is a chain of ascending terms
+_LONG = 32  # if a supposed tree needs more probes than this, a few are made first
+_FIRST = 4  # the number of these first probes
 
 
 class NotASum(PlanError):
-    """What was probed does not add its terms up along a tree."""
+    """The function does not add its terms up along a tree."""
 
 
 def plan_of(
@@ -45,9 +45,9 @@ def plan_of(
 ) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
-    Takes n − 1 probes for a serial sum or for the supposed plan, and about 2·n for one whose parts are alike, such as a
-    pairwise one. `from_last` says whether the last terms lie deeper than the first ones, where this is known; `batch`
-    is how many probes are as cheap as one. Raises NotASum where the sizes are those of no tree, or after `most_probes`.
+    Takes n − 1 probes for a serial sum or for the supposed plan, and about 2·n for a sum with many equal parts, such as
+    a pairwise one. `from_last` says whether the last terms are deeper than the first ones, if this is known. `batch` is
+    the number of probes that cost as much as one. Raises NotASum if no tree has these sizes, or after `most_probes`.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text
@@ -57,7 +57,7 @@ def plan_of(
 
 
 class _Shape(NamedTuple):
-    """A tree of known form over terms 0 … m−1, and the pairs (first, second) that prove it by where they meet."""
+    """A tree of known form over terms 0 … m−1, and the pairs (first, second) whose meeting points prove this form."""
 
     nodes: list[tuple[int, ...]]
     first: Array
@@ -65,20 +65,20 @@ class _Shape(NamedTuple):
     sizes: Array
 
 
-_Forest = Generator["_Forest", list[int], list[int]]  # yields a forest to be found first, returns the ids of its roots
+_Forest = Generator["_Forest", list[int], list[int]]  # yields a forest that has to be found first, returns root ids
 
 
 class _Search:
-    """The nodes found so far, and the sizes of trees whose form is known."""
+    """The nodes found so far, and the trees of known form by size."""
 
     def __init__(self, meetings: Meetings, terms: int, most_probes: int | None, batch: int) -> None:
         self.meetings, self.terms, self.left = meetings, terms, most_probes
         self.nodes: list[tuple[int, ...]] = []
         self.long = max(_LONG, 4 * batch)
-        self.known: dict[int, int | _Shape] = {}  # by the number of terms: a root, or its shape once it was needed
+        self.known: dict[int, int | _Shape] = {}  # number of terms -> root, or its shape once it was used
 
     def plan(self, supposed: Plan | None, from_last: bool | None) -> Plan:
-        """Find the whole plan, with a stack of our own: a tree may be as deep as it has terms."""
+        """Find the whole plan with an explicit stack: a tree may be as deep as it has terms."""
         n = self.terms
         if supposed is not None and n > 2:
             self.known[n] = _shape_of(supposed)
@@ -107,7 +107,7 @@ class _Search:
     def _forest(self, terms: Array, parent: int, from_last: bool) -> _Forest:
         """Return the ids of the subtrees that terms form below a node with `parent` terms.
 
-        Follows the first term on its way up, or the last one, if what is known of the order says that it lies deeper.
+        Follows the path of one term to the root: of the last term if it is known to be deeper, else of the first.
         """
         roots: list[int] = []
         while len(terms):
@@ -135,7 +135,7 @@ class _Search:
             raise NotASum("nothing is lost beside huge numbers: it adds exactly, or in more digits than they can hide")
 
     def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
-        """Return the subtree of a pivot, joined by all that it meets; sizes ascend."""
+        """Return the subtree of a pivot and all `others`, which join it in ascending order of `sizes`."""
         if not len(others):
             return [pivot]
         ends = np.flatnonzero(np.append(sizes[1:] != sizes[:-1], True)) + 1
@@ -143,12 +143,12 @@ class _Search:
         if (sizes[ends - 1] != covered).any():
             bad = int(np.flatnonzero(sizes[ends - 1] != covered)[0])
             raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result says {sizes[ends[bad] - 1]}")
-        single = ends == np.arange(1, len(ends) + 1)  # as long as terms come in alone, they form a chain
+        single = ends == np.arange(1, len(ends) + 1)  # terms that come in one by one form a chain
         start = int(single.sum())
         current = self._chain(pivot, others[:start].tolist()) if start else pivot
         if start == len(others):
             return [current]
-        # If the pivot lies near the root, the other end of the terms may lie far from it.
+        # If the pivot is near the root, the terms at the other end may be far from it.
         turned = from_last ^ (4 * int(ends[-1] - ends[-2] if len(ends) > 1 else ends[-1]) > 3 * len(others) > 6)
         covered = covered[start:]
         roots: list[list[int]] = [[]] * len(covered)
@@ -175,7 +175,7 @@ class _Search:
         return [current]
 
     def _chain(self, pivot: int, others: list[int]) -> int:
-        """Add the nodes in which others are added to a pivot one by one; return the last one."""
+        """Add the nodes in which others are added to a pivot one by one; return the id of the last node."""
         first = self.terms + len(self.nodes)
         self.nodes.append((pivot, others[0]))
         self.nodes += zip(range(first, first + len(others) - 1), others[1:], strict=True)
@@ -185,9 +185,9 @@ class _Search:
         return first + len(others) - 1
 
     def _alike(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
-        """Return the roots of groups of one size that have the form known for it; none of groups that do not.
+        """Return the roots of each group, if it has the form known for its size; an empty list for any other group.
 
-        Flat groups are those all of whose terms enter their parent, which has `parents` terms below it.
+        In a flat group, every term enters the parent directly; the parent of group k has `parents[k]` terms below it.
         """
         if not groups:
             return []
@@ -202,7 +202,7 @@ class _Search:
     def _supposed(self, groups: Array, parent: int) -> list[int | None]:
         """Return the root of each group (groups, terms) that has the known form; parents have `parent` terms or more.
 
-        Of a node with more than two subtrees each two have to meet there.
+        If a node has more than two subtrees, each two of them have to meet there.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None
@@ -228,7 +228,7 @@ class _Search:
         return found
 
     def _shape(self, m: int) -> _Shape | None:
-        """Return the form of a known tree of m terms."""
+        """Return the form of a known tree of m terms; None if none is known."""
         known = self.known.get(m)
         if not isinstance(known, int):
             return known
@@ -244,7 +244,7 @@ class _Search:
             if id >= self.terms:
                 waiting += self.nodes[id - self.terms]
         ids.sort()
-        place = {id: i for i, id in enumerate(ids)}  # the terms come first
+        place = {id: i for i, id in enumerate(ids)}  # ids are sorted, so the terms come first
         local = place.__getitem__
         nodes: list[tuple[int, ...]] = [tuple(map(local, self.nodes[id - self.terms])) for id in ids[m:]]
         self.known[m] = shape = _shape_over(m, nodes)
@@ -264,7 +264,7 @@ def _shape_of(plan: Plan) -> _Shape:
 
 
 def _shape_over(m: int, nodes: list[tuple[int, ...]]) -> _Shape:
-    """Return a form given its nodes over terms 0 … m−1."""
+    """Return the form that has these nodes over terms 0 … m−1."""
     lowest, sizes = list(range(m)), [1] * m
     pairs: list[tuple[int, int, int]] = []
     for node in nodes:
@@ -273,7 +273,7 @@ def _shape_over(m: int, nodes: list[tuple[int, ...]]) -> _Shape:
             size += sizes[child]
         sizes.append(size)
         first = lowest[node[0]]
-        lowest.append(first)  # any term will do
+        lowest.append(first)  # any term of the subtree will do
         if len(node) == 2:
             pairs.append((first, lowest[node[1]], size))
         else:

@@ -1,7 +1,7 @@
 """Probes of a target, read at elements of its result that share a tree.
 
-A probe is one vector of terms. Of a product of matrices, one call answers as many probes as there are rows, or columns,
-in which an element with that tree lies; of a sum, one.
+A probe is one vector of terms. One matrix product answers as many probes as there are rows (or columns) that contain an
+element with this tree. A sum answers one.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from floatlab.reduce.reveal.sized_target import SizedTarget, values
 
 
 class Masks:
-    """Numbers that swamp, and units that are swamped, in a format; and how many units a result can count.
+    """Huge numbers and the units that they swamp, in a format; and how many units a result can count.
 
-    Mild ones stay within the range of binary16, in which partial sums may be kept.
+    Mild masks stay within the range of binary16, since partial sums may be in binary16.
     """
 
     def __init__(self, format: Format, mild: bool = False) -> None:
         if format.emax >= 100 and not mild:
             self.huge, self.unit = 2.0 ** (100 if format.emax < 1000 else 500), 1.0
-        else:  # the whole range of binary16, so that binary32 accumulators are swamped, too
+        else:  # the whole range of binary16, to swamp binary32 accumulators, too
             self.huge, self.unit = 2.0 ** min(format.emax, 15), 2.0 ** max(format.qmin, -24)
         self.most = 1 << format.precision
 
 
 class Lines:
-    """Elements at which probes are read, no two of them in one line: in one row (axis 0), or in one column (axis 1)."""
+    """Elements at which probes are read, at most one per line; a line is a row (axis 0) or a column (axis 1)."""
 
     def __init__(self, wanted: Array, is_gram: bool = False) -> None:
-        """Choose among the elements wanted, an array of bools in the shape of the results, as many as can be.
+        """Choose as many as possible of the wanted elements, an array of bools in the shape of the results.
 
-        Where one matrix is both operands, all are in one column, whose own row has no probe.
+        If one matrix is both operands, all are in one column, and the element on the diagonal is left out.
         """
         self.axis = 0
         places = wanted if wanted.ndim > 1 else wanted[:, None]
@@ -58,12 +58,12 @@ class Lines:
         self.each = self.columns if self.axis else self.rows
 
     def __len__(self) -> int:
-        """Return how many probes one product answers."""
+        """Return the number of probes that one product answers."""
         return len(self.rows)
 
 
 class ProbeReader:
-    """Asks a sized in which subtrees its terms meet; without `lines`, sum by sum. `probes` counts."""
+    """Finds the subtrees where a target's terms meet; without `lines`, each sum is one call. `probes` counts them."""
 
     def __init__(self, sized: SizedTarget, lines: Lines | None = None) -> None:
         self.sized, self.lines, self.probes = sized, lines, 0
@@ -73,7 +73,7 @@ class ProbeReader:
     def use(self, masks: Masks) -> None:
         """Probe with these masks from now on."""
         self.masks = masks
-        # No more units at a time than the result can count.
+        # Each vector has no more units than the result can count.
         self._units: list[Array] = []
         for low in range(0, self.sized.terms, masks.most):
             units = np.zeros(self.sized.terms, self.sized.carrier)
@@ -82,11 +82,11 @@ class ProbeReader:
 
     @property
     def batch(self) -> int:
-        """How many probes are as cheap as one."""
+        """The number of probes that cost as much as one."""
         return 1 if self.lines is None else len(self.lines)
 
     def check(self) -> None:
-        """Raise NotASum for a target that does not even count its units, and twice the same."""
+        """Raise NotASum for a target that does not count its units correctly, or not twice the same."""
         name, terms = self.sized.target.name, self.sized.terms
         counts = self._counts(self.values(np.stack([units for units in self._units for _ in "ab"])))
         if (counts[::2] != counts[1::2]).any():
@@ -95,7 +95,7 @@ class ProbeReader:
             raise NotASum(f"{name} is no sum of its terms: {terms} ones do not make {terms}")
 
     def meetings(self, first: Array, second: Array) -> Array:
-        """Return the sizes of the subtrees where terms meet, as `probing` asks for them; raises NotASum."""
+        """Return the sizes of the subtrees where terms meet (see `probing.Meetings`); raises NotASum."""
         self.probes += len(first)
         outside: Array | int = 0
         for units in self._units:
@@ -109,7 +109,7 @@ class ProbeReader:
         return np.asarray(self.sized.terms - outside)
 
     def values(self, vectors: Array, other: Array | None = None) -> Array:
-        """Return the sums of vectors (probes, terms), or of their products with another one, which is of ones."""
+        """Return the sums of vectors (probes, terms), or of their products with another vector (default: ones)."""
         wide, other = vectors.astype(self.sized.carrier), self._ones if other is None else other
         if self.lines is None:
             return values(self.sized.sums(iter(wide), other.astype(self.sized.carrier)))
@@ -122,9 +122,9 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def fused(self, plan: Plan) -> tuple[int, ...]:
-        """Return the terms of a plan of two operands a node whose products are fused onto a sum, not rounded before.
+        """Return the terms of a binary plan whose products are fused onto a sum, not rounded first.
 
-        c² and −c², which both need rounding, leave nothing where both were rounded, and else what one rounding missed.
+        c² and −c² both need rounding. If both are rounded, their sum is 0; if one is fused, it is the rounding error.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -147,15 +147,15 @@ class ProbeReader:
         return tuple(sorted(found))
 
     def _counts(self, sums: Array) -> Array:
-        """Return how many units sums are; -1 for what is no number of units."""
+        """Return sums as counts of units; -1 if a sum is not a count."""
         units = sums.astype(np.float64) / self.masks.unit
-        if not (np.abs(units) <= self.sized.terms).all():  # NaNs, too
+        if not (np.abs(units) <= self.sized.terms).all():  # true for NaN, too
             units = np.where((units >= 0) & (units <= self.sized.terms), units, -1)
         counts = units.astype(np.int64)
         return counts if (counts == units).all() else np.where(counts == units, counts, -1)
 
     def _masked(self, units: Array, first: Array, second: Array) -> Array:
-        """Return what is left of units beside a huge number at one term and its opposite at another."""
+        """Return what is left of the units with a huge number at one term and its opposite at another."""
         huge = self.masks.huge
         if self.lines is None:
             return values(self.sized.sums(_masks(units, huge, first, second), self._ones))
@@ -171,7 +171,7 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def _operands(self, other: Array) -> tuple[Array, Array, Array]:
-        """Return both operands, all vectors of which are `other`, and that which has the lines, a vector a row."""
+        """Return both operands, with `other` in all vectors, and the one with the lines, as one vector per row."""
         assert self.lines is not None
         rows, *columns = self.sized.shape
         x, y = np.empty((rows, len(other)), other.dtype), np.empty((len(other), *columns), other.dtype)
@@ -187,6 +187,6 @@ class ProbeReader:
 def _masks(units: Array, huge: float, first: Array, second: Array) -> Iterator[Array]:
     opposite = -huge
     for i, j in zip(first.tolist(), second.tolist(), strict=True):
-        mask = units.copy()  # a target may write into what it is given
+        mask = units.copy()  # a copy: the target may write into its operands
         mask[i], mask[j] = huge, opposite
         yield mask

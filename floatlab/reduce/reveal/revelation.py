@@ -1,7 +1,7 @@
 """How a real implementation accumulates: its tree by probing, and its arithmetic by replaying it on random data.
 
-A claim is made only after its replay: simulated along the revealed plan, with or without fused multiply-add and in this
-accumulator or a wider one, all results must be the real ones bit for bit. Otherwise the share that matches is stated.
+A claim is made only after its replay: a simulation along the revealed plan, with or without fused multiply-add and in
+this or a wider accumulator, must give all real results bit for bit. Otherwise the share that matches is stated.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _TRIALS = 32
 
 
 class Findings(Answering, Record):
-    """What `examine` found out about a target: its plan, and how its replays compare with its results."""
+    """The result of `examine`: a target's plan, and how its replays compare with its results."""
 
     target: Target
     format: Format
     plan: Plan
     schedule: Schedule | None  # the shortest expression found that equals the plan
-    replays: tuple[Explanation, ...]  # the best first; of a product of its first element
-    agreeing: int | None  # elements of the result that the claim gives in every trial; None without a claim
+    replays: tuple[Explanation, ...]  # the best first; for a product, replays of its first element
+    agreeing: int | None  # elements of the result at which the claim agrees in every trial; None without a claim
     flushes: bool  # subnormal results become zero
     probes: int
     seconds: float
@@ -56,12 +56,12 @@ class Findings(Answering, Record):
 
     @property
     def elements(self) -> int:
-        """How many elements the result has that is asked for: 1 for a sum."""
+        """The number of elements of the result: 1 for a sum."""
         return prod(self.target.shape)
 
     @property
     def claim(self) -> Explanation | None:
-        """The replay that gives all results; None if no replay does, and then nothing is claimed."""
+        """The replay that gives all results; None if no replay does."""
         best = self.replays[0] if self.replays else None
         return best if best is not None and best.fits else None
 
@@ -85,10 +85,10 @@ def reveal(
     shape: tuple[int, ...] | None = None,
     layout: str = LAYOUTS[0],
 ) -> Plan | OrderMap:
-    """Return the plan in which a function adds n terms, found by probing it; or, of a shape, that of every element.
+    """Find the plan in which a function adds n terms, by probing; with `shape`, find the plan of every element.
 
-    The function is a sum, a dot product or a matrix product; of a matrix product without `shape`, the plan is that of
-    the first element of a product of 64 rows and columns.
+    The function is a sum, a dot product or a matrix product. For a matrix product without `shape`, the plan is that of
+    the first element of a product with 64 rows and columns.
 
     Parameters
     ----------
@@ -99,33 +99,33 @@ def reveal(
     dtype : str
         The type of the terms: "float16", "float32", "float64" or "bfloat16".
     kind : {"sum", "dot", "matvec", "matmul"}, optional
-        What the function takes, if its name does not tell.
+        The operands of the function, if its name does not tell.
     device : str
         The device on which its library computes, such as "cuda:1".
     shape : tuple of int, optional
         Rows, terms and columns (M, K, N) of a matrix product, or (M, K) of a matrix and a vector, instead of `n`.
     layout : str
-        With `shape`: how the operands lie in memory (see `order_map`).
+        With `shape`: the memory layout of the operands (see `order_map`).
 
     Returns
     -------
     Plan or OrderMap
-        The order that the probes see; with `shape` that of every element, replayed on random data. `fl.examine`
-        returns the former with the verdict of a replay on random data: whether a simulation along this plan gives the
-        bits of the function.
+        The order that the probes show; with `shape`, the order of every element, replayed on random data. `fl.examine`
+        returns the plan together with the verdict of a replay on random data: whether a simulation along this plan
+        gives the function's bits.
 
     Raises
     ------
     PlanError
         If the function is not a sum along a tree.
     UnsupportedError
-        If the function cannot be called so.
+        If the function cannot be called with these operands.
     MissingPartError
         If its library is not installed.
 
     Notes
     -----
-    Probes are terms that swamp others, so a function that first sorts its terms looks like one node of them all.
+    Probes rely on terms that swamp others, so a function that sorts its terms first looks like one node over all terms.
 
     Examples
     --------
@@ -142,10 +142,10 @@ def reveal(
 
 
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
-    """Return what asks a target how it adds n terms; raises what `reveal` raises.
+    """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    The target computes in the caller's own mode: it may flush subnormals there, which is told. Raises UnsupportedError
-    for a mode in which nothing is absorbed by a huge number.
+    The target computes in the caller's own floating-point mode. This mode may flush subnormals, which the findings
+    report. Raises UnsupportedError for a mode in which a huge number absorbs nothing.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
@@ -160,7 +160,7 @@ def examine(
     seed: int = 1,
     trials: int = _TRIALS,
 ) -> Findings:
-    """Return the plan in which a function adds, and whether replays along it on random data give its bits.
+    """Find the plan in which a function adds, and whether replays along it on random data give its bits.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def examine(
         plan = prober.plan()
         data = _Trials(prober, seed, trials)
         found = data.replays(plan)
-        if prober.shares and not found[0].fits:  # elements that answered alike may still differ
+        if prober.shares and not found[0].fits:  # elements that answered the survey alike may still differ
             with suppress(NotASum):
                 plan = prober.alone()
                 found = data.replays(plan)
@@ -215,7 +215,7 @@ def examine(
 class _Trials:
     """Random sums and a target's results for them: the first element of each product, and the whole product.
 
-    Trial t has sum t in the first row and those that follow it in the others, so that every element meets all sums.
+    Trial t has sum t in the first row and the following sums in the other rows, so that every row meets all sums.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:
@@ -241,16 +241,16 @@ class _Trials:
         self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
-        """Return which sums stand in the rows of a product."""
+        """Return which sums are in the rows of a product."""
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:
-        """Return how many of the first elements each way along a plan gives, the best way first."""
+        """Return how many first elements each candidate along a plan matches, the best candidate first."""
         found = replay_along(self.evaluator, ByHand(plan), self.real, fused=lambda: self.prober.reader.fused(plan))
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:
-        """Return how many elements a way gives that gives all first elements: each in all trials."""
+        """Return how many elements agree in all trials with a claim that matches all first elements."""
         shape = self.whole.codes.shape[1:]
         if not shape:
             return 1
@@ -261,7 +261,7 @@ class _Trials:
 
 
 def _flushes(prober: Prober) -> bool:
-    """Say whether subnormal results become zero."""
+    """Return whether subnormal results become zero."""
     rows = np.zeros((1, prober.sized.terms))
     rows[0, 0] = float(prober.sized.format.smallest)
     return bool(prober.reader.values(rows)[0] == 0)

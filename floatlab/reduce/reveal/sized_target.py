@@ -1,4 +1,4 @@
-"""A target at one shape and layout: what it is given, and the numbers that it returns."""
+"""A target at one shape and layout: how it is called, and the numbers that it returns."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from floatlab.reduce.timing.devices import Foreign
 Found = TypeVar("Found")
 MOST_TERMS = 1 << 16
 MOST_ELEMENTS = 1 << 26
-# How the operands of a matrix product lie in memory: as they are, or as transposed views; in the last two both operands
-# are views of one matrix, which has a routine of its own in many libraries.
+# Memory layouts of the operands of a matrix product: as they are, or as transposed views. In the last two, both
+# operands are views of one matrix, for which many libraries have a separate routine.
 LAYOUTS = ("A@B", "A.T@B", "A@B.T", "A.T@B.T", "A@A.T", "A.T@A")
 
 
 class SizedTarget:
     """A target, the type and number of its terms, and the shape and layout of its operands.
 
-    `shape` is that of its results: () for sums and dot products, (rows,) or (rows, columns) for products. `carrier` is
-    the dtype in which operands are written here: NumPy's own for their format, or binary32 that holds it. The target is
-    called in the mode that the caller of `mode` had. Of a batch of products, which share the right operand here, the
-    rows are those of all of them.
+    `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
+    `carrier` is the dtype in which operands are prepared here: NumPy's own dtype for their format, or binary32, which
+    contains the format. The target is called in the floating-point mode of the caller of `mode`. In a batch, all
+    products share the right operand, and the rows of all products are counted together.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class SizedTarget:
         mode: DefaultMode | None = None,
         batch: int = 1,
     ) -> None:
-        """Take the shape of the results, 64 rows and columns by default; raises UnsupportedError for what cannot be."""
+        """Take the shape of the results, by default 64 rows and columns; UnsupportedError for invalid arguments."""
         if not isinstance(terms, int) or isinstance(terms, bool) or not 1 <= terms <= MOST_TERMS:
             raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {terms!r}")
         if not isinstance(dtype, str):
@@ -71,18 +71,18 @@ class SizedTarget:
 
     @property
     def work(self) -> int:
-        """The number of multiply-adds of one result."""
+        """The number of multiply-adds in one result."""
         return self.terms * int(np.prod(self.shape, dtype=np.int64))
 
     def multiply(self, x: Array, y: Array) -> Source:
         """Return the codes of the product of x (rows, terms) and y (terms, columns) or (terms,).
 
-        Numbers are of the carrier; y is not read where one matrix is both operands. Raises UnsupportedError for a
+        Numbers have the dtype `carrier`. y is not read if one matrix is both operands. Raises UnsupportedError for a
         target that raises or returns another shape.
         """
         array, dtype, target = self.target.device.array, self.dtype, self.target
         self.products += 1
-        with target.device.scope(dtype), np.errstate(all="ignore"):  # masks overflow in what is no sum
+        with target.device.scope(dtype), np.errstate(all="ignore"):  # masks may overflow if the target is not a sum
             if self._batch > 1:
                 whole = np.broadcast_to(y, (self._batch, *y.shape))
                 return self.apply(array(x.reshape(self._batch, -1, self.terms), dtype), array(whole, dtype))
@@ -99,7 +99,7 @@ class SizedTarget:
             return self.apply(left, right)
 
     def apply(self, left: Foreign, right: Foreign) -> Source:
-        """Return the codes that the target gives for operands of its library; raises what `multiply` raises."""
+        """Return the codes of the target's result for operands of its library; raises what `multiply` raises."""
         target = self.target
         made = target.fetch(self._outside(lambda: target.call(left, right)))
         wanted = self.shape if self._batch == 1 else (self._batch, self.shape[0] // self._batch, *self.shape[1:])
@@ -108,14 +108,14 @@ class SizedTarget:
         return made if self._batch == 1 else Source(made.codes.reshape(self.shape), made.format)
 
     def sums(self, vectors: Iterable[Array], other: Array) -> Source:
-        """Return the codes of sums of vectors of the carrier, or of their products with the other one, one by one.
+        """Return the codes of the sums of vectors, or of their products with `other`, one call per vector.
 
-        Vectors are new ones, and the target may write into them.
+        Vectors have the dtype `carrier`. They must be new arrays, since the target may write into them.
         """
         array, dtype, call = self.target.device.array, self.dtype, self.target.call
 
         def results() -> list[Foreign]:
-            if self.target.device.library == "numpy":  # what is given may be written into
+            if self.target.device.library == "numpy":  # the target may write into its arguments
                 if self.target.kind == "sum":
                     return [call(vector) for vector in vectors]
                 return [call(vector, other.copy()) for vector in vectors]
@@ -126,12 +126,12 @@ class SizedTarget:
         with self.target.device.scope(dtype), np.errstate(all="ignore"):
             made = self._outside(results)
             if isinstance(made[0], np.generic) and len(set(map(type, made))) == 1:
-                return self.target.fetch(np.array(made))  # one array is read sooner than many numbers
+                return self.target.fetch(np.array(made))  # converting one array is faster than converting many numbers
             found = [self._scalar(each) for each in made]
         return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
 
     def _outside(self, work: Callable[[], Found]) -> Found:
-        """Return what calls of the target give in the caller's mode."""
+        """Return the result of `work`, which calls the target, run in the caller's floating-point mode."""
         return self.target.attempt(work if self._mode is None else self._mode.outside(work))
 
     def _scalar(self, made: Foreign) -> Source:
@@ -142,7 +142,7 @@ class SizedTarget:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return the mode; raises UnsupportedError where its caller does not round to nearest."""
+    """Return the mode; raises UnsupportedError if its caller does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} is probed with numbers that absorb others, and this thread does not round to nearest: "
@@ -154,7 +154,7 @@ def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
 def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
     """Return (batch, rows, terms, columns) of a product, or (1, rows, terms) of a matrix and a vector.
 
-    Raises UnsupportedError for what is no shape of the kind.
+    Raises UnsupportedError if this is not a valid shape for the kind.
     """
     numbers = tuple(shape) if isinstance(shape, tuple | list) else ()
     if len(numbers) not in (2, 3, 4) or not all(type(each) is int and each > 0 for each in numbers):
@@ -173,7 +173,7 @@ def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
 
 
 def values(source: Source) -> Array:
-    """Return the values of codes as float64, or, where NumPy has their format, as its own floats."""
+    """Return the values of codes in NumPy's dtype for their format if it has one, else as float64."""
     kind = native_dtype(source.format)
     if kind is None:
         return decode(source.codes, source.format, np.float64)

@@ -1,4 +1,4 @@
-"""Sets of rows or columns in few words: runs of neighbours, and runs that come again at equal distances."""
+"""Sets of rows or columns in few words: runs of neighbours, and runs that repeat at equal distances."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Stripes(Record):
 
 
 def stripes_of(indices: Array) -> tuple[Stripes, ...]:
-    """Return ascending indices as few stripes.
+    """Return ascending indices as a few stripes.
 
     >>> stripes_of(np.array([0, 1, 2, 3, 10]))
     (Stripes(start=0, width=4, step=0, count=1), Stripes(start=10, width=1, step=0, count=1))
@@ -62,7 +62,7 @@ def stripes_of(indices: Array) -> tuple[Stripes, ...]:
 
 
 def stripes_text(stripes: tuple[Stripes, ...], total: int, noun: str) -> str:
-    """Return rows or columns in words, of `total` that there are.
+    """Describe rows or columns, where `total` is the number of all.
 
     >>> stripes_text((Stripes(0, 4),), 4, "rows"), stripes_text((Stripes(0, 2), Stripes(3)), 4, "rows")
     ('all rows', 'rows 0–1, 3')
@@ -73,7 +73,7 @@ def stripes_text(stripes: tuple[Stripes, ...], total: int, noun: str) -> str:
 
 
 def rectangles_of(places: Array) -> list[tuple[Array, Array]]:
-    """Return the true elements of a matrix as the rows and columns of few rectangles, whose lines may lie apart.
+    """Cover the true elements of a matrix with a few rectangles, whose rows and columns need not be adjacent.
 
     >>> places = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]]) > 0
     >>> [(rows.tolist(), columns.tolist()) for rows, columns in rectangles_of(places)]

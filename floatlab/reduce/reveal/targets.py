@@ -15,19 +15,19 @@ from floatlab.record import Record
 from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, Foreign, device_of, first_line
 
 Found = TypeVar("Found")
-# What a function takes: a vector, two of them, a matrix and a vector, two matrices.
+# Operands of a function: a vector, two vectors, a matrix and a vector, or two matrices.
 KINDS = ("sum", "dot", "matvec", "matmul")
 _KNOWN = {
     "sum": "sum", "nansum": "sum", "dot": "dot", "vdot": "dot", "inner": "dot", "vecdot": "dot",
     "einsum": "dot", "mv": "matvec", "matvec": "matvec", "matmul": "matmul", "mm": "matmul",
 }  # fmt: skip
 LIBRARIES = tuple(DEVICES)
-# The product that is asked for has so many rows and columns, and its inner length is the number of terms.
+# Rows and columns of the product that is requested; its inner dimension is the number of terms.
 ROWS = COLUMNS = 64
 
 
 class Target(Record):
-    """A function under examination: what it is called, what it takes, and where its library makes arrays."""
+    """A function under examination: its name, its operands, and the device where its library makes arrays."""
 
     name: str
     call: Callable[..., Foreign]
@@ -35,14 +35,14 @@ class Target(Record):
     device: Device
 
     def dtype(self, name: str) -> Foreign:
-        """Return the library's dtype of a name, a format's or its own; raises UnsupportedError where it has none."""
-        with suppress(FormatError):  # of other names the device says what it knows
+        """Return the library's dtype for the name of a format or a dtype; raises UnsupportedError if there is none."""
+        with suppress(FormatError):  # for other names the device reports which dtypes it has
             name = DTYPES.get(parse_format(name).name, name)
         return self.device.dtype(name)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what it is asked to return: one number, or the product of matrices of fixed sizes.
+        """The shape of the requested result: () for one number, or the shape of a product of fixed size.
 
         >>> target_of("numpy.sum").shape, target_of("numpy.matmul").shape
         ((), (64, 64))
@@ -50,28 +50,28 @@ class Target(Record):
         return {"matvec": (ROWS,), "matmul": (ROWS, COLUMNS)}.get(self.kind, ())
 
     def attempt(self, work: Callable[[], Found], what: str = "{} raises {}") -> Found:
-        """Return what a call of the target gives; raises UnsupportedError for whatever it raises."""
+        """Return the result of a call of the target; raises UnsupportedError for whatever it raises."""
         try:
             return work()
         except (KeyboardInterrupt, FloatlabError):
             raise
-        except BaseException as trouble:  # sys.exit, too: it is the target that leaves, not we
+        except BaseException as trouble:  # catch SystemExit too: the target must not end floatlab
             raise UnsupportedError(what.format(self.name, _told(trouble))) from trouble
 
     def fetch(self, made: Foreign) -> Source:
-        """Return the codes of a result; raises UnsupportedError for what is no array of numbers."""
+        """Return the codes of a result; raises UnsupportedError if it is not an array of numbers."""
         device = self.device
-        # What is computed late, or only looks like an array, may raise here.
+        # Lazy results, or objects that only look like arrays, may raise here.
         return self.attempt(
             lambda: device.fetch(made, f"the result of {self.name}"), "the result of {} cannot be read: {}"
         )
 
 
 def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Target:
-    """Return the target that a name (`numpy.sum`, `torch.matmul`, `module:function`) or a function stands for.
+    """Return the target for a function or its name (`numpy.sum`, `torch.matmul`, `module:function`).
 
-    `kind` says what it takes where its name does not: one of KINDS. Raises UnsupportedError for what is no function
-    and for a device that is not there, and MissingPartError for a library that is not installed.
+    `kind` gives its operands if its name does not: one of KINDS. Raises UnsupportedError if it is not a function or the
+    device does not exist, and MissingPartError for a library that is not installed.
 
     >>> target_of("numpy.dot").kind
     'dot'
@@ -85,7 +85,7 @@ def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Tar
         raise UnsupportedError(f"{quoted(name)} is no function, but {type(call).__name__}")
     last = name.replace(":", ".").rpartition(".")[2]
     library = name.replace(":", ".").partition(".")[0]
-    # The usual device of most libraries is the processor, and cupy has none such.
+    # The usual device of most libraries is the CPU; cupy has no CPU device.
     place = device_of(library if library in LIBRARIES else "numpy", "" if device == "cpu" else device)
     if last == "einsum":
         whole = call
@@ -93,7 +93,7 @@ def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Tar
     return Target(name, call, kind or _KNOWN.get(last, "sum"), place)
 
 
-# What `einsum` is told for operands of so many axes.
+# The subscripts for `einsum`, by the number of axes of each operand.
 _SPECIFICATIONS = {(1,): "i->", (1, 1): "i,i", (2, 1): "ij,j", (2, 2): "ij,jk"}
 
 
@@ -108,20 +108,20 @@ def _name_of(call: object) -> str:
 
 
 def _told(trouble: BaseException) -> str:
-    """Return what kind of error it is, and what it says first."""
+    """Return the type of an error and the first line of its message."""
     kind = type(trouble).__name__
     try:
         said = first_line(trouble)
-    except Exception:  # it cannot even say
+    except Exception:  # its message itself may raise
         return kind
     return said if said.startswith(kind) else f"{kind}: {said}"
 
 
 def import_target(name: str) -> Foreign:
-    """Return what a library's or a module's name stands for; raises UnsupportedError and MissingPartError.
+    """Return the object with this name in a library or a module; raises UnsupportedError and MissingPartError.
 
-    Raises RefusedError in a confined process for all but the usual functions of the libraries: other names import code,
-    or lead through a library to whatever it has imported itself.
+    In a sandboxed process, raises RefusedError for all but the usual functions of the libraries. Other names import
+    code, or lead through a library to any module that it has imported.
     """
     module, _, path = name.partition(":") if ":" in name else name.partition(".")
     if not module or not path:
@@ -136,7 +136,7 @@ def import_target(name: str) -> Foreign:
             f"{quoted(name)}: the libraries are {' '.join(LIBRARIES)}; functions of others go as module:function"
         )
     if module in LIBRARIES:
-        device_of(module)  # it says what to install
+        device_of(module)  # raises an error that says what to install
     try:
         found: Foreign = import_module("jax.numpy" if module == "jax" else module)
     except KeyboardInterrupt:

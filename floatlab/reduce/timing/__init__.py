@@ -1,1 +1,1 @@
-"""Products of the installed libraries: how long they take, and how far apart they are."""
+"""Products of the installed libraries: how long they take, and how far their results differ."""

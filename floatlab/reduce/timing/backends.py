@@ -1,8 +1,8 @@
-"""One matrix product on every installed library: how long it takes there, and how far the results are apart.
+"""One matrix product on every installed library: how long it takes there, and how far the results differ.
 
-Each run sends the matrices, multiplies them and fetches the product, which gives three times and their total. The
-backends take turns. The first product is timed apart from the others, since libraries start, compile or choose an
-algorithm then. Every time ends when the device is done.
+Each run sends the matrices, multiplies them and fetches the product. This gives three times and their total. The
+backends take turns. The first product is timed separately, because libraries start, compile or choose an algorithm
+then. Every time includes waiting for the device.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ class BackendTiming(Individual):
 
     name: str
     words: str  # the library and its device
-    settings: tuple[str, ...]  # what is set there and decides about bits or time
+    settings: tuple[str, ...]  # its settings that affect bits or time
     first: float
     sending: Timing  # to the device
     rest: Timing  # the products after the first
     fetching: Timing  # from the device
     gigaflops: float | None  # 2 · rows · terms · columns operations in the median time of a product
     codes: Array
-    repeats: bool  # all products have the bits of the first
+    repeats: bool  # whether all products have the bits of the first
     errors: ProductErrors
-    judgement: Judgement | None  # against the exact product; None where a number is not finite
+    judgement: Judgement | None  # against the exact product; None if a number is not finite
 
     @property
     def sent(self) -> float:
@@ -84,21 +84,21 @@ class BackendTiming(Individual):
 
 
 class Absence(Record):
-    """A backend that is not installed, or cannot multiply such matrices, with the reason."""
+    """A backend that is not installed or cannot multiply such matrices, with the reason."""
 
     name: str
     reason: str
 
 
 class BackendPair(Record):
-    """How far the products of two backends are apart."""
+    """How far the products of two backends differ."""
 
     names: tuple[str, str]
     equal: int  # elements with the same bits
-    ulps: int  # apart at most, of those that can be compared
+    ulps: int  # the largest distance between elements that can be compared
     q_rms: float
     q_largest: float
-    judgement: Judgement | None  # None where a number is not finite
+    judgement: Judgement | None  # None if a number is not finite
 
 
 class BackendComparison(Answering, Record):
@@ -106,8 +106,8 @@ class BackendComparison(Answering, Record):
 
     format: Format
     shape: tuple[int, int, int]  # rows, terms, columns
-    measured: int  # rows that q and errors are of
-    asked: int  # runs
+    measured: int  # rows for which q and errors are computed
+    asked: int  # runs requested
     runs: tuple[BackendTiming, ...]
     absent: tuple[Absence, ...]
     pairs: tuple[BackendPair, ...]
@@ -115,44 +115,44 @@ class BackendComparison(Answering, Record):
     _ASKS = ".runs"
 
     def __repr__(self) -> str:
-        """Show which backends multiplied."""
+        """Show the backends that multiplied."""
         return f"BackendComparison({self.format.name}: {', '.join(each.name for each in self.runs) or 'no backend'})"
 
     @property
     def elements(self) -> int:
-        """How many elements the product has."""
+        """The number of elements of the product."""
         return self.shape[0] * self.shape[2]
 
     @property
     def ranking(self) -> Ranking:
-        """Whose products take the least time once the matrices are there, as far as the runs can tell."""
+        """Which products take the least time, without transfers, as far as the runs can tell."""
         return rank({run.name: run.rest for run in self.runs})
 
     @property
     def complete_ranking(self) -> Ranking:
-        """Who takes the least time with the transfers, as far as the runs can tell."""
+        """Which backend takes the least time including transfers, as far as the runs can tell."""
         return rank({run.name: run.complete for run in self.runs})
 
     @property
     def fastest(self) -> BackendTiming | None:
-        """The run whose products take the least time once the matrices are there; None where none can be named."""
+        """The backend whose products take the least time, without transfers; None if the runs cannot tell."""
         return next((run for run in self.runs if run.name == self.ranking.fastest), None)
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it after fewer runs than were asked for."""
+        """Whether Ctrl-C ended it before the requested number of runs."""
         return bool(self.runs) and self.ranking.runs < self.asked
 
     @property
     def nearest(self) -> BackendTiming:
-        """The run that is nearest to the exact product; the first of several that are equally near."""
+        """The backend nearest to the exact product; the first one if several are equally near."""
         return min(self.runs, key=lambda run: run.errors.q_rms)
 
 
 def parse_backends(names: str | Sequence[str] = "all") -> tuple[str, ...]:
-    """Return backends by their names, apart by commas: libraries, with `:` and a device, or all that are known.
+    """Parse comma-separated backend names: libraries, with an optional `:` and device, or "all".
 
-    Raises UnsupportedError for a name that there is not.
+    Raises UnsupportedError for unknown names.
 
     >>> parse_backends("numpy,torch:cpu,torch:cuda:1,numpy")
     ('numpy', 'torch', 'torch:cuda:1')
@@ -180,12 +180,12 @@ def multiply_on(
     started: Callable[[int, str], Callable[[int], None]] | None = None,
     keep_interrupted: bool = False,
 ) -> BackendComparison:
-    """Return a product of matrices a (rows, n) and b (n, columns) as every backend makes it, and what each took.
+    """Return the product of matrices a (rows, n) and b (n, columns) on every backend, with times.
 
-    Both are of one format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a first one;
-    `started` is told how many steps there are. A backend that is not here is told as absent, and none is an error of
-    its own; what Python must not catch goes on, but where `keep_interrupted` is set, Ctrl-C ends the timing and the
-    complete rounds are returned. Raises UnsupportedError for other matrices and for unknown names.
+    Both have one format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a first one;
+    `started` receives the number of steps. A missing backend is reported as absent, and does not raise.
+    KeyboardInterrupt and other exceptions outside `Exception` propagate; with `keep_interrupted`, Ctrl-C ends the
+    timing and the complete rounds are returned. Raises UnsupportedError for other matrices and for unknown names.
 
     >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
     >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)
@@ -223,10 +223,10 @@ class _Started(Individual):
 
 
 class _Work:
-    """Two matrices of one format, and what their products are measured and judged by."""
+    """Two matrices of one format, and the tools to measure and judge their products."""
 
     def __init__(self, x: Source, y: Source, add: Callable[[int], None], mode: DefaultMode) -> None:
-        self.multiply = mode.outside(_multiply)  # as the library does it in the caller's floating-point mode
+        self.multiply = mode.outside(_multiply)  # in the caller's floating-point mode, as the library would do it
         self.format, self.dtype, self.add = x.format, DTYPES[x.format.name], add
         self.shape = (*x.codes.shape, y.codes.shape[1])
         self.exact = ExactProduct(x, y, x.format)
@@ -235,14 +235,14 @@ class _Work:
         self.judge = ProductJudge(*self.sides, x.format) if finite else None
         self.started: dict[str, _Started] = {}
         self.absent: dict[str, Absence] = {}
-        self.changing: set[str] = set()  # whose products have other bits than their first
+        self.changing: set[str] = set()  # backends with a product whose bits differ from their first
 
     def _values(self, side: Source) -> Array:
-        """Return the numbers of codes in the narrowest of NumPy's floats that has them."""
+        """Return the values of codes in the narrowest NumPy float that contains their format."""
         return np.asarray(decode(side.codes, side.format, np.float32 if holds(SINGLE, side.format) else np.float64))
 
     def start(self, name: str) -> None:
-        """Multiply once on a backend, or note why it is not there or refuses."""
+        """Multiply once on a backend, or record the reason if it is missing or fails."""
         library, _, place = name.partition(":")
         try:
             device = device_of(library, place)
@@ -251,13 +251,13 @@ class _Work:
             found, (_, first, _) = self._cycle(device, own)
             if found.format != self.format:
                 raise UnsupportedError(f"its product of {self.format.name} is in {found.format.name}")
-        except Exception as trouble:  # whatever a library says that it cannot do, or has no memory for
+        except Exception as trouble:  # any error of a library: unsupported, or out of memory
             self.absent[name] = Absence(name, _reason(library, trouble))
         else:
             self.started[name] = _Started(device, own, first, np.array(found.codes, order="C"))
 
     def run(self, name: str) -> tuple[float, float, float] | None:
-        """Return the seconds of sending, multiplying and fetching once more; None from a backend that fails."""
+        """Return the seconds of sending, multiplying and fetching in one more run; None if the backend fails."""
         if name in self.absent:
             return None
         backend = self.started[name]
@@ -287,7 +287,7 @@ class _Work:
         return sides
 
     def timing(self, name: str, seconds: Sequence[tuple[float, float, float] | None]) -> BackendTiming:
-        """Return what a backend took and made."""
+        """Return the times, the product and the errors of a backend."""
         backend = self.started[name]
         sending, rest, fetching = (Timing(part) for part in zip(*filter(None, seconds), strict=True))
         return BackendTiming(
@@ -303,7 +303,7 @@ class _Work:
         return self.judge.judged(*results) if self.judge is not None and finite else None
 
     def pair(self, one: BackendTiming, other: BackendTiming) -> BackendPair:
-        """Return how far two runs are apart."""
+        """Return the difference between two backends' products."""
         ulps = ulp_distance(Source(one.codes, self.format), Source(other.codes, self.format))
         rms, largest = self.exact.apart(one.codes, other.codes)
         equal, farthest = int((one.codes == other.codes).sum()), int(np.max(ulps, initial=0))
@@ -312,7 +312,7 @@ class _Work:
 
 
 def _reason(library: str, trouble: Exception) -> str:
-    """Return why a backend is absent, as its error says it."""
+    """Return the reason why a backend is absent, from its error message."""
     if isinstance(trouble, AbsentDeviceError):
         return str(trouble).partition(": ")[2]
     if isinstance(trouble, MissingPartError):
@@ -328,9 +328,9 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 
 @in_default_mode
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
-    """Return matrices in one format that backends multiply in: the one named, or one that both have, or binary32.
+    """Return matrices in one format: the named one, or one that both have and backends support, or binary32.
 
-    Numbers are rounded to nearest into it. Raises UnsupportedError for a format in which no backend multiplies.
+    Numbers are rounded to nearest. Raises UnsupportedError for a format in which no backend multiplies.
 
     >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
     ['binary64', 'binary64']

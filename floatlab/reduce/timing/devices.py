@@ -1,7 +1,7 @@
 """Devices of other libraries: arrays are made there, multiplied there, waited for, and fetched.
 
-A device returns an array before it has computed it, so that a clock read without waiting measures only the call.
-`wait` is therefore for timing; `fetch` waits by itself.
+Many devices return an array before it is computed, so a clock that does not wait measures only the call. `wait` is
+needed for timing only; `fetch` waits by itself.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 
-Foreign = Any  # an array, a dtype or a context manager's value of any library
+Foreign = Any  # an array, a dtype or the value of a context manager, of any library
 
-# What libraries call the formats in which they multiply.
+# The libraries' names for the formats in which they multiply.
 DTYPES = {"binary16": "float16", "binary32": "float32", "binary64": "float64", "bfloat16": "bfloat16"}
 _GPU_SETTINGS = ("NVIDIA_TF32_OVERRIDE",)
 _THREAD_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -34,10 +34,10 @@ class AbsentDeviceError(UnsupportedError):
 
 
 class Device:
-    """NumPy's memory, and what the devices of all libraries have in common. The first of `kinds` is the usual one."""
+    """NumPy's memory as a device, and the base class of all devices. The first of `kinds` is the default."""
 
     library: ClassVar[str] = "numpy"
-    install: ClassVar[str] = "numpy"  # what pip calls it
+    install: ClassVar[str] = "numpy"  # the name for pip
     kinds: ClassVar[tuple[str, ...]] = ("cpu",)
 
     def __init__(self, name: str = "") -> None:
@@ -52,10 +52,10 @@ class Device:
             raise AbsentDeviceError(f"{self.library}:{self.name}: no such device ({first_line(trouble)})") from None
 
     def _touch(self) -> None:
-        """Raise anything where the device is not there; what it needs at first is started on the way."""
+        """Raise any exception if the device is missing; this also initialises the device."""
 
     def dtype(self, name: str) -> Foreign:
-        """Return the library's dtype of a name; raises UnsupportedError where it has none."""
+        """Return the library's dtype for a name; raises UnsupportedError if it has none."""
         known = [*DTYPES.values()]
         if name not in known:
             raise UnsupportedError(f"dtype is one of {' '.join(known)}, not {quoted(name)}{guess(name, known)}")
@@ -67,24 +67,24 @@ class Device:
         return np.dtype(name)
 
     def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
-        """Return the context in which arrays of a dtype are made and used here."""
+        """Return the context in which arrays of a dtype are made and used on this device."""
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        """Return values, which the dtype holds, as a new array of the library, in C order, on the device."""
+        """Return values, exact in the dtype, as a new array of the library, in C order, on the device."""
         return np.array(values, dtype, order="C")
 
     def wait(self, made: Foreign) -> None:
-        """Return when an array that was asked for is there."""
+        """Return once the computation of an array has finished."""
 
     def fetch(self, made: Foreign, name: str = "the result") -> Source:
-        """Return an array's codes, in the memory of NumPy; raises UnsupportedError, which calls it by its name."""
+        """Return an array's codes in NumPy's memory; raises UnsupportedError, with `name` in the message."""
         return source_of(made, name)
 
     def set_threads(self, count: int) -> int | None:
-        """Let the library's products use so many threads; return how many it was before, None where it cannot be set.
+        """Set the number of threads for the library's products; return the previous number, None if it cannot be set.
 
-        Of NumPy's libraries OpenBLAS is known, as it is packed into NumPy's wheels.
+        For NumPy, only the OpenBLAS in NumPy's wheels is supported.
         """
         library = _openblas()
         if library is None:
@@ -95,11 +95,11 @@ class Device:
 
     @property
     def words(self) -> str:
-        """What the library and the device are called."""
+        """The name of the library and its device."""
         return f"NumPy {np.__version__}"
 
     def settings(self, dtype: str) -> tuple[str, ...]:
-        """Return what is set here and decides about the bits of a product, or about its time."""
+        """Return the settings here that affect the bits of a product or its time."""
         found = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
         blas = " ".join(str(found[each]) for each in ("name", "version") if found.get(each))
         return (*([blas] if blas else []), *_environment(_THREAD_SETTINGS))
@@ -147,7 +147,7 @@ class _Torch(Device):
         name = f"allow_{short.get(dtype, 'bf16_reduced_precision_reduction')}"
         try:
             allowed = getattr(self.module.backends.cuda.matmul, name)
-        except Exception as trouble:  # torch refuses to say where both its ways to set it were used
+        except Exception as trouble:  # torch raises if both of its interfaces for this setting were used
             allowed = first_line(trouble)
         return (*found, *([] if dtype == "float64" else [f"{name} {allowed}"]), *_environment(_GPU_SETTINGS))
 
@@ -160,7 +160,7 @@ class _Jax(Device):
         self.device = self.module.devices(self.kind)[self.index]
 
     def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
-        # Without being told, jax makes float32 of float64.
+        # By default, jax converts float64 to float32.
         if np.dtype(dtype) != np.float64:
             return nullcontext()
         source = self.module if hasattr(self.module, "enable_x64") else import_module("jax.experimental")
@@ -225,7 +225,7 @@ DEVICES: dict[str, type[Device]] = {each.library: each for each in (Device, _Tor
 
 
 def check_device(library: str, name: str = "") -> None:
-    """Raise UnsupportedError for a device that a library does not know, whether or not either is here."""
+    """Raise UnsupportedError for a device that a library does not know; neither has to be installed."""
     kinds, kind = DEVICES[library].kinds, name.partition(":")[0]
     if name and not (kind in kinds and re.fullmatch(r"\w+(:\d{1,3})?", name, re.ASCII)):
         known = [*kinds, *(f"{each}:1" for each in kinds if each != "cpu")]
@@ -235,10 +235,10 @@ def check_device(library: str, name: str = "") -> None:
 
 
 def device_of(library: str, name: str = "") -> Device:
-    """Return a library's device: its usual one, or one by name, such as `cuda` or `cuda:1`.
+    """Return a library's device: the default one, or one by name, such as `cuda` or `cuda:1`.
 
-    Raises MissingPartError for a library that is not installed, UnsupportedError for a device that it does not know,
-    and AbsentDeviceError, one of these, for one that is not here.
+    Raises MissingPartError for a library that is not installed and UnsupportedError for a device that it does not know.
+    Raises AbsentDeviceError, a subclass of UnsupportedError, if this machine does not have the device.
 
     >>> device = device_of("numpy")
     >>> device.fetch(device.array(np.ones(2), device.dtype("float16"))).format.name
@@ -250,7 +250,7 @@ def device_of(library: str, name: str = "") -> Device:
 
 @cache
 def _openblas() -> Foreign | None:
-    """Return the OpenBLAS of NumPy's wheel; None where NumPy has another library."""
+    """Return the OpenBLAS of NumPy's wheel; None if NumPy uses another library."""
     for path in (Path(np.__file__).parents[1] / "numpy.libs").glob("*scipy_openblas*"):
         with suppress(OSError):
             library = ctypes.CDLL(str(path))
@@ -262,14 +262,14 @@ def _openblas() -> Foreign | None:
 def _imported(library: str, install: str) -> Foreign:
     try:
         return import_module(library)
-    except Exception as trouble:  # also a library of the driver that is not there, or a version that does not fit
+    except Exception as trouble:  # includes a missing or incompatible driver library
         if isinstance(trouble, ModuleNotFoundError) and trouble.name in (library, None):
             raise MissingPartError(f"{library} is not installed: pip install {install}") from None
         raise MissingPartError(f"{library} cannot be imported: {first_line(trouble)}") from None
 
 
 def first_line(trouble: BaseException, limit: int = 120) -> str:
-    """Return what an error of a library says first; its name, where it says nothing but a word.
+    """Return the first line of an error's message, with the error's type if the message is a single word.
 
     >>> first_line(ValueError("it is so. And more")), first_line(KeyError("code"))
     ('it is so', "KeyError: 'code'")

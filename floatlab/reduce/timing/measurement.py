@@ -14,8 +14,9 @@ from floatlab.errors import UnsupportedError
 from floatlab.record import Record
 
 RUNS = 5
-# Of 6,000 pairs of timings from one distribution (normal or lognormal), 2.5 % get a "fastest" with 4 runs of each,
-# 1.2 % with 5, at most 1.1 % with 6 to 10, and less with more. Fewer than 4 runs cannot pass such a test.
+# In 6,000 pairs of timings from one distribution (normal or lognormal), a "fastest" was named in 2.5 % with 4 runs of
+# each, in 1.2 % with 5, in at most 1.1 % with 6 to 10, and in less with more. Fewer than 4 runs cannot pass such a
+# test.
 FEWEST = 4
 _TWO_PERCENT = 2.326  # standard deviations
 _GIGA = 1e9
@@ -31,17 +32,17 @@ class Timing(Record):
 
     @property
     def total(self) -> float:
-        """All runs together."""
+        """The time of all runs together."""
         return sum(self.runs)
 
     @property
     def average(self) -> float:
-        """One run, on average."""
+        """The mean time of a run."""
         return self.total / len(self.runs)
 
     @property
     def cumulative(self) -> tuple[float, ...]:
-        """The time that had passed at the end of each run.
+        """The elapsed time at the end of each run.
 
         >>> Timing((1.0, 2.0, 4.0)).cumulative
         (1.0, 3.0, 7.0)
@@ -50,17 +51,17 @@ class Timing(Record):
 
     @property
     def minimum(self) -> float:
-        """The fastest run."""
+        """The time of the fastest run."""
         return min(self.runs)
 
     @property
     def median(self) -> float:
-        """The run in the middle."""
+        """The median time of a run."""
         return float(np.median(self.runs))
 
     @property
     def spread(self) -> float | None:
-        """The interquartile range, which a few disturbed runs do not change. None for a single run.
+        """The interquartile range, which a few disturbed runs do not change; None for a single run.
 
         >>> Timing((1.0, 3.0, 2.0, 9.0, 4.0)).spread, Timing((1.0,)).spread
         (2.0, None)
@@ -71,7 +72,7 @@ class Timing(Record):
         return float(high - low)
 
     def gigaflops(self, operations: int) -> float | None:
-        """Return operations in the median time, in 10⁹ a second; None where the clock did not move.
+        """Return the rate at the median time, in 10⁹ operations per second; None if the clock did not advance.
 
         >>> Timing((1e-3, 2e-3, 4e-3)).gigaflops(2 * 100**3)
         1.0
@@ -82,22 +83,22 @@ class Timing(Record):
 class Ranking(Record):
     """Timings by their medians, the shortest first, and those that may be the shortest.
 
-    Two timings are told apart where their medians differ by more than the larger of their spreads, and one is the
-    shorter in so many pairs of runs that a rank test (Mann and Whitney, at 2 %) tells them apart.
+    Two timings are distinguished if their medians differ by more than the larger of their spreads and a rank test (Mann
+    and Whitney, at 2 %) over all pairs of runs finds one of them shorter.
     """
 
     names: tuple[str, ...]
     timings: tuple[Timing, ...]
-    candidates: tuple[str, ...]  # the first, and each that cannot be told from it; all of them where runs are too few
+    candidates: tuple[str, ...]  # the first, and those not distinguishable from it; all if the runs are too few
 
     @property
     def fastest(self) -> str | None:
-        """The only candidate; None where there are several."""
+        """The only candidate; None if there are several."""
         return self.candidates[0] if len(self.candidates) == 1 else None
 
     @property
     def runs(self) -> int:
-        """How often each was timed."""
+        """The number of runs of each."""
         return min((len(timing.runs) for timing in self.timings), default=0)
 
     @property
@@ -117,7 +118,7 @@ class Ranking(Record):
 
 
 def rank(timings: Mapping[str, Timing]) -> Ranking:
-    """Return named timings in order, with those that may be the shortest.
+    """Return named timings in order, with the candidates for the shortest.
 
     >>> a, b, c = Timing((1.0, 1.2, 1.1, 1.0)), Timing((1.1, 1.3, 1.1, 1.2)), Timing((5.0, 5.1, 5.0, 5.0))
     >>> rank({"c": c, "b": b, "a": a}).candidates, rank({"c": c, "b": b}).fastest
@@ -132,7 +133,7 @@ def rank(timings: Mapping[str, Timing]) -> Ranking:
 
 
 def _shorter(one: Timing, other: Timing) -> bool:
-    """Return whether one timing is told from another, and is the shorter."""
+    """Return whether `one` is distinguishable from `other`, and shorter."""
     if other.median - one.median <= max(one.spread or 0.0, other.spread or 0.0):
         return False
     share = float(np.less.outer(one.runs, other.runs).mean())
@@ -141,7 +142,7 @@ def _shorter(one: Timing, other: Timing) -> bool:
 
 
 def check_counts(**counts: object) -> None:
-    """Raise UnsupportedError for a count that is not a whole number from 1 on, by its name."""
+    """Raise UnsupportedError, with the count's name, for a count that is not a positive integer."""
     for name, count in counts.items():
         if not isinstance(count, int) or count < 1:
             raise UnsupportedError(f"{name} is a whole number from 1 on, not {count!r}")
@@ -158,7 +159,7 @@ def operations_of(shape: tuple[int, int, int]) -> int:
 
 
 def timed(call: Callable[Given, Found], *given: Given.args, **options: Given.kwargs) -> tuple[Found, float]:
-    """Return what a call returns, and the seconds it took."""
+    """Return the result of a call, and the seconds it took."""
     began = perf_counter()
     made = call(*given, **options)
     return made, perf_counter() - began
@@ -167,10 +168,10 @@ def timed(call: Callable[Given, Found], *given: Given.args, **options: Given.kwa
 def take_turns(
     names: Sequence[str], measure: Callable[[str], Found], rounds: int, keep_interrupted: bool = False
 ) -> dict[str, list[Found]]:
-    """Return the measurements of each name, one in each round; each round goes through them in another order.
+    """Return the measurements of each name, one per round; each round takes the names in another order.
 
-    Other load on the machine then meets all of them, and none always runs after the same one. Ctrl-C goes through, or
-    ends the measurements where `keep_interrupted` is set and a round is complete.
+    Other load on the machine then affects all of them, and none always runs after the same one. Ctrl-C propagates; with
+    `keep_interrupted` and a complete round, it ends the measurements instead.
 
     >>> take_turns(("a", "b"), str.upper, 2)
     {'a': ['A', 'A'], 'b': ['B', 'B']}

@@ -1,7 +1,7 @@
 """A matrix product computed whole and in four partitions: the time of each, its error, and how far they differ.
 
-The partitions: each element as a dot product; a row or a column at a time; and blocks along the inner dimension, whose
-partial products are added up. The work is NumPy's; splitting rows or columns keeps the bits of most libraries,
+The partitions: each element as a dot product; one row or one column at a time; and blocks along the inner dimension,
+whose partial products are added up. NumPy does the work. With most libraries, splitting rows or columns keeps the bits;
 splitting the inner dimension changes the order of the additions.
 """
 
@@ -40,7 +40,7 @@ class TimedProduct(Record):
 
     name: str
     product: Array
-    first: float  # seconds of a first run, in which memory is touched and threads start; not among the others
+    first: float  # seconds of a first run, which touches memory and starts threads; not in `timing`
     timing: Timing
     gigaflops: float | None  # 2 · rows · terms · columns operations in the median time
     largest_error: float
@@ -52,12 +52,12 @@ class PartitionComparison(Record):
 
     shape: tuple[int, int, int]  # rows, terms, columns
     block: int  # terms
-    asked: int  # runs
+    asked: int  # runs requested
     products: tuple[TimedProduct, ...]
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it after fewer runs than were asked for."""
+        """Whether Ctrl-C ended it before the requested number of runs."""
         return self.ranking.runs < self.asked
 
     @property
@@ -67,7 +67,7 @@ class PartitionComparison(Record):
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """The partitions nearest to the exact product; several where they are equally near."""
+        """The partitions nearest to the exact product; several if they are equally near."""
         least = min(each.largest_q for each in self.products)
         return tuple(each.name for each in self.products if each.largest_q == least)
 
@@ -110,25 +110,25 @@ def time_partitions(
     started: Callable[[int, str], Callable[[int], None]] | None = None,
     keep_interrupted: bool = False,
 ) -> PartitionComparison:
-    """Return a product of matrices a (rows, n) and b (n, columns) of one dtype, computed in each partition.
+    """Return the product of matrices a (rows, n) and b (n, columns) of one dtype, computed in each partition.
 
     Parameters
     ----------
     a, b
         Matrices of float16, float32 or float64.
     runs
-        Times each partition so often, after a first run; the partitions take turns.
+        Times each partition this many times, after a first run; the partitions take turns.
     block
-        Terms in a block. Of 1, each partial product is a column times a row.
+        Terms per block. With 1, each partial product is a column times a row.
     started
-        Is told how many products there are, and returns what counts those that are done.
+        Receives the number of products, and returns the callback that counts those done.
     keep_interrupted
         Whether Ctrl-C ends the timing and returns the complete rounds, instead of raising KeyboardInterrupt.
 
     Raises
     ------
     UnsupportedError
-        For what is no pair of such matrices, and for less than 1 run or 1 term in a block.
+        If a and b are not two such matrices, or for fewer than 1 run or 1 term per block.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def time_partitions(
 
 @in_default_mode
 def ulps_apart(products: tuple[TimedProduct, ...]) -> list[list[int]]:
-    """Return the largest distance in ulps between each two of the products.
+    """Return the largest distance in ulps between each pair of products.
 
     >>> ulps_apart(time_partitions(np.ones((2, 2)), np.ones((2, 2)), 1).products)[0]
     [0, 0, 0, 0, 0]

@@ -1,4 +1,4 @@
-"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step; its operands, and some where fma differs."""
+"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step; its operands, and operands where fma differs."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from floatlab.verbs.arithmetic.relations import Result
     from floatlab.wire.codecs import Wire
 
-# How many operands each operation takes.
+# The number of operands of each operation.
 ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "sqrt": 1, "fma": 3, "cmp": 2, "toint": 1, "rint": 1}
 _OPERATIONS: dict[str, Callable[..., Derivation]] = {
     "add": arith.add, "sub": arith.subtract, "mul": arith.multiply, "div": arith.divide, "rem": arith.remainder,
     "sqrt": arith.sqrt, "fma": arith.fma,
 }  # fmt: skip
 
-Operand = str | Datum | Derivation  # text, a code's datum, or what was read into a format of its own
-_EXAMPLE = 40  # characters of a code that is repeated as an example
+Operand = str | Datum | Derivation  # text, a code's datum, or a VALUE@FORMAT read into its own format
+_EXAMPLE = 40  # characters of a code that an example repeats
 
 
 def operands(
     texts: tuple[str, ...], format: Format | None, bits: bool = False, context: Context | None = None
 ) -> tuple[Operand, ...]:
-    """Return what an operation takes: readings of VALUE@FORMAT, data for codes, text for the rest.
+    """Return the operands of an operation: readings of VALUE@FORMAT, `Datum` objects for codes, text for all others.
 
-    A code without a format belongs to `format`, which must then be given.
+    A code without a format belongs to `format`, which is then required.
 
     >>> reading, text = operands(("0.1@fp16", "2"), None)
     >>> reading.result, text
@@ -66,7 +66,7 @@ def operands(
 def compute(
     verb: str, values: tuple[Operand, ...], format: Format | None, context: Context, exact: bool = True
 ) -> Derivation:
-    """Return the derivation of a verb that has one.
+    """Return the derivation of an operation that has one.
 
     >>> from floatlab import parse_format
     >>> compute("mul", ("3", "0.5"), parse_format("fp16"), Context()).result
@@ -87,8 +87,8 @@ def witness(
 ) -> tuple[str, str, str] | None:
     """Return texts of a, b and c that read back as operands whose fma and multiply-then-add differ, or None.
 
-    `near` are three texts to start from; what cannot be read is passed over. `progress` and None are
-    `find_witness`'s.
+    `near` has three texts to start from; texts that cannot be read are skipped. For `progress` and the result None, see
+    `find_witness`.
 
     >>> from floatlab import parse_format
     >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))
@@ -106,7 +106,7 @@ def witness(
 
 
 def no_witness(format: Format) -> str:
-    """Say that none was found, and whether that proves that there is none.
+    """Return the message that no witness was found, which says whether this proves that none exists.
 
     >>> from floatlab import parse_format
     >>> print(no_witness(parse_format("e2m1")))
@@ -124,7 +124,7 @@ def no_witness(format: Format) -> str:
 
 
 def _data(texts: tuple[str, ...], format: Format, rules: Context) -> tuple[Datum, Datum, Datum] | None:
-    """Return what these texts are in the format, to nearest; None where they are not three numbers."""
+    """Return these texts rounded to nearest into the format; None if they are not three numbers."""
     try:
         values = operands(texts, format, context=rules)
         data = [encode(value.result if isinstance(value, Derivation) else value, format, rules) for value in values]
@@ -150,8 +150,8 @@ def operate(
 ) -> Answer:
     """Answer one operation by its verb; raises FloatlabError for a wrong number of operands.
 
-    `integer` and `exact` are for `toint` (and `exact` for `rint`), `signaling` for `cmp`, `steps`,
-    `brief` and `why` (each step with its reason) for the others.
+    `integer` and `exact` are for `toint` (`exact` also for `rint`), and `signaling` is for `cmp`. `steps`, `brief` and
+    `why` (each step with its reason) are for the others.
 
     >>> from floatlab import parse_format
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
@@ -168,7 +168,7 @@ def operate(
         kind = arith.parse_integer(integer)
         return answer_of(arith.to_integer(values[0], kind.width, kind.signed, format, context, exact))
     if verb == "cmp":
-        if format is None:  # no result asks for a format: text without one is read into the default format
+        if format is None:  # no result format is given, so text without a format is read into the default one
             home, rules = parse_format(DEFAULT_FORMAT), reading_context(context)
             values = tuple(read_literal(read_operand(x)[0], home, rules) if isinstance(x, str) else x for x in values)
         return answer_of(arith.compare(values[0], values[1], format, context, signaling))
@@ -182,7 +182,7 @@ def operate(
 
 
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
-    """Return the answer that shows what an operation gave: its first `steps` steps, in one line, or with reasons."""
+    """Return the answer for the result of an operation: its first `steps` steps, one line, or with reasons."""
     first = result.fused if isinstance(result, Contrast) else result
 
     results = (first.result,) if isinstance(first, Derivation) else ()
@@ -204,7 +204,7 @@ def answer_of(result: Result, steps: int | None = None, brief: bool = False, why
 
 
 def _records(result: Result, steps: int | None) -> list[Wire]:
-    """Return the JSON of a result, with its first steps only where that is asked for."""
+    """Return the JSON of a result, with its first steps only if `steps` is given."""
     if steps is None or isinstance(result, Comparison | IntegerResult):
         return written(result)()
     from floatlab.wire.codecs import Scope
@@ -219,6 +219,6 @@ def _records(result: Result, steps: int | None) -> list[Wire]:
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: all its values are the operands of one operation."""
+    """Answer a question; all its values together are the operands of one operation."""
     format, options = next(iter(question.formats), None), dict(question.options)
     return [operate(question.verb, question.values, format, question.context, **options)]

@@ -1,4 +1,4 @@
-"""The schemas of what has operands but is no derivation: comparisons, integers, and fused beside separate."""
+"""The schemas of results that are not derivations: comparisons, integers, and fused beside separate multiply-add."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each operation is, and its options."""
+"""The verb of each operation, and its options."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and se
 
 
 def _settle(question: Question) -> Question:
-    """Refuse a word too many that names a format or a type; find the operands that --witness asks for."""
+    """Refuse an extra word that names a format or a type; find the operands for --witness."""
     from floatlab.verbs.arithmetic.answer import ARITIES
 
     for value in question.values[ARITIES[question.verb] :]:
@@ -49,7 +49,7 @@ def _settle(question: Question) -> Question:
 
 
 def _with_witness(question: Question) -> Question:
-    """Return the question with operands for which fma and multiply-then-add differ; UnsupportedError without any."""
+    """Add operands to the question for which fma and multiply-then-add differ; UnsupportedError if none is known."""
     from floatlab.verbs.arithmetic.answer import no_witness, witness
 
     if not question.formats:

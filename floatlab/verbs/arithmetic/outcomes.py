@@ -1,4 +1,4 @@
-"""Why a rounding kept or raised the last digit, and what came of it: the result's code, its error, how ways compare."""
+"""Why a rounding kept or raised the last digit, and the outcome: the result's code, its error, how two ways compare."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from floatlab.numbers.steps import Combine, Encode, Round
 from floatlab.page.model import Line, line
 from floatlab.page.words import bracketed, brief, counted, cut, integer_not_held, plain_error, replaced_words
 
-_SIMPLE = 4096  # fractions with denominators up to this are written as they are
+_SIMPLE = 4096  # fractions with denominators up to this are written in full
 _LAST = "last kept digit"
-# What a direction that looks at the sign only makes of a positive and of a negative number.
+# For directions that depend only on the sign: effect on positive and on negative numbers.
 _DIRECTED = {
     Direction.RTZ: ("toward zero, what is left over is dropped",) * 2,
     Direction.RAZ: ("away from zero, anything left over counts for a whole unit",) * 2,
@@ -29,7 +29,7 @@ _DIRECTED = {
 
 
 def portion(part: Fraction) -> str:
-    """Return a positive number of units: as a fraction where that is short, else rounded after ≈.
+    """Return a positive number of ulps as text: as a fraction if that is short, else rounded after ≈.
 
     >>> from fractions import Fraction
     >>> portion(Fraction(9, 16)), portion(Fraction(1, 3)), portion(Fraction(2**30 + 1, 2**31))
@@ -45,7 +45,7 @@ def portion(part: Fraction) -> str:
 
 
 def _tail(rounded: Rounded) -> str:
-    """Return the tail in units: exact where that is short, with what is known where it is not."""
+    """Return the tail in ulps: exact if that is short, else with the known bounds."""
     part = Fraction(rounded.rest2, 2 * rounded.unit)
     if not rounded.kept and rounded.unit == 1 << GUARD_DIGITS and rounded.rest2 == 2:
         return f"less than 2^-{GUARD_DIGITS - 1}"
@@ -56,7 +56,7 @@ def _tail(rounded: Rounded) -> str:
 
 
 def rounding_reason(rounded: Rounded, format: Format, context: Context) -> list[str]:
-    """Say what was cut off, what the direction made of it, and what came of the range."""
+    """Return sentences on the digits cut off, the effect of the rounding direction, and overflow or underflow."""
     return [*_cut(rounded, format, context.rounding), *_range(rounded, format, context)]
 
 
@@ -84,7 +84,7 @@ def _cut(rounded: Rounded, fmt: Format, direction: Direction) -> list[str]:
 
 
 def _decided(rounded: Rounded, direction: Direction, what: str, one: str = "") -> str:
-    """Say what the direction made of a tail; `one` names the neighbour that gets ties where there is but one digit."""
+    """Explain how the direction treats a tail; `one` names the neighbour chosen on ties in formats of precision 1."""
     stay = "the kept digits stay" if what == _LAST else f"the {what} stays"
     up = f"so the {what} goes up by one" if rounded.increment else f"so {stay}"
     it = f"so it {'goes up by one' if rounded.increment else 'stays'}"
@@ -143,15 +143,15 @@ def _underflow(rounded: Rounded, fmt: Format, context: Context) -> str:
 
 
 def integral_reason(rounded: Rounded, direction: Direction) -> list[str]:
-    """Say what stands after the binary point, and what the direction made of it."""
+    """Return sentences on the digits after the binary point, and on how the direction decided."""
     if rounded.tail is Tail.ZERO:
         return ["There are no digits after the binary point: it is an integer already."]
     return [f"After the binary point stands {_tail(rounded)}.", _decided(rounded, direction, "integer")]
 
 
-_FAR = 1_000_000  # ulps past which an error is no longer thought of in ulps
+_FAR = 1_000_000  # above this many ulps, the error is given as a number
 
-# What the result of an operation is called, before it is rounded.
+# The name of each operation's exact result.
 _NOUNS = {
     "add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient", "sqrt": "root",
     "remainder": "remainder", "fma": "a × b + c", "multiply_then_add": "a × b + c", "read": "number",
@@ -159,12 +159,12 @@ _NOUNS = {
 
 
 def capital(words: str) -> str:
-    """Let a sentence that starts with a word start with a capital; names of operands and formats stay."""
+    """Capitalise the start of a sentence that begins with a word, but not names of operands and formats."""
     return words[0].upper() + words[1:] if words.startswith(("the ", "beyond ", "an ")) else words
 
 
 def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[str]:
-    """Say how the result's code comes about, and how far it is from what it stands for."""
+    """Return sentences on how the result's code comes about, and on its error."""
     before = derivation.steps[index - 1] if index else None
     last = index == len(derivation.steps) - 1
     datum, error = step.datum, _error(derivation) if last else ""
@@ -177,7 +177,7 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
 
 
 def _lost(derivation: Derivation) -> str:
-    """Say that a term was lost: why small updates leave a weight where it was."""
+    """Return a sentence if a term was lost, which is why small updates leave a weight unchanged."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
     a, b = derivation.operands
@@ -189,7 +189,7 @@ def _lost(derivation: Derivation) -> str:
 
 
 def _packed(datum: Datum, rounded: Rounded | None) -> str:
-    """Say how a datum's fields come about."""
+    """Describe how a datum's fields come about."""
     fmt, field = datum.format, datum.biased_exponent
     if datum.is_nan:
         fields = ": all ones in the exponent, and a mantissa that is not zero" if fmt.ieee_nans else " of its own"
@@ -224,7 +224,7 @@ def _overflowed(datum: Datum, context: Context) -> str:
 
 
 def _error(derivation: Derivation) -> str:
-    """Say how far the result lies from what it stands for."""
+    """Describe the error of the result."""
     result, ulps = derivation.result, derivation.nearby_error_ulps
     if ulps is None:
         return ""
@@ -239,7 +239,7 @@ def _error(derivation: Derivation) -> str:
 
 
 def verdict_reason(contrast: Contrast) -> Line:
-    """Say why the two ways give the same bits or different ones."""
+    """Explain why the two ways give the same or different bits."""
     return line(" ".join(_verdict(contrast)))
 
 
@@ -262,7 +262,7 @@ def _verdict(contrast: Contrast) -> list[str]:
 
 
 def comparison_reason(found: Comparison) -> Line:
-    """Say why two data stand as they do."""
+    """Explain why two operands compare as they do."""
     a, b = found.operands
     if found.relation is Relation.UNORDERED:
         return line("A NaN is no number: it is neither less than another, nor equal to it, nor greater.")
@@ -274,7 +274,7 @@ def comparison_reason(found: Comparison) -> Line:
 
 
 def integer_reason(found: IntegerResult) -> Line:
-    """Say why a datum becomes this integer."""
+    """Explain why a datum becomes this integer."""
     words = [] if found.rounded is None else integral_reason(found.rounded, found.context.rounding)
     kind = found.kind
     if Flags.INVALID in found.flags:

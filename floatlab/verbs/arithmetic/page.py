@@ -16,10 +16,10 @@ from floatlab.record import Record
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
 _FUNCTIONS = {"round_to_integral": "rint"}
-TAIL = 12  # digits shown beyond the cut
+TAIL = 12  # digits shown beyond the rounding position
 _NAMES = {steps.Decode: "operands", steps.Integral: "to integer", steps.Divide: "quotient", steps.Encode: "result"}
-_TOGETHER = ("operands", "promote", "flush")  # steps of these names appear at once
-# What takes the place of arithmetic, in words, and the clause of IEEE 754-2019.
+_TOGETHER = ("operands", "promote", "flush")  # steps with these names appear together
+# Each rule that replaces arithmetic, in words, with the clause of IEEE 754-2019.
 SENTENCES: dict[Rule, tuple[str, str]] = {
     Rule.INFINITY: ("an infinity converts to an infinity", "5.4.2"),
     Rule.NAN: ("a NaN converts to a quiet NaN", "6.2.3"),
@@ -43,7 +43,7 @@ SENTENCES: dict[Rule, tuple[str, str]] = {
 
 
 class StepGroup(Record):
-    """Steps that appear together: their name, their rows, and the place of the last of them in its derivation."""
+    """Steps that appear together: their name, their rows, and the index of the last of them in its derivation."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -51,7 +51,7 @@ class StepGroup(Record):
 
 
 def sentence(rule: Rule) -> str:
-    """Return a rule in words with its clause.
+    """Describe a rule in words, with its clause.
 
     >>> sentence(Rule.ZERO_TIMES_INFINITY)
     '0 × ∞ has no useful value: invalid (7.2 b, c)'
@@ -61,7 +61,7 @@ def sentence(rule: Rule) -> str:
 
 
 def expression(derivation: Derivation) -> str:
-    """Return what was computed, in the operands' shortest decimals or as they were typed.
+    """Write the operation with its operands, as their shortest decimals or as typed.
 
     >>> from floatlab.arith import add
     >>> expression(add("1.125", "0.1", "fp16"))
@@ -117,7 +117,7 @@ def _value(x: Exact) -> Line:
 
 
 def align_blocks(step: steps.Align, fmt: Format, moved: int | None = None) -> list[Block]:
-    """Draw two terms in one frame; with `moved`, on the way there, when the smaller has moved so many places."""
+    """Draw two aligned terms; with `moved`: an animation frame, the smaller term shifted that many places."""
     top = max(step.left.exponent, step.right.exponent)
     t = fmt.trailing_bits
     last = top - t
@@ -155,7 +155,7 @@ def _combined(step: steps.Combine, fmt: Format, aligned: Step | None) -> list[Bl
 
 
 def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list[Block]:
-    """Say what a rounding kept, what it cut off with its guard, round and sticky digits, and what decided."""
+    """Show the kept digits, the discarded ones with guard, round and sticky digit, and the reason for the decision."""
     direction = derivation.context.rounding
     grs = f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}" if words.cut(rounded, fmt)[1] else ()
     carry = "the carry runs into the exponent" if rounded.carried else ()
@@ -173,7 +173,7 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
     fmt = derivation.result.format
     match step:
         case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
-            # All operands at once, where the first of them is decoded.
+            # The first operand's step shows all operands at once.
             operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
             return operand_rows(operands, derivation.literals, derivation.context, fmt, strips)
         case steps.Promote(datum, promoted):
@@ -216,9 +216,9 @@ def operand_rows(
     shared: Format | None,
     strips: bool = True,
 ) -> list[Block]:
-    """Draw operands as a, b, c; say how each was read from text, where that changed it or raised a flag.
+    """Draw operands as a, b, c; add how each was read from text, if reading changed it or raised a flag.
 
-    `shared` is the format that need not be named. Without `strips` they are not drawn, only named.
+    The format `shared` is not named. Without `strips`, the operands are only named, not drawn.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
@@ -233,7 +233,7 @@ def operand_rows(
 
 
 def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
-    """Show a rounding to an integer: the digits before the cut at the point, what decided, the integer."""
+    """Show a rounding to an integer: the digits around the point, the reason for the decision, the integer."""
     shift = rounded.unit.bit_length() - 1
     tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
     shown = tail[:TAIL] + "…" * (len(tail) > TAIL)
@@ -245,7 +245,7 @@ def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
 
 
 def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
-    """Return the result: bits, code, value, error and flags, and what it stands in for."""
+    """Return the rows of the result: bits, code, value, error, flags, and the value that it replaces."""
     error = words.error_words(derivation) if derivation.result == datum else ""
     flags = words.flags_line(derivation.flags)
     rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
@@ -265,7 +265,7 @@ def _stage_name(step: Step) -> str:
 def step_groups(
     derivation: Derivation, start: int = 0, stop: int | None = None, strips: bool = True
 ) -> list[StepGroup]:
-    """Return the steps from `start` up to `stop` as they appear on a page, with their rows.
+    """Return the steps from `start` up to `stop` with their rows, grouped as they appear on a page.
 
     >>> from floatlab.arith import add
     >>> [stage.name for stage in step_groups(add("1", "0.1", "fp16"))]
@@ -283,12 +283,12 @@ def step_groups(
 
 
 def operation_heading(derivation: Derivation) -> Note:
-    """Return the title of an operation's page as its first line."""
+    """Return the title of an operation's page, which is its first line."""
     return heading(f"{expression(derivation)} in {derivation.result.format.name}")
 
 
 def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> list[Block]:
-    """Return the rows of these stages, each followed by the reason for what it does where `why` asks for that."""
+    """Return the rows of these groups; with `why`, each group is followed by its reason."""
     if not why:
         return [block for stage in shown for block in stage.blocks]
     from floatlab.verbs.arithmetic.reasons import reason
@@ -297,7 +297,7 @@ def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> lis
 
 
 def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
-    """Return the page of an operation, or of its first steps; with `why`, each with the reason for what it does."""
+    """Return the page of an operation, or of its first steps; with `why`, each step has its reason."""
     title = operation_heading(derivation)
     blocks: list[Block] = [title, *stage_rows(derivation, step_groups(derivation, stop=steps), why)]
     left = len(derivation.steps) - len(derivation.steps[:steps])
@@ -307,7 +307,7 @@ def derivation_page(derivation: Derivation, steps: int | None = None, why: bool 
 
 
 def summary(derivation: Derivation) -> Line:
-    """Return an operation in one line."""
+    """Summarise an operation in one line."""
     result = derivation.result
     parts = [f"{expression(derivation)} {words.equals(result)} in {result.format.name} ("]
     error = words.error_words(derivation)
@@ -316,5 +316,5 @@ def summary(derivation: Derivation) -> Line:
 
 
 def summary_page(derivations: list[Derivation]) -> Page:
-    """Return one line for each operation."""
+    """Return a page with one line per operation."""
     return Page(tuple(Note(summary(each)) for each in derivations), expression(derivations[0]))

@@ -1,4 +1,4 @@
-"""Why each step of a derivation does what it does, in sentences with its own numbers in them."""
+"""The reason for each step of a derivation, in sentences that contain its numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RULES = {
 
 
 def reason(derivation: Derivation, index: int) -> Line:
-    """Say why the step at this place does what it does.
+    """Explain the step at this index.
 
     >>> from floatlab.arith import add
     >>> from floatlab.page.model import text_of
@@ -102,7 +102,7 @@ def _data(derivation: Derivation) -> tuple[Datum, ...]:
 
 
 def _room(digits: int, noun: str, fmt: Format) -> str:
-    """Say how long an exact result is, beside what the format keeps."""
+    """Compare the length of an exact result with the precision of the format."""
     room = f"{fmt.name} keeps {counted(fmt.precision, 'digit')}"
     return f"The exact {noun} takes {counted(digits, 'binary digit')}; {room}{' at most' * (digits <= fmt.precision)}."
 
@@ -225,7 +225,7 @@ def _divide(step: steps.Divide, derivation: Derivation) -> list[str]:
 
 
 def _odd_factor(dividend: int, divisor: int) -> int:
-    """Return the odd part of a fraction's denominator in lowest terms: where it is 1, the binary digits end."""
+    """Return the odd part of a fraction's denominator in lowest terms; if it is 1, the binary expansion terminates."""
     least = divisor // gcd(dividend, divisor)
     return least // (least & -least)
 
@@ -245,9 +245,9 @@ def _special(step: steps.Special, derivation: Derivation) -> list[str]:
 
 
 def _who(derivation: Derivation) -> str:
-    """Name the operands that arithmetic has nothing to say about."""
+    """Name the operands that are NaN, infinite or zero."""
     if derivation.operation == "multiply_then_add":
-        return ""  # the product may be the one
+        return ""  # the product may be the special value
     words = [f"{name} is {_kind(each)}" for name, each in zip("abc", _data(derivation), strict=False) if _kind(each)]
     return f"{listed(words)}." if words else ""
 

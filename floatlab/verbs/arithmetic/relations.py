@@ -1,4 +1,4 @@
-"""The pages of what has more than one way or no steps: `fma`, fused beside separate; `cmp`; `toint`."""
+"""The pages of results with two ways or without steps: `fma`, fused beside separate; `cmp`; `toint`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS, equals, error_words, flags_
 from floatlab.verbs.arithmetic import page as pages
 from floatlab.verbs.arithmetic.page import StepGroup, rounding_rows, sentence, step_groups
 
-Result = Derivation | Contrast | Comparison | IntegerResult  # what an operation may give
+Result = Derivation | Contrast | Comparison | IntegerResult  # the possible results of an operation
 
 _SIGNS = {Relation.LESS: "<", Relation.EQUAL: "=", Relation.GREATER: ">", Relation.UNORDERED: "is unordered with"}
 
-_SYMBOLIC = 60  # characters of a difference in powers of two; longer ones are rounded
+_SYMBOLIC = 60  # characters of a difference in powers of two; a longer one is rounded
 
 
 def page_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Page:
-    """Return the page of what an operation gave."""
+    """Return the page of an operation's result."""
     match result:
         case Derivation():
             return pages.summary_page([result]) if brief else pages.derivation_page(result, steps, why)
@@ -59,14 +59,14 @@ def comparison_page(comparison: Comparison) -> Page:
 
 
 def _equal_words(a: Datum, b: Datum) -> str:
-    """Say how two different codes of one format compare equal."""
+    """Describe how two different codes of one format compare equal."""
     if a.exact != b.exact:
         return sentence(Rule.FLUSHED_INPUT)
     return "two codes for one number" if a.exact else "+0 and −0 compare equal (5.11)"
 
 
 def with_changes_marked(blocks: list[Block]) -> list[Block]:
-    """Put a `^` above each bit of the second operand that is not the first one's; their columns are the same."""
+    """Put a `^` above each bit of the second operand that differs from the first; both have the same columns."""
     first, second = (i for i, each in enumerate(blocks) if isinstance(each, Strip))
     a, b = blocks[first], blocks[second]
     assert isinstance(a, Strip)
@@ -80,7 +80,7 @@ def with_changes_marked(blocks: list[Block]) -> list[Block]:
 
 
 def _distance(a: Datum, b: Datum) -> list[Block]:
-    """Say how far apart two data are that are not equal: in steps where they share a format, and exactly."""
+    """Describe how far apart two unequal operands are: exactly, and in steps if they share a format."""
     rows: list[Block] = []
     if a.format == b.format:
         steps = abs(a.ordinal - b.ordinal)
@@ -116,12 +116,12 @@ def integer_page(result: IntegerResult) -> Page:
 
 
 def product_end(separate: Derivation) -> int:
-    """Return how many steps of the separate way make the product, its encoding included."""
+    """Return the number of steps of the separate way up to the product, its encoding included."""
     return next((i + 1 for i, step in enumerate(separate.steps) if isinstance(step, Encode)), len(separate.steps))
 
 
 def _parting(contrast: Contrast) -> list[Block]:
-    """Say where the two ways part: at the product's rounding, if that lost anything."""
+    """Describe where the two ways diverge: at the product's rounding, if it was inexact."""
     rounded, product = contrast.parting, contrast.product
     if product is None or not product.is_finite:
         return []
@@ -134,13 +134,13 @@ def _parting(contrast: Contrast) -> list[Block]:
 
 
 def _opening(derivation: Derivation, start: int = 0) -> int:
-    """Return where arithmetic begins, from a step on: behind operands decoded and promoted."""
+    """Return the index of the first step from `start` on that does not decode or promote an operand."""
     steps = enumerate(derivation.steps[start:], start)
     return next((i for i, step in steps if not isinstance(step, Decode | Promote)), start)
 
 
 def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
-    """Return the separate way in stages, from the product's rounding on, which the product's code ends."""
+    """Return the stages of multiply-then-add from the product's rounding (up to its code) on."""
     derivation, end = contrast.separate, product_end(contrast.separate)
     found: list[StepGroup] = []
     for stage in step_groups(derivation, stop=end if steps is None else min(steps, end)):
@@ -160,9 +160,9 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
 def fused_and_separate(
     contrast: Contrast, steps: int | None = None, strips: bool = True
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
-    """Return the stages that both ways share, those of the fused way and those of the separate one.
+    """Return three lists of stages: those shared by both ways, those of the fused way and those of the separate way.
 
-    With `steps`, the first so many steps of each; without `strips` operands are not drawn.
+    With `steps`, only the first `steps` steps of each; without `strips`, operands are not drawn.
     """
     fused = contrast.fused
     opening = _opening(fused)
@@ -175,7 +175,7 @@ def fused_and_separate(
 
 
 def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = False) -> Page:
-    """Return the page of both ways; with `steps`, only the first so many of each; with `why`, with their reasons."""
+    """Return the page of both ways; with `steps`, the first steps of each; with `why`, each step has its reason."""
     fused, separate = contrast.fused, contrast.separate
     shared, left, right = fused_and_separate(contrast, steps)
     title, rows = pages.operation_heading(fused), pages.stage_rows
@@ -194,14 +194,14 @@ def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = Fals
 
 
 def side_by_side(fused: list[Block], separate: list[Block]) -> Pair:
-    """Put the rows of the two ways beside each other, each under its title."""
+    """Put the rows of the two ways side by side, each under its title."""
     titles = "fused: the product keeps all its digits", "separate: the product is rounded first"
     left, right = ([Gap(), heading(title)] for title in titles)
     return Pair((*left, *fused), (*right, *separate))
 
 
 def verdict_rows(contrast: Contrast) -> list[Block]:
-    """Say whether both ways end in the same bits, and how far apart they are where they do not."""
+    """Show whether both ways end in the same bits, and how far apart they are if not."""
     fused, separate = contrast.fused.result, contrast.separate.result
     if contrast.same:
         return [Row("together", line(Span("the same bits", Role.GOOD), " both ways: ", *coded(fused)))]
@@ -218,6 +218,6 @@ def verdict_rows(contrast: Contrast) -> list[Block]:
 
 
 def contrast_summary(contrast: Contrast) -> Page:
-    """Return both ways in two lines."""
+    """Summarise both ways in two lines."""
     ways = (("fused     ", contrast.fused), ("separate  ", contrast.separate))
     return Page(tuple(Note(line(name, *pages.summary(way))) for name, way in ways), pages.expression(contrast.fused))

@@ -1,4 +1,4 @@
-"""An operation as a film: one scene a step, each with everything seen so far and the reason for what is new."""
+"""An operation as an animation: one scene per step, with all rows so far and the reason for the new ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Blocks = tuple[Block, ...]
 
 
 def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, ...]:
-    """Return the scenes of what an operation gave, the last with the whole page.
+    """Return the scenes of an operation's result; the last one has the whole page.
 
-    Fused and separate multiply-add go in step with each other, and a last scene compares them. Without `strips` the
-    operands are not drawn.
+    Fused and separate multiply-add advance together, and a last scene compares them. Without `strips`, the operands are
+    not drawn.
 
     >>> from floatlab.arith import add, contrast, fma, multiply_then_add
     >>> film = scenes_of(add("1.125", "0.12457275390625", "fp16"))
@@ -64,7 +64,7 @@ def _fresh(blocks: Blocks) -> Blocks:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Give numbers to names that come again: a step bar needs to tell them apart."""
+    """Append numbers to repeated names, since a step bar has to distinguish them."""
     return [
         name if name not in names[:index] else f"{name} {names[:index].count(name) + 1}"
         for index, name in enumerate(names)
@@ -72,7 +72,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
-    """Return the smaller term's way to its place, which the scene itself shows; past the last digit it is not seen."""
+    """Return the frames that move the smaller term to its place, which the scene shows; stop once it is out of view."""
     step = None if stage is None else derivation.steps[stage.index]
     if not isinstance(step, Align):
         return []
@@ -81,7 +81,7 @@ def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
 
 
 def _raised(derivation: Derivation, index: int) -> Flags:
-    """Return the flags raised up to a step."""
+    """Return the flags raised up to and including a step."""
     if index + 1 == len(derivation.steps):
         return derivation.flags
     raised = Flags.NONE
@@ -90,16 +90,16 @@ def _raised(derivation: Derivation, index: int) -> Flags:
             raised |= step.rounded.flags
         elif isinstance(step, Special):
             raised |= step.flags
-    # Rounding to an integer without `exact` keeps inexact to itself.
+    # Rounding to an integer without `exact` does not signal inexact.
     return raised & derivation.flags
 
 
-# Stages of the two ways that have the same rank appear together.
+# Stages of equal rank in the two ways appear together.
 _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
 
 
 def _beats(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
-    """Bring two ways in step: up to the product (the steps before `ends`), then from there on, rank by rank."""
+    """Align the stages of the two ways: first those before the product (up to `ends`), then the rest, by rank."""
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):
         for stage in side:
@@ -139,7 +139,7 @@ def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
 
 
 def _grown(seen: list[Blocks], more: list[Blocks]) -> Block:
-    """Return two sides with what is new on each."""
+    """Return both sides, with the new rows of each marked."""
     return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
 
@@ -148,7 +148,7 @@ def _is_product(step: Step) -> bool:
 
 
 def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
-    """Return the reasons of both ways, once where they are the same."""
+    """Return the reasons of both ways; only once if they are the same."""
     sides = [("Fused" if way.operation == "fma" else "Separate", reason(way, index)) for way, index in steps]
     if len(sides) == 2 and sides[0][1] == sides[1][1]:
         return sides[0][1]
@@ -156,7 +156,7 @@ def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
 
 
 def _whole_scene(name: str, page: Page, reason: Line, flags: Flags, strips: bool) -> Scene:
-    """Return a page without steps as the one scene that it is; without `strips` it has neither these nor a title."""
+    """Return a page without steps as a single scene; without `strips`, leave out the operands' bits and the title."""
     if strips:
         return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)
     shown, whose = [], ""

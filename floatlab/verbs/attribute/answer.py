@@ -1,4 +1,4 @@
-"""What explains results that were observed: of one sum or product, and of two arrays that are compared."""
+"""Candidate computations of observed results: of one sum or product, and of two arrays being compared."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def attribute_words(
     context: Context = DEFAULT,
     started: Started | None = None,
 ) -> Answer:
-    """Return the answer that tells which ways to compute give what was observed; raises FloatlabError.
+    """Return the answer with the candidate computations that give an observed result; raises FloatlabError.
 
-    For one sum or dot product, `observed` is one or two results as they were printed, apart by a comma; for matrices
-    one or two words that name arrays. `targets` are functions whose orders on this machine are tried besides. Every way
-    rounds by the context, except models of machines.
+    For one sum or dot product, `observed` has one or two results as printed, separated by a comma; for matrices, it has
+    one or two words that name arrays. `targets` are functions whose orders on this machine are tried in addition. All
+    candidates round by the context, except hardware models.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()
@@ -65,22 +65,22 @@ def attribute_words(
 
 
 def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
-    """Return the answer that shows what explains results; these are their own words."""
+    """Return the answer for an attribution; `results` are the results as typed."""
     said = [found.text if found.verdict is None else found.verdict.value]
     page, records = (lambda: attribution_page(found, results)), written(found.replace(observed=results))
     return Answer(page, records, lambda: said, lambda: said, found=found)
 
 
 def _is_listed(word: str) -> bool:
-    """Say whether a word between two commas is a number, or a row's last and the next one's first."""
+    """Return True if a word between two commas is a number, or the end of one row and the start of the next."""
     return all(parse_printed(each) is not None for each in word.split(";"))
 
 
 @in_default_mode
 def attribute_pair(product: Sequence[Source], started: Started | None = None) -> Attribution | None:
-    """Return what explains two results of a product: of x, y, and both results.
+    """Attribute two results of a product; `product` has x, y, and both results.
 
-    None where the results have two formats, so that no way to compute gives both.
+    None if the results have two formats, so that no candidate gives both.
     """
     from floatlab.reduce.explain.attribution import attribute
 

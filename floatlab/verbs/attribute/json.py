@@ -1,4 +1,4 @@
-"""The schema of an attribution: for each observed result the ways that were tried, and the pairs that give two."""
+"""The schema of an attribution: the candidates tried for each observed result, and the pairs that give two results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from floatlab.wire.codecs import FORMAT, INTEGER, integer, listed, optional
 from floatlab.wire.derivations import CONTEXT
 from floatlab.wire.schema import Schema, attributes, heading, shown
 
-_MOST = 100  # explanations and pairs
+_MOST = 100  # at most this many explanations and pairs are written
 
 
 def _code(codes: Array | None, format: Format) -> str | None:
@@ -72,7 +72,7 @@ _PAIR = Schema(
 )
 
 
-_OBSERVED = Schema(  # of a result in its own words, its explanations, and the tile edge that explains it
+_OBSERVED = Schema(  # a result as typed, its explanations, and the tile edge that explains it
     None,
     {
         "given": shown(lambda row: row[0]),

@@ -1,4 +1,4 @@
-"""The page of `dot --observed`: which ways to compute give an observed result, and what two of them differ by."""
+"""The page of `dot --observed`: candidates that give an observed result, and how two of them differ."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from floatlab.reduce.explain.causes import Path
 from floatlab.reduce.explain.tile_edges import TileEdge
 from floatlab.reduce.replay.explanations import Explanation
 
-_MOST = 6  # explanations and pairs that are listed
+_MOST = 6  # at most this many explanations and pairs are listed
 
 
 def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
-    """Return the page of an attribution; `observed` has the results' own words.
+    """Return the page of an attribution; `observed` has the results as typed.
 
     >>> from floatlab.reduce.explain.attribution import attribute
     >>> from floatlab.page.layout import to_text
@@ -43,7 +43,7 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
 
 
 def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Block]:
-    """Return what a page of differences says of the two results: by what each is explained, and both together.
+    """Return the rows of an attribution on a page of differences: each result's candidates, and the cause.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
@@ -65,13 +65,13 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
 
 
 def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
-    """Return what is said instead of two results in different formats."""
+    """Return the rows shown if the two results have different formats."""
     words = "floatlab matmul X Y --observed FILE tells what each of them equals"
     return [Gap(), Row("cause", f"the formats, {formats[0]} and {formats[1]}, differ; {words}")]
 
 
 def _rules(context: Context) -> str:
-    """Say what the context asks for besides rounding to nearest; nothing where that is all."""
+    """Describe the context, apart from rounding to nearest; an empty text if nothing else differs from the default."""
     words = {
         f"rounds {IN_WORDS[context.rounding]}": context.rounding is not DEFAULT.rounding,
         "flushes tiny results to zero": context.flush_results,
@@ -88,7 +88,7 @@ def _compared(found: Attribution) -> str:
 
 
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
-    """Return the first way that gives all and the nearest that does not, or else the nearest of all."""
+    """Return the first candidate that matches everywhere and the nearest other one, or only the nearest of all."""
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
     if edge is not None:
@@ -102,7 +102,7 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
-    """Return the verdict on two results, and what alone does not explain them."""
+    """Return the verdict on two results, and the causes that do not explain them alone."""
     said = ", or ".join(each.value for each in found.verdicts) + _apart(found)
     blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:
@@ -118,7 +118,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
 
 
 def _apart(found: Attribution) -> str:
-    """Return how far apart the two results are, where all pairs of ways say the same."""
+    """Return the difference between the two results, if all pairs of candidates agree on it."""
     if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
         return ""
     moves = {
@@ -147,7 +147,7 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 
 
 def _ways(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
-    """Return the ways that give a result, or where none does what they give instead; of arrays the share of each."""
+    """Return the candidates that give a result, or the nearest ones if none does; for arrays, with their shares."""
     fitting = [each for each in explanations if each.fits]
     heading = f"What gives {word}" if fitting else f"No way that was tried gives {word}; what they give instead"
     rows = tuple(_row(each, single) for each in (fitting or explanations)[:_MOST])
@@ -168,7 +168,7 @@ def _row(each: Explanation, single: bool) -> tuple[Line, ...]:
 
 def _pairs(found: Attribution) -> list[Block]:
     if all(pair.first.text == pair.second.text for pair in found.pairs[:_MOST]):
-        return []  # none, or one way gives both, which stands above
+        return []  # none, or one candidate gives both, and is shown above
     title = f"{counted(found.pair_count, 'pair')} of ways that give both"
     title += f", the first {_MOST}" if found.pair_count > _MOST else ""
     blocks: list[Block] = [Gap(), heading(title)]
@@ -185,7 +185,7 @@ def _path(path: Path) -> tuple[Line, ...]:
 
 
 def _codes(path: Path) -> str:
-    """Return the codes along a path of one element."""
+    """Return the codes along a path for one element."""
     return " → ".join(
         hexadecimal_code(Datum(path.format, int(each.reshape(-1)[0]))) for each in path.codes if each.size == 1
     )

@@ -22,9 +22,9 @@ def block(
     scale: str | None = None,
     tensor_scale: str | None = None,
 ) -> Answer:
-    """Answer what a block format makes of values: the page of `floatlab block`.
+    """Answer how a block format rounds values: the page of `floatlab block`.
 
-    VALUE@FORMAT is read into that format first, everything else is taken exactly.
+    VALUE@FORMAT is read into that format first; all other values are taken exactly.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()
@@ -38,7 +38,7 @@ def block(
 
 
 def answer_of(*blocks: BlockDerivation) -> Answer:
-    """Return the answer that shows blocks, one after another."""
+    """Return the answer that shows these blocks one after another."""
 
     def page() -> Page:
         from floatlab.verbs.block.page import block_page
@@ -49,7 +49,7 @@ def answer_of(*blocks: BlockDerivation) -> Answer:
 
 
 def _value(text: str, context: Context) -> str | Derivation:
-    """Return a value as it was typed, or the reading of a VALUE@FORMAT."""
+    """Return a value as typed, or the reading of a VALUE@FORMAT."""
     literal, own = read_operand(text)
     if own is not None:
         return read_literal(literal, own)
@@ -59,13 +59,13 @@ def _value(text: str, context: Context) -> str | Derivation:
 
 
 def _words(blocks: tuple[BlockDerivation, ...]) -> list[str]:
-    """Return what each value becomes, in full."""
+    """Return the rounded value of each element, in full."""
     decoded = [element.decoded for each in blocks for element in each.elements]
     return ["nan" if x is None else exact_decimal(x) for x in decoded]
 
 
 def _codes(each: BlockDerivation) -> str:
-    """Return a block's codes: its scale's, then its elements'."""
+    """Return a block's codes: the scale's code, then the elements'."""
     from floatlab.verbs.block.page import element_code
 
     codes = [element_code(element, each.format) for element in each.elements]

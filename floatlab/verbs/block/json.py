@@ -1,4 +1,4 @@
-"""The schema of a block: what its scale came from, each element's way, and the codes and values that it ends in."""
+"""The schema of a block: the origin of its scale, the steps of each element, and the final codes and values."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from floatlab.arith.blocks import Value
     from floatlab.wire.codecs import Scope
 
-    Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and what was typed for it
+    Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and its value as typed
 
 
 def _exact(x: Ratio) -> str:
-    """Return the exact value: a decimal where there is one, else N/D."""
+    """Return the exact value: as a decimal if it terminates, else as N/D."""
     if x.denominator & (x.denominator - 1):
         return ratio_text(x)
     return ratio_text(x.replace(denominator=1, twos=x.twos - x.denominator.bit_length() + 1))
@@ -67,7 +67,7 @@ def _value_text(placed: Placed) -> str:
 
 
 def _result(placed: Placed) -> Datum | None:
-    """Return an element's datum; None where it is an integer, or was not rounded."""
+    """Return an element's datum; None if it is an integer, or was not rounded."""
     block, element, _ = placed
     fmt = block.format
     is_datum = element.rounded is not None and fmt.element is fmt.magnitudes

@@ -1,4 +1,4 @@
-"""What `block` is, and its options."""
+"""The verb `block`, and its options."""
 
 from __future__ import annotations
 

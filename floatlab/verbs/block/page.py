@@ -1,4 +1,4 @@
-"""The page of `block`: the largest magnitude, the scale that a rule made of it, and what becomes of each element."""
+"""The page of `block`: the largest magnitude, the scale that the rule derives from it, and each element's result."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 
-FEW = 4  # so many elements are shown step by step; more share a table
+FEW = 4  # up to this many elements are shown step by step; more share a table
 _GLANCE = 12  # characters of a number in a table
 _FIGURES = 6
 
 
 def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
-    """Return the page of a row of blocks of one tensor."""
+    """Return the page of a sequence of blocks of one tensor."""
     first = blocks[0]
     count = sum(len(block.elements) for block in blocks)
     fmt, short = first.format, len(blocks[-1].elements)
@@ -51,7 +51,7 @@ def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
 
 
 def _typed(block: BlockDerivation) -> list[str]:
-    """Return each value as it was typed, or as it is."""
+    """Return each value as typed, or in full if it was not typed."""
     return [
         words.abbreviated(text, 20) if text is not None else value_text(element)
         for text, element in zip(block.literals, block.elements, strict=True)
@@ -68,7 +68,7 @@ def value_text(element: Element) -> str:
 
 
 def glance(x: Fraction) -> str:
-    """Return a number exactly where that is short, else rounded after ≈.
+    """Return a number exactly if that is short, else rounded after ≈.
 
     >>> from fractions import Fraction
     >>> glance(Fraction(957, 2)), glance(Fraction(1, 3)), glance(Fraction(1, 2**40))
@@ -114,7 +114,7 @@ def _datum(datum: Datum) -> Line:
 
 
 def scale_rows(block: BlockDerivation) -> list[Block]:
-    """Say what amax is, what scale the rule wants, and which one it gets."""
+    """Show amax, the scale that the rule requires, and the scale used."""
     fmt, amax = block.format, block.amax
     if amax is None:
         note = "a NaN or an infinity is among the values: the scale is NaN, and so is all of the block"
@@ -147,7 +147,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _binade(amax: Ratio) -> Line:
-    """Write amax as d.ddd × 2^e where it is a short binary number."""
+    """Write amax as d.ddd × 2^e if it is a short binary number."""
     x = amax.as_fraction()
     if x.denominator & (x.denominator - 1) or max(x.numerator, x.denominator).bit_length() > _FIGURES * 8:
         return ()
@@ -156,7 +156,7 @@ def _binade(amax: Ratio) -> Line:
 
 
 def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
-    """Say that a scale's format ends before the scale that was wanted, or nothing."""
+    """Return a row if the required scale is outside the range of the scale's format; else no row."""
     kind = scale.format
     if kind.smallest <= wanted <= kind.largest:
         return []
@@ -165,7 +165,7 @@ def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
-    """Name what happened to an element, where that is more than a rounding."""
+    """Name the outcome for an element if it is more than a rounding."""
     rounded = element.rounded
     if rounded is None or element.decoded is None:
         return "NaN"
@@ -189,7 +189,7 @@ def element_code(element: Element, fmt: BlockFormat) -> str:
 
 
 def digits_line(element: Element, fmt: BlockFormat) -> Line:
-    """Write the scaled value as the rounding saw it: the digits kept, the cut, the tail."""
+    """Write the scaled value as it was rounded: the kept digits, the rounding position, the tail."""
     rounded = element.rounded
     if rounded is None:
         return ()
@@ -197,7 +197,7 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
 
 
 def _share(element: Element) -> str:
-    """Return the error as a signed share of the value, in percent; nothing where there is no error."""
+    """Return the error as a signed percentage of the value; an empty text if there is no error."""
     error, value = element.error, element.value
     if not error or not isinstance(value, Ratio):
         return ""
@@ -239,7 +239,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
 
 
 def _table(block: BlockDerivation) -> Table:
-    """Show many elements, one a row."""
+    """Show many elements, one per row."""
     fmt = block.format
     rows = []
     for typed, element in zip(_typed(block), block.elements, strict=True):

@@ -1,1 +1,1 @@
-"""`completion`: what a shell needs to complete commands."""
+"""`completion`: the script with which a shell completes commands."""

@@ -1,4 +1,4 @@
-"""What `completion` is; it has no options."""
+"""The verb `completion`; it has no options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def _settle(question: Question) -> Question:
-    """Refuse anything but one shell."""
+    """Refuse any values but one shell."""
     if len(question.values) != 1 or question.values[0] not in SHELLS:
         typed = " ".join(question.values)
         near = guess(typed, list(SHELLS)) if typed else ""

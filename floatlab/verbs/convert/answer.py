@@ -15,7 +15,7 @@ from floatlab.verbs.question import Answer, Question, Started, answer_for, writt
 def convert_through(
     text: str, path: tuple[Format, ...], context: Context | None = None, *, bits: bool = False
 ) -> Answer:
-    """Answer what a path of roundings makes of a value, and whether the direct rounding agrees.
+    """Answer how a path of roundings changes a value, and whether the direct rounding agrees.
 
     A code (`bits:…`) belongs to the first format of the path.
 

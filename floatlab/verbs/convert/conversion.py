@@ -7,7 +7,7 @@ from floatlab.record import Record
 
 
 class Conversion(Record):
-    """A value's way along a path of formats, stage by stage, and what the direct rounding makes of it."""
+    """A value's conversion along a path of formats, stage by stage, and the direct rounding of the same value."""
 
     stages: tuple[Derivation, ...]
     direct: Derivation

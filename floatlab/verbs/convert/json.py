@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def _whole(conversion: Conversion) -> Derivation:
-    """Return all stages as one."""
+    """Return all stages as one derivation."""
     first, last = conversion.stages[0], conversion.stages[-1]
     steps = tuple(step for stage in conversion.stages for step in stage.steps)
     return last.replace(operation="convert", operands=first.operands, literals=first.literals, steps=steps)
 
 
 def _error(conversion: Conversion) -> Wire:
-    """Return the error of the whole path: the result stands for the first operand."""
+    """Return the error of the whole path: the error of the result as an approximation of the first operand."""
     first, last = conversion.stages[0], conversion.stages[-1]
     return error_of(last.replace(operands=first.operands, steps=(*last.steps[:-1], Encode(last.result, first.truth))))
 

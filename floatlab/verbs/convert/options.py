@@ -1,4 +1,4 @@
-"""What `convert` is, and its options."""
+"""The verb `convert`, and its options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from floatlab.verbs.question import Question, Verb
 
 
 def _settle(question: Question) -> Question:
-    """Return the question with the formats that stand last among its values, as in 0.1 fp16, where no option does."""
+    """Return the question with formats taken from the end of its values, as in 0.1 fp16, if no option names them."""
     values, named = _formats_last(question.values)
     if question.formats:
         if named:
@@ -24,7 +24,7 @@ def _settle(question: Question) -> Question:
 
 
 def _formats_last(values: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Divide values from formats after them, as in 0.1 fp32 fp16, or 0.1 to fp16; the first word is a value."""
+    """Separate values from trailing formats, as in 0.1 fp32 fp16, or 0.1 to fp16; the first word is always a value."""
     count = len(values)
     while count > 1:
         try:

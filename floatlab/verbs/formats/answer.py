@@ -1,4 +1,4 @@
-"""`formats`: all formats, or those named in full, and side by side where they are several."""
+"""`formats`: the table of all formats, or named formats in full, side by side if there are several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def formats(names: tuple[str, ...] = ()) -> Answer:
-    """Answer which formats there are, or what the named ones are.
+    """Answer with all formats, or with the named ones.
 
     >>> formats(("fp8-e4m3",)).words()
     ['e4m3fn']

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PARAMETERS = ("width", "precision", "exponent_bits", "bias", "emin", "emax", "signed", "infinities")
 _MORE = ("zero", "negative_zero", "subnormals")
-_SMALL = 8  # bits of the formats whose codes are all listed
+_SMALL = 8  # bits of the largest formats whose codes are all listed
 
 
 def _landmark(attribute: str) -> Callable[[CatalogRow], Datum]:

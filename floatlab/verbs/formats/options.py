@@ -1,4 +1,4 @@
-"""What `formats` is, and its options."""
+"""The verb `formats`, and its options."""
 
 from __future__ import annotations
 

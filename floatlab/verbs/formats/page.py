@@ -19,8 +19,8 @@ from floatlab.page.words import brief, counted, listed, plural
 
 _CODE_TABLE_LIMIT = 256
 _CELL = 12  # characters of a value in a code table
-_TICKS = 8  # at most about so many on the scale
-_MANY = 3  # other formats from which on a list says no reasons
+_TICKS = 8  # the approximate maximum of ticks on the scale
+_MANY = 3  # with this many other formats or more, reasons are left out
 _SHORT = 9  # characters of a number in the table
 _DIGITS = (
     "digits: decimals of up to the first number of digits come back unchanged (if they are in the range of normal "
@@ -29,7 +29,7 @@ _DIGITS = (
 
 
 def _rounded(value: Fraction) -> str:
-    """Return a number in a table's few characters: exact where it is short."""
+    """Return a number in a table's few characters: exact if it is short."""
     text = rounded_decimal(value, 5)
     return text if len(text) <= 9 else rounded_decimal(value, 3)
 
@@ -43,7 +43,7 @@ def _counted(n: int, one: str, many: str = "") -> str:
 
 
 def specials_words(format: Format) -> str:
-    """Name the special values that a format has."""
+    """Name the special values of a format."""
     words = ["∞"] if format.infinities else []
     if format.nan_in_place_of_negative_zero:
         words.append("NaN for −0")
@@ -63,7 +63,7 @@ def _name(row: CatalogRow) -> Line:
 
 
 def _ranges(rows: list[CatalogRow]) -> Table:
-    """Return how far each format reaches, and how finely."""
+    """Return the range and the precision of each format."""
     header = ("format", "bits", "p", "emin", "emax", "largest", "normal", "subnormal")
     found = []
     for row in rows:
@@ -77,7 +77,7 @@ def _ranges(rows: list[CatalogRow]) -> Table:
 
 
 def _codes(rows: list[CatalogRow]) -> Table:
-    """Return what the codes of each format are spent on."""
+    """Return the number of codes of each kind in each format."""
     header = ("format", "zeros", "subnormals", "normals", "∞", "NaNs", "specials")
     found = []
     for row in rows:
@@ -88,14 +88,14 @@ def _codes(rows: list[CatalogRow]) -> Table:
 
 
 def formats_table(rows: list[CatalogRow]) -> Table:
-    """Return all that the tables of `formats_page` say in one table, for a window that moves over it.
+    """Return the tables of `formats_page` as one table, for a scrolling window.
 
     >>> from floatlab.formats import CATALOG
     >>> formats_table(list(CATALOG)).header[6:11]
     ('normal', 'subnormal', 'zeros', 'subnormals', 'normals')
     """
     ranges, codes = _ranges(rows), _codes(rows)
-    shift = len(ranges.header) - 1  # both have the name
+    shift = len(ranges.header) - 1  # both have the name column
     return Table(
         ranges.header + codes.header[1:],
         tuple((*left, *right[1:]) for left, right in zip(ranges.rows, codes.rows, strict=True)),
@@ -104,7 +104,7 @@ def formats_table(rows: list[CatalogRow]) -> Table:
 
 
 def formats_page(rows: list[CatalogRow]) -> Page:
-    """Return the tables of formats: ranges first, then what the codes are spent on."""
+    """Return the tables of formats: first the ranges, then the use of the codes."""
     others = (
         "Also p3109_k<K>p<P><s|u><e|f>, and any e<W>m<T>[fn|f|fnuz][_ieee]. Numbers in this table are rounded; "
         "floatlab formats NAME gives one format exactly, with its source."
@@ -125,7 +125,7 @@ def _landmark(label: str, format: Format, magnitude: int) -> list[Block]:
 
 
 def _stands_for(format: Format, literal: str, context: Context | None = None) -> str:
-    """Say what a literal becomes in the format, by asking."""
+    """Describe the result of encoding a literal in the format."""
     try:
         result = encode(literal, format, context or Context())
     except UnsupportedError as error:
@@ -134,7 +134,7 @@ def _stands_for(format: Format, literal: str, context: Context | None = None) ->
 
 
 def answers(format: Format) -> list[tuple[str, str]]:
-    """Return the format's answers where libraries disagree, each computed, not written down."""
+    """Return the format's behaviour where libraries disagree; every entry is computed, not written down."""
     one_beyond = Datum(format, format.compose(False, format.largest_magnitude)).exact
     beyond = one_beyond + one_beyond
     over = " · ".join(
@@ -166,7 +166,7 @@ def answers(format: Format) -> list[tuple[str, str]]:
 
 
 def format_page(row: CatalogRow) -> Page:
-    """Return one format in full, with its code table where it has at most 256 codes."""
+    """Return one format in full, with its code table if it has at most 256 codes."""
     f = row.format
     count = census(f)
     one = encode("1", f)
@@ -258,7 +258,7 @@ def ranges_axis(formats: list[Format]) -> model.Axis:
 
 
 def _obstacles(narrow: Format, wide: Format) -> list[str]:
-    """Return what keeps numbers of `narrow` from being numbers of `wide`, in words."""
+    """Return the reasons why numbers of `narrow` may not be numbers of `wide`, in words."""
     words = {
         Lack.DIGITS: f"significands of {counted(wide.precision, 'bit')}, not {narrow.precision}",
         Lack.LARGE: f"nothing past {_value(wide.largest)}",
@@ -271,13 +271,13 @@ def _obstacles(narrow: Format, wide: Format) -> list[str]:
 
 
 def _missing(narrow: Format, wide: Format) -> list[str]:
-    """Return the special values that `narrow` has and `wide` has not."""
+    """Return the special values that `narrow` has but `wide` lacks."""
     specials = {"∞": "infinities", "NaN": "has_nan", "−0": "negative_zero"}
     return [name for name, has in specials.items() if getattr(narrow, has) and not getattr(wide, has)]
 
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
-    """Say into which of the other formats a format's numbers go unchanged, and what is in the way elsewhere."""
+    """List the other formats that represent all numbers of a format exactly, and the obstacles in the others."""
     exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]
     words = [f"always into {listed(whole)}"] if whole else []
@@ -301,7 +301,7 @@ def _differences(formats: list[Format]) -> Table:
 
 
 def _digits(precision: int) -> str:
-    """Return how many decimal digits survive in p binary ones, and how many it takes to tell them apart.
+    """Return how many decimal digits survive in a p-bit significand, and how many identify each number.
 
     These are C's FLT_DIG and FLT_DECIMAL_DIG: ⌊(p − 1)·log10 2⌋ and ⌈1 + p·log10 2⌉.
     """
@@ -309,7 +309,7 @@ def _digits(precision: int) -> str:
 
 
 def _above_one(format: Format) -> str:
-    """Return the step from 1 to the next number up, asked from the numbers themselves."""
+    """Return the step from 1 to the next number, computed by `next_up`."""
     one = encode("1", format)
     if not one.is_finite or one.exact != 1 or not one.next_up.is_finite:
         return "no 1"
@@ -318,7 +318,7 @@ def _above_one(format: Format) -> str:
 
 
 def _value(value: Fraction) -> str:
-    """Return a number in a table's few characters: exact where it is short, else rounded after ≈."""
+    """Return a number in a table's few characters: exact if it is short, else rounded after ≈."""
     exact = terminating_decimal(value, _SHORT)
     if exact is not None and len(exact) <= _SHORT:
         return exact
@@ -332,7 +332,7 @@ def _top(format: Format) -> float:
 
 
 def _ticks(low: int, high: int) -> list[int]:
-    """Return exponents for the scale: multiples of a power of two, so that 1 is among them where it can be."""
+    """Return exponents for the scale: multiples of a power of two, with 1 among the marks if possible."""
     step = 1
     while (high - low) // step > _TICKS:
         step *= 2
@@ -340,5 +340,5 @@ def _ticks(low: int, high: int) -> list[int]:
 
 
 def _roundness(k: int) -> int:
-    """Return how round an exponent is: 0 above all, then multiples of large powers of two."""
+    """Return a sort key for round exponents: 0 comes first, then multiples of large powers of two."""
     return (k & -k).bit_length() if k else 1 << 10

@@ -1,1 +1,1 @@
-"""Practice: what to ask before a step is shown."""
+"""Practice: questions that are asked before a step is shown."""

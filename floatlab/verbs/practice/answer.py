@@ -1,4 +1,4 @@
-"""Practice: what to ask before a step is shown, and operands on which there is something to see."""
+"""Practice: questions that are asked before a step is shown, and operands that make a step instructive."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from floatlab.verbs.arithmetic.answer import ARITIES, compute
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Scene
 
-_TYPED = 18  # characters of a number that a person is asked to type
-_NUMBER_BITS = 10_000  # guesses longer than this are compared as text only
-_GLANCED = 3  # shorter answers stand on every page, for something else
-_WIDE = 1000  # columns on which nothing wraps
-_TRIES = 400  # operands looked at for what an exercise should show
+_TYPED = 18  # at most this many characters of a number have to be typed
+_NUMBER_BITS = 10_000  # guesses with more bits are compared as text only
+_GLANCED = 3  # up to this length, an answer may be on the page with another meaning
+_WIDE = 1000  # columns wide enough that nothing wraps
+_TRIES = 400  # operands tried to find ones that show what is wished for
 _CUT = ("keep", "+1", "nothing is cut off")
 
 
 class Exercise(Record):
-    """A question about one scene: what is asked, the choices (none where it is typed), the answers that count.
+    """A question about one scene: the prompt, the choices (empty for a typed answer), and the accepted answers.
 
-    The first answer is the one to show.
+    The first answer is the one to display.
     """
 
     prompt: str
@@ -37,7 +37,7 @@ class Exercise(Record):
     answers: tuple[str, ...]
 
     def is_right(self, text: str) -> bool:
-        """Say whether this answers it: in these words, or as the same number or code in another notation.
+        """Return whether a text answers it: in these words, or as the same number or code in another notation.
 
         >>> asked = Exercise("What is the result?", (), ("1.25", "bits:0x3d00"))
         >>> [asked.is_right(guess) for guess in ("5/4", "0x1.4p0", "0x3D00", "0 01111 0100000000", "1.5")]
@@ -70,12 +70,12 @@ def _same(guess: object, meaning: object) -> bool:
         return type(guess) is type(meaning) and guess == meaning
     if not guess.is_short(_NUMBER_BITS) or not meaning.is_short(_NUMBER_BITS):
         return guess == meaning
-    # A zero has a sign, and it is part of the answer.
+    # The sign of a zero is part of the answer.
     return guess.as_fraction() == meaning.as_fraction() and guess.negative == meaning.negative
 
 
 def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
-    """Return one exercise for each scene of an operation, and None where there is nothing to ask.
+    """Return one exercise for each scene of an operation, or None for a scene without a question.
 
     >>> from floatlab import add
     >>> from floatlab.verbs.arithmetic.scenes import scenes_of
@@ -95,7 +95,7 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
 
 
 def _stands_there(exercise: Exercise, before: Scene) -> bool:
-    """Say whether an answer to be typed can be read off the page before: the other way's number, or an operand."""
+    """Return whether a typed answer can be read off the page before: the other way's number, or an operand."""
     from floatlab.page.layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
@@ -103,7 +103,7 @@ def _stands_there(exercise: Exercise, before: Scene) -> bool:
 
 
 def _exercise(scene: Scene) -> Exercise | None:
-    """Ask about the first of a scene's steps that has something to ask."""
+    """Return a question about the first of a scene's steps that has one."""
     for derivation, index in scene.steps:
         exercise = _about(derivation.steps[index], derivation, index)
         if exercise is not None:
@@ -113,7 +113,7 @@ def _exercise(scene: Scene) -> Exercise | None:
 
 
 def _about(step: Step, derivation: Derivation, index: int) -> Exercise | None:
-    """Ask about one step; None where there is nothing to ask, or where the step before has shown it."""
+    """Return a question about one step; None if it has none, or if the step before has shown the answer."""
     direction = derivation.context.rounding
     match step:
         case steps.Align():
@@ -143,7 +143,7 @@ def _about(step: Step, derivation: Derivation, index: int) -> Exercise | None:
 
 
 def _number(what: str, x: Exact) -> Exercise:
-    """Ask for a number, or for its leading power of two where it is long."""
+    """Ask for a number, or for its leading power of two if the number is long."""
     text = decimal_within(x, _TYPED)
     if text is not None:
         return Exercise(f"{what}?", (), (text,) if x.c else (text, "0"))
@@ -171,7 +171,7 @@ def _guard_round_sticky(rounded: Rounded) -> tuple[str, ...]:
 def _encode(datum: Datum, before: Step) -> Exercise | None:
     codes = (hexadecimal_code(datum), f"bits:{datum.code:0{datum.format.width}b}", f"bits:{hexadecimal_code(datum)}")
     if datum.is_nan:
-        return None  # a rule has said so
+        return None  # the rule before it has shown this
     if isinstance(before, steps.Round) and before.rounded.tail is not Tail.ZERO:
         exact = exact_decimal(datum.exact) if datum.is_finite else shortest(datum)
         text = exact if len(exact) <= _TYPED else shortest(datum)
@@ -179,13 +179,13 @@ def _encode(datum: Datum, before: Step) -> Exercise | None:
     return Exercise("What is the result's code, in hexadecimal or in bits?", (), codes)
 
 
-_OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # what TestFloat calls the verbs
-# What an exercise may show; the more often a wish stands here, the more often it is made.
+_OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # TestFloat's names for the verbs
+# Cases that an exercise may show; cases listed more often are chosen more often.
 _WISHES = ("special", "overflow", "subnormal", "tie", "tie", "tie", "cancel", "cancel", "cancel", *["inexact"] * 7)
 
 
 def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
-    """Return operands as text on which the operation shows something; the same for a seed.
+    """Return instructive operands for the operation, as text; a seed always gives the same.
 
     >>> from floatlab import parse_format
     >>> random_operands("add", parse_format("fp16"), 1) == random_operands("add", parse_format("fp16"), 1)
@@ -210,7 +210,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
 
 
 def _operand(format: Format, wish: str, draws: RandomIntegers) -> int:
-    """Return the code of a number near 1, near the end of the range that is wished for, or a landmark."""
+    """Return the code of a number near 1, or in the range that the wish needs, or a landmark."""
     from floatlab.vectors.generate import landmarks
     from floatlab.vectors.hard import nearest
 

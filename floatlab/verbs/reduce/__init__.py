@@ -1,1 +1,1 @@
-"""`sum` and `dot`: arrays added in a stated order."""
+"""`sum`, `dot` and `matmul`: arrays added in a stated order."""

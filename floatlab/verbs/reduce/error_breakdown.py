@@ -1,4 +1,4 @@
-"""Where a short reduction's error comes from: what each term became, what each node added, and the error of each."""
+"""The origin of a short reduction's error: the rounding of each term, of each node, and their errors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from floatlab.reduce import Adder, Compensated, Node, Reduction, Term
 
 
 class Contribution(Record):
-    """A term, a node, or one of the last roundings, with its value and what it missed.
+    """A term, a node, or one of the last roundings, with its value and its rounding error.
 
-    `term` is there for terms only; their `value` is None where a product goes into a node as it is, exactly, and in the
-    format of products where it was rounded into that and the accumulator holds it. `error` is
-    value − exact sum of what was given, None beyond numbers. `id` is None for what comes after the last node, and
-    `name` then says what that is.
+    `term` is set for terms only. For a product, `value` is None if it enters the node exactly; if it was rounded first,
+    `value` has the format of products (provided the accumulator contains it). `error` is value − exact sum of the
+    operands, None if one of them is not finite. After the last node, `id` is None and `name` names the entry.
     """
 
     id: int | None
@@ -31,14 +30,14 @@ class Contribution(Record):
 
     @property
     def kind(self) -> str:
-        """What it is: term, node, or the name of what comes after the last node."""
+        """The kind of entry: term, node, or the name of an entry after the last node."""
         return "term" if self.term is not None else self.name if self.id is None else "node"
 
 
 def error_contributions(found: Reduction) -> list[Contribution]:
-    """Return the entries of a reduction: the terms, the nodes, then what became of the last sum.
+    """Return the entries of a reduction: the terms, the nodes, then the roundings of the last sum.
 
-    Their errors add up to the error of the result, whatever the adder. Raises UnsupportedError as `Reduction.nodes`.
+    With every adder, the errors add up to the error of the result. Raises UnsupportedError as `Reduction.nodes` does.
 
     >>> from floatlab import dot
     >>> [(each.id, str(each.error)) for each in error_contributions(dot([1, 3], [0.1, 0.1], format="e4m3"))]
@@ -51,7 +50,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
     entries = [_of_term(found, i, term, alone[i]) for i, term in enumerate(terms)]
     given = [_exact(each.term if each.value is None else each.value) for each in entries]
     for node in nodes:
-        # A node's last rounding is its own, but for compensated sums, where all of them are.
+        # For most adders, the node's own rounding is the last one; for compensated sums, all of them are.
         flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
         error = _error(node.value, [given[each] for each in node.arguments])
         entries.append(Contribution(node.id, node.arguments, None, node.value, error, flags))
@@ -60,7 +59,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
 
 
 def _after(found: Reduction, last: Datum) -> list[Contribution]:
-    """Return what becomes of the last node's value: a compensation that is added, another format."""
+    """Return the entries after the last node: adding the compensation, and conversion to another format."""
     entries = []
     if isinstance(found.adder, Compensated) and found.accumulated != last:
         error = _error(found.accumulated, [_exact(last)])
@@ -73,13 +72,13 @@ def _after(found: Reduction, last: Datum) -> list[Contribution]:
 
 
 def _rounded(found: Reduction) -> Adder | None:
-    """Return what rounds terms that are rounded alone; None where no term is."""
+    """Return the adder that rounds terms separately; None if there is none."""
     adder = found.adder.adder if isinstance(found.adder, Compensated) else found.adder
     return adder if isinstance(adder, Adder) else None
 
 
 def _alone(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """Say which terms were rounded before they were added: those whose roundings their node has among its own."""
+    """Mark the terms rounded before they were added: those whose roundings are among their node's roundings."""
     adder = _rounded(found)
     if adder is None or not adder.fma:
         return [adder is not None] * len(terms)
@@ -95,7 +94,7 @@ def _alone(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]
 
 
 def _only(term: Term, node: Node) -> Contribution:
-    """Return the only term, as it was read into the accumulator's format."""
+    """Return the entry of a single term, as it was read into the accumulator's format."""
     return Contribution(node.id, (), term, node.value, _error(node.value, [_exact(term)]), _raised(node.derivations))
 
 
@@ -106,7 +105,7 @@ def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Contribution:
         return Contribution(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
     value, roundings = adder.leaf(term, i)
     if term.y is not None and _exact(roundings[0].result) == _exact(value):
-        value = roundings[0].result  # where the accumulator holds it, a product is what it was rounded to
+        value = roundings[0].result  # keep the format of products if the accumulator contains the value
     return Contribution(i, (), term, value, _error(value, [_exact(term)]), _raised(roundings))
 
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     Operands = tuple[tuple[Datum, ...], ...] | None
 
-MOST = 1024  # terms or elements: of more, neither operands nor nodes are written
+MOST = 1024  # with more terms or elements than this, neither operands nor nodes are written
 _DIGITS = 17
 
 
-# What a node does, as sums and matrix products say it: `adder` is the rule of compensation, rounded or fused.
+# The arithmetic of nodes, for sums and matrix products: `adder` is the rule of compensation, "rounded" or "fused".
 
 
 def _context(made: Reduction | Settings) -> Context | None:
@@ -45,7 +45,7 @@ def _context(made: Reduction | Settings) -> Context | None:
 
 
 def _products(made: Reduction | Settings) -> Format | None:
-    """Return what products are rounded to; None for sums, and for tensor cores, which have no choice of it."""
+    """Return the format to which products are rounded; None for sums and tensor cores, which have no such format."""
     is_sum = isinstance(made, Reduction) and made.y is None
     return made.adder.products if isinstance(made.adder, Adder | Compensated) and not is_sum else None
 
@@ -83,7 +83,7 @@ _SETTINGS = {
 }
 
 
-# The terms, or the factors: their codes, and what they were before they were read into their format.
+# The terms, or the factors: their codes, and the operands from which they were converted.
 
 
 def _source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
@@ -107,9 +107,9 @@ _SIDES = {
 }
 
 
-# Sums and dot products: terms, nodes, and what comes after the last one.
+# Sums and dot products: terms, nodes, and the entries after the last node.
 
-# Of an entry, and the result, in whose ulps its error is where it has no value.
+# takes (entry, result); an entry without a value has its error in ulps of the result
 _LINE = schema(
     id=shown(lambda line: line[0].id),
     kind=shown(lambda line: line[0].kind),
@@ -125,7 +125,7 @@ def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Redu
 
 
 def _measure(name: str) -> Member:
-    """Return a row for a bound: a decimal, rounded."""
+    """Return a row for a bound, as a rounded decimal."""
 
     def text(reduction: Reduction) -> str | None:
         measure = getattr(reduction, name)
@@ -165,7 +165,7 @@ REDUCTION = schema(
 )
 
 
-# Matrix products: the elements of small ones, and the worst of all.
+# Matrix products: all elements of small ones, and the worst elements of any.
 
 _ELEMENT = schema(
     lambda value: value,

@@ -1,4 +1,4 @@
-"""One node of a reduction: what numbers that are added at once bring; and each of its roundings as a question."""
+"""One node of a reduction: for a multi-operand node, the aligned operands; for others, each rounding as a question."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def node_page(found: Reduction, id: int) -> Page:
 
 
 def _aligned(core: TensorCore, numbers: dict[str, Term | Datum]) -> list[Block]:
-    """Show each number in the units that all of them are cut to."""
+    """Show each number in the common units to which all of them are truncated."""
     top, left = core.aligned([*numbers.values()])
     unit = top - core.fraction_bits
     rows = []
@@ -90,16 +90,16 @@ def _number(x: Term | Datum) -> str:
 
 
 class RoundingQuestion(Record):
-    """A rounding in words, and the question that it answers."""
+    """A rounding in words, and a question whose answer shows it."""
 
     words: str
     question: Question
 
 
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
-    """Return the roundings of a node or a term by its id, the last one first; none where several are added at once.
+    """Return the roundings of a node or a term, the last one first; none if the node adds several operands at once.
 
-    A term that was not rounded is a question about its value.
+    A term without a rounding gives a question that shows its value.
 
     >>> from floatlab import dot
     >>> from floatlab.verbs.registry import command_of
@@ -117,7 +117,7 @@ def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
 
 
 def as_questions(derivations: Sequence[Derivation]) -> list[RoundingQuestion]:
-    """Return derivations as questions, the last one first; none where one of them is no operation on numbers.
+    """Return derivations as questions, the last one first; none if one of them is not an operation on numbers.
 
     >>> from floatlab import sqrt
     >>> from floatlab.verbs.registry import command_of

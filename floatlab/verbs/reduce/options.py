@@ -1,4 +1,4 @@
-"""What `sum`, `dot` and `matmul` are, and their options."""
+"""The verbs `sum`, `dot` and `matmul`, and their options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ARRAYS = (
 _MOST_RUNS = 1000
 _LARGEST_BLOCK = 10**9
 _CONTEXT = tuple(option.name for option in ROUNDING)
-# Options that say how a sum is simulated.
+# Options for the simulation of a sum.
 _SIMULATED = ("schedule", "adder", "accumulator", "products", "fma", "machine")
 
 
@@ -77,7 +77,7 @@ _OPTION_RULES = (
 def _reduction(
     name: str, summary: str, examples: tuple[str, str], explanation: str, **groups: tuple[Option, ...]
 ) -> Verb:
-    """Return a verb; `groups`, order, cause and timed, are options beside those of all three verbs."""
+    """Return a verb; `groups` (keys: order, cause, timed) holds its options in addition to the shared ones."""
     order, cause = (*_ORDER, *groups.get("order", ())), (*_OBSERVED, *groups.get("cause", ()))
     options = (*grouped("order", *order), *grouped("cause", *cause))
     return Verb(

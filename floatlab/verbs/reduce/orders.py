@@ -1,4 +1,4 @@
-"""The same terms in one order after another: each result, bit by bit, and how far it is from the exact sum."""
+"""The same terms in several orders: the bits of each result, and its distance from the exact sum."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SCHEDULES = {
     "sorted(up)": "the smallest magnitudes first",
     "sorted(down)": "the largest magnitudes first",
 }
-_COMPENSATED = 1 << 13  # terms: more take seconds in a loop of single terms
-_COMPARED = 1 << 13  # terms: of so many it is looked up which orders are the same
+_COMPENSATED = 1 << 13  # more terms take seconds in a loop over single terms
+_COMPARED = 1 << 13  # up to this many terms, equal orders are found and merged
 
 
 class OrderChoice(Record):
-    """An order: its names, the options that ask for it, its result, and the error of that in its ulps."""
+    """An order: its names, the options that select it, its result, and the result's error in ulps."""
 
     names: tuple[str, ...]
     options: tuple[tuple[str, object], ...]
@@ -53,14 +53,14 @@ class OrderChoice(Record):
 
     @property
     def same(self) -> str:
-        """Its other names: what is the same for these terms."""
+        """The names of other orders that are the same for these terms."""
         return ", ".join(self.names[1:])
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Give what becomes of the terms of a reduction in every order, its own first, as far as known after each order.
+    """Yield the results of a reduction's terms in every order, its own order first; each list adds one order.
 
-    Orders that are the same for so many terms are one choice. Of millions of terms each takes a while.
+    Orders that are the same for this number of terms are one choice. With millions of terms, each order takes a while.
 
     >>> from floatlab import sum
     >>> *_, rows = compare_orders(sum([2048, 1, 3, -2048], format="fp16"))
@@ -76,14 +76,14 @@ def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
         else:
             try:
                 made = reorder(found, schedule, adder)
-            except FloatlabError:  # an order that is none for so many terms
+            except FloatlabError:  # an order that does not exist for this number of terms
                 continue
             rows[key] = OrderChoice((name,), tuple(sorted(options.items())), made.result, made.error_ulps)
         yield list(rows.values())
 
 
 def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedule, AnyAdder]]:
-    """Give each order by name, the options that ask for it, its schedule and its adder."""
+    """Yield each order's name, the options that select it, its schedule and its adder."""
     adder, order = found.adder, found.schedule
     rule = adder.rule if isinstance(adder, Compensated) else None
     machine = None if found.machine is None else found.machine.name
@@ -107,7 +107,7 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
 
 
 def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
-    """Return what two choices have in common that cannot differ; None where that is not looked up."""
+    """Return a key that equal choices share; None if there are too many terms for it."""
     if len(found) > _COMPARED:
         return None
     try:
@@ -117,10 +117,10 @@ def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
 
 
 def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[Question, str]:
-    """Return the question that adds data in the order which was revealed, and what is to be said of that.
+    """Return the question that adds data in the revealed order, and a remark on it.
 
-    `data` is a question about a sum or a product of so many terms; without one, or where it does not go with what was
-    revealed, random numbers are added.
+    `data` is a question about a sum or a product of `terms` terms. Without one, or if it does not fit the revealed
+    order, random numbers are added.
 
     >>> from floatlab.reduce.reveal.revelation import examine
     >>> from floatlab.verbs.registry import command_of
@@ -160,9 +160,9 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
 
 
 def targets(verb: str = "sum") -> list[str]:
-    """Return functions that can be asked for their order here, those that are called like a verb first.
+    """Return the names of functions whose order can be revealed here, those named like a verb first.
 
-    They are of NumPy, and of what else is installed.
+    They are functions of NumPy and of other installed libraries.
 
     >>> targets("einsum")[0], "numpy.matmul" in targets()
     ('numpy.einsum', True)
@@ -178,12 +178,12 @@ def targets(verb: str = "sum") -> list[str]:
     return sorted(rows, key=lambda name: name.rpartition(".")[2] != verb)
 
 
-_GLANCE = 48  # characters of an order that is told
+_GLANCE = 48  # characters of an order's description; a longer one is replaced
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")
 
 
 def orders_table(rows: Sequence[tuple[str, str, Datum, Fraction | None]], shown: Datum) -> Table:
-    """Return a table of names, other names, results and errors in ulps; bits are compared with the result shown.
+    """Return a table of orders with their results and errors in ulps; bits are compared with the result shown.
 
     >>> from floatlab import encode
     >>> one, two = encode(1, "fp16"), encode(1.5, "fp16")
@@ -203,12 +203,12 @@ def _cells(name: str, same: str, result: Datum, error: Fraction | None, shown: D
 
 
 def differing(a: Datum, b: Datum) -> int:
-    """Return how many bits of two codes differ."""
+    """Return the number of differing bits of two codes."""
     return (a.code ^ b.code).bit_count()
 
 
 def result_page(result: Datum, before: Datum | None, words: str = "", name: str = "before") -> Page:
-    """Return a result's bits, and below them those of another one, marked where they differ; `words` say which.
+    """Return a result's bits, and below them those of another result, with differences marked; `words` name the orders.
 
     >>> from floatlab import encode
     >>> from floatlab.page.layout import to_text
@@ -235,12 +235,12 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
 
 
 def figures_page(found: Reduction) -> Page:
-    """Return what is known of a result's error."""
+    """Return the page of a result's error, its bounds and its condition number."""
     return Page((*truth_rows(found), *limit_rows(found)))
 
 
 def way_of(found: Reduction) -> str:
-    """Say in which way a reduction was computed, as far as it is not the usual one.
+    """Describe how a reduction was computed, where this differs from the default.
 
     >>> from floatlab import sum
     >>> way_of(sum([1, 2], "pairwise", format="fp16", accumulator="fp32"))

@@ -1,4 +1,4 @@
-"""The pages of `sum`, `dot` and `matmul`: the result beside the exact one, and where the error came from."""
+"""The pages of `sum`, `dot` and `matmul`: the result beside the exact one, and the origin of the error."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from floatlab.reduce.results.products import Product, ProductElement
 from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
-SHORT = 16  # terms or elements: of so many every rounding, or element, is shown
-_TRACED = 1024  # terms: of so many the worst are found among products, too
-_SEARCHED = 1 << 21  # terms: the worst of more would take many seconds, and gigabytes, to find
+SHORT = 16  # up to this many terms (elements), every rounding (element) is shown
+_TRACED = 1024  # up to this many terms, products are included in the search for the worst roundings
+_SEARCHED = 1 << 21  # with more terms, finding the worst roundings would take many seconds and gigabytes
 _WORST = 5
-_SPELT = 6  # numbers that a node adds: of more the first and the last are named
+_SPELT = 6  # with more operands, only the first and the last operands of a node are named
 _HEADER = ("id", "of", "code", "value", "ulps", "in result")
 _NOUNS = {"sum": "sum", "dot": "dot product"}
 
 
 def reduction_page(found: Reduction, origin: str = "") -> Page:
-    """Return the page of a sum or dot product; `origin` says where its terms come from.
+    """Return the page of a sum or dot product; `origin` names the source of its terms.
 
     >>> from floatlab import sum
     >>> from floatlab.page.layout import to_text
@@ -67,7 +67,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
 
 
 def truth_rows(found: Reduction) -> list[Block]:
-    """Say what the exact sum is, and how far the result is from it."""
+    """Show the exact sum, and the error of the result."""
     exact, ulps = found.exact, found.error_ulps
     flags = found.flags if len(found) <= MAX_TRACED else Flags.NONE
     raised = line(", ", flags_line(flags), " on the way") if flags else ()
@@ -85,7 +85,7 @@ def truth_rows(found: Reduction) -> list[Block]:
 
 
 def limit_rows(found: Reduction) -> list[Block]:
-    """Say how large the error can be, and how sensitive the sum is."""
+    """Show how large the error can be, and how sensitive the sum is."""
     rows: list[Block] = []
     bounds = [(found.bound, "from the order alone"), (found.running_bound, "with what was computed")]
     said = [f"≤ {_bound(bound, found.result)} {words}" for bound, words in bounds if bound is not None]
@@ -99,7 +99,7 @@ def limit_rows(found: Reduction) -> list[Block]:
 
 
 def array_words(source: Source) -> str:
-    """Return numbers as a list that reads back as them.
+    """Return numbers as a list that is read back exactly.
 
     >>> from floatlab.reduce.results.presets import PRESETS
     >>> from floatlab import dot
@@ -110,7 +110,7 @@ def array_words(source: Source) -> str:
 
 
 def _bound(x: Fraction, result: Datum) -> str:
-    """Return a bound in ulps of a result, or as it is where that is no number or zero."""
+    """Return a bound in ulps of a result, or as it is if the result is zero or not finite."""
     if not result.is_finite or not result.magnitude:
         return _upward(x)
     text = _upward(x / result.ulp.as_fraction())
@@ -119,9 +119,9 @@ def _bound(x: Fraction, result: Datum) -> str:
 
 
 def _upward(x: Fraction) -> str:
-    """Return a bound in three digits, none of them rounded down."""
+    """Return a bound with three digits, rounded up."""
     text = few(x)
-    if Fraction(text) < x:  # the next decimal of three digits
+    if Fraction(text) < x:  # then take the next decimal of three digits
         text = few(Fraction(text) + Fraction(10) ** (_exponent(Fraction(text)) - 2))
     return text
 
@@ -160,7 +160,7 @@ def _adds(arguments: tuple[int, ...]) -> str:
 
 
 def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
-    """Say what an entry missed, in its own ulps and in those of the result."""
+    """Return the rounding error of an entry in its own ulps and in those of the result."""
     if entry.error is None:
         return line("·"), ()
     if not entry.error or entry.value is None:
@@ -170,7 +170,7 @@ def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
-    """Return the entries that missed most, the worst first; none where that is not known."""
+    """Return the entries with the largest rounding errors, the worst first; none if they are not known."""
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))
@@ -194,10 +194,10 @@ def _worst(found: Reduction) -> list[Block]:
     return [Gap(), heading(head), Table(_HEADER, rows, right=(3, 4, 5))]
 
 
-# Matrix products: how far the elements are from the exact ones, and all of a small product.
+# Matrix products: the errors of the elements, and all elements of a small product.
 
-_OFFERED = 32  # elements to choose from
-_QUICK = 1 << 22  # products: of so many the worst are quickly found
+_OFFERED = 32  # elements offered as choices
+_QUICK = 1 << 22  # up to this many products of terms, the worst elements are found quickly
 
 
 def product_page(found: Product) -> Page:
@@ -263,7 +263,7 @@ def _element_cells(each: ProductElement) -> tuple[Text, ...]:
 
 
 def element_words(found: Product, place: int) -> str:
-    """Name an element by its indices, from its place in C order.
+    """Name the element at a place in C order by its indices.
 
     >>> from floatlab.reduce.results.products import matrix_product
     >>> element_words(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
@@ -273,7 +273,7 @@ def element_words(found: Product, place: int) -> str:
 
 
 def elements_of(found: Product) -> list[tuple[int, str]]:
-    """Return elements to choose from, their places and words: the worst of them, where they are quickly found."""
+    """Return elements to choose from, as (place, words): first the worst ones, if they can be found quickly."""
     quick = found.codes.size * found.terms <= _QUICK
     worst = found.errors(_OFFERED).worst if quick and found.codes.size > _OFFERED else ()
     places = dict.fromkeys([*worst, *range(min(found.codes.size, _OFFERED))])
@@ -288,7 +288,7 @@ def elements_of(found: Product) -> list[tuple[int, str]]:
 
 
 def place_of(found: Product, text: str) -> int:
-    """Return the place in C order of an element: `row,column`, or the place itself; raises UnsupportedError.
+    """Return the place in C order of an element given as `row,column` or as the place itself; raises UnsupportedError.
 
     >>> from floatlab.reduce.results.products import matrix_product
     >>> place_of(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), "1,0")

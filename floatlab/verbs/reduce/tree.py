@@ -1,8 +1,8 @@
-"""The tree of a reduction as rows to fold and unfold: chains of additions run downwards, in the order of time.
+"""The tree of a reduction as foldable rows: chains of additions run downwards, in the order of time.
 
-A chain follows the larger operand of each node down to where two of a size meet; so a loop over a thousand terms is a
-list, not a staircase, and no tree is deeper than a few dozen steps. Each row takes one operand, and says what the sum
-is after it. Long chains are elided, and unfold in parts.
+From each node, a chain follows the larger operand down to a node whose operands have similar sizes. So a loop over a
+thousand terms is a list, not a staircase, and no tree is deeper than a few dozen rows. Each row adds one operand, and
+shows the sum after it. Long chains are elided, and unfold in parts.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from floatlab.verbs.reduce.page import missed
 
 Key = tuple[str | int, ...]
 
-MOST = 1 << 12  # terms: of so many every node is shown
-_WHOLE = 16  # terms: trees of so many are unfolded
-_RUN = 24  # links of a chain that are shown all
-_ENDS = 4  # links shown at either end of a longer one
-_PARTS = 16  # that an elided run unfolds into
+MOST = 1 << 12  # up to this many terms, every node is shown
+_WHOLE = 16  # up to this many terms, the tree is unfolded at first
+_RUN = 24  # up to this many links, a chain is shown in full
+_ENDS = 4  # links shown at either end of a longer chain
+_PARTS = 16  # parts into which an elided run unfolds
 
 
 class TreeRow(Record):
-    """A row: what it is, how deep it stands, the id of its term or node if it has one, and its cells.
+    """A row: its key, its depth, the id of its term or node if it has one, and its cells.
 
-    `is_open` is None where nothing is folded in it.
+    `is_open` is None if the row cannot be unfolded.
     """
 
     key: Key
@@ -43,12 +43,12 @@ class TreeRow(Record):
 
     @property
     def happens(self) -> bool:
-        """Whether something is computed here, or a term stands here."""
+        """Whether the row has a term or a node."""
         return self.key[0] in ("link", "many") or (self.key[0] == "part" and self.is_open is None)
 
 
 class Tree:
-    """A plan, with the numbers of a reduction if there is one, as rows.
+    """A plan as rows, with the numbers of a reduction if there is one.
 
     >>> from floatlab import sum
     >>> tree = tree_of(sum([2048, 1, 3], format="fp16"))
@@ -57,13 +57,13 @@ class Tree:
     """
 
     def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
-        """Find out what is below each node."""
+        """Compute the terms below each node."""
         self.plan, self.found = plan, found
         self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms
         self._size, self._low = plan.sizes, plan.first_terms
         self._high = plan.accumulate(range(n), max)
-        self._step = [0] * n  # that the terms below are a multiple of from each other
+        self._step = [0] * n  # gcd of the index distances of the terms below
         self._parent = [-1] * (n + len(plan.nodes))
         for id, node in enumerate(plan.nodes, n):
             steps = (gcd(self._step[each], self._low[each] - self._low[id]) for each in node)
@@ -72,26 +72,26 @@ class Tree:
                 self._parent[each] = id
         self._chains: dict[int, list[int]] = {}
         products = found is not None and found.y is not None
-        self._apart = any(each.error for each in self.entries[:n])  # terms that were rounded alone
+        self._apart = any(each.error for each in self.entries[:n])  # any terms rounded separately
         alone = ["product ulps" if products else "term ulps"] * self._apart
         columns = ("adds", "sum so far", "ulps", "in result", *alone, "code", "id", *["term"] * products)
         self.header: tuple[str, ...] = ("tree", *(("id", "terms") if found is None else columns))
 
     @property
     def right(self) -> tuple[int, ...]:
-        """The columns of numbers, which are flush right."""
+        """The right-aligned columns, which contain numbers."""
         return tuple(i for i, name in enumerate(self.header) if name not in ("tree", "term", "code"))
 
     @property
     def unfolded(self) -> frozenset[Key]:
-        """What is unfolded at first: all of a small tree, of others the last chain."""
+        """The keys unfolded at first: all of a small tree, or the last chain of a large one."""
         if self.plan.terms <= _WHOLE:
             return self.everything
         return frozenset({("part", self.plan.root)})
 
     @property
     def everything(self) -> frozenset[Key]:
-        """All that can be unfolded, but for elided runs."""
+        """The keys of everything that can be unfolded, except elided runs."""
         ids = range(self.plan.terms, self.plan.root + 1)
         return frozenset([*(("part", id) for id in ids), *(("many", id) for id in ids), ("part", self.plan.root)])
 
@@ -102,14 +102,14 @@ class Tree:
     # Chains.
 
     def _onward(self, id: int) -> int | None:
-        """Return the operand that a chain follows from a node; None where it begins there."""
+        """Return the operand with which a chain continues below a node; None if the chain begins at the node."""
         node = self.plan.nodes[id - self.plan.terms]
         largest = max(node, key=self._size.__getitem__)
         others = max(self._size[each] for each in node if each != largest)
         return largest if largest >= self.plan.terms and self._size[largest] >= 2 * others else None
 
     def _chain(self, head: int) -> list[int]:
-        """Return the nodes of a chain, in the order of time; `head` is the last of them."""
+        """Return the nodes of a chain in the order of time; `head` is the last of them."""
         if head not in self._chains:
             chain = [head]
             while (before := self._onward(chain[-1])) is not None:
@@ -118,7 +118,7 @@ class Tree:
         return self._chains[head]
 
     def rows(self, unfolded: frozenset[Key]) -> list[TreeRow]:
-        """Return the rows that are in sight where so much is unfolded."""
+        """Return the visible rows for a set of unfolded keys."""
         root = self.plan.root
         label, is_open = counted(self.plan.terms, "term"), ("part", root) in unfolded
         found = [TreeRow(("all", root), 0, root, is_open, self._cells(0, is_open, "", label, node=root))]
@@ -139,7 +139,7 @@ class Tree:
     def _links(
         self, head: int, low: int, high: int, depth: int, unfolded: frozenset[Key], top: bool = False
     ) -> Iterator[TreeRow]:
-        """Give links of a chain; of many, what stands for them."""
+        """Yield the links of a chain; in a long chain, rows of elided runs replace some of them."""
         for start, end in self._pieces(low, high, top):
             if end == start + 1:
                 yield from self._link(head, start, depth, unfolded)
@@ -151,7 +151,7 @@ class Tree:
 
     @staticmethod
     def _pieces(low: int, high: int, top: bool) -> list[tuple[int, int]]:
-        """Part links: single ones, and runs of the others."""
+        """Divide links into single links and elided runs."""
         if high - low <= _RUN:
             return [(i, i + 1) for i in range(low, high)]
         if top:
@@ -164,7 +164,7 @@ class Tree:
         return self.plan.nodes[id - self.plan.terms]
 
     def _adds(self, head: int, place: int) -> tuple[int, ...]:
-        """Return what a link of a chain adds to the sum so far."""
+        """Return the operands that a link of a chain adds to the sum so far."""
         chain = self._chain(head)
         node = self._node(chain[place])
         if place:
@@ -184,7 +184,7 @@ class Tree:
         yield from self._operand(adds[0], depth, unfolded, id)
 
     def _operand(self, id: int, depth: int, unfolded: frozenset[Key], node: int | None = None) -> Iterator[TreeRow]:
-        """Give the row of a number, which a node adds to the sum before it or which starts one, and what it unfolds."""
+        """Yield the row of an operand (added to the sum so far, or starting one) and the rows it unfolds to."""
         is_open = ("part", id) in unfolded if id >= self.plan.terms else None
         key: Key = ("part", id) if node is None else ("link", node, id)
         cells = self._cells(depth, is_open, "  " if node is None else "+ ", self._name(id), id, node)
@@ -194,13 +194,13 @@ class Tree:
 
     @staticmethod
     def folds(sprig: TreeRow) -> Key | None:
-        """Return the key of what a row folds and unfolds."""
+        """Return the key that a row folds and unfolds."""
         if sprig.is_open is None:
             return None
         return ("part", sprig.key[-1]) if sprig.key[0] in ("all", "link") else sprig.key
 
     def way_to(self, id: int) -> frozenset[Key]:
-        """Return what is to be unfolded so that a node or term is in sight."""
+        """Return the keys that have to be unfolded to show a node or term."""
         found: set[Key] = set()
         while True:
             head = id
@@ -225,14 +225,14 @@ class Tree:
 
     @property
     def worst(self) -> list[int]:
-        """The nodes that missed most, the worst first."""
+        """The nodes with the largest rounding errors, the worst first."""
         missed = [(-abs(each.error), each.id) for each in self.entries if each.error and each.id is not None]
         return [id for _, id in sorted(missed) if id >= self.plan.terms or self.plan.root == 0][:100]
 
     # Cells.
 
     def _name(self, id: int) -> str:
-        """Name a term, or the terms of a part."""
+        """Name a term, or all terms of a subtree."""
         if id < self.plan.terms:
             return f"x{id}"
         low, high, size, step = self._low[id], self._high[id], self._size[id], self._step[id]
@@ -256,7 +256,7 @@ class Tree:
         return (name, *self._numbers(adds, entry), *self._places(adds, shown))
 
     def _numbers(self, adds: int | None, after: Contribution | None) -> tuple[Line, ...]:
-        """Write what is added, and the sum after it."""
+        """Return the cells of the operand and of the sum after it."""
         assert self.found is not None
         added = None if adds is None else self.entries[adds]
         first: Line = () if added is None else _value(added)
@@ -276,7 +276,7 @@ class Tree:
         return tuple(cells)
 
     def _run(self, key: Key, depth: int, is_open: bool) -> TreeRow:
-        """Return the row that stands for links of a chain."""
+        """Return the row for an elided run of links."""
         _, head, low, high = key
         chain = self._chain(int(head))[int(low) : int(high)]
         name = line("  " * depth, "▾ " if is_open else "▸ ", Span("⋯ ", Role.LABEL), f"{len(chain):,} additions")
@@ -290,7 +290,7 @@ class Tree:
         return TreeRow(key, depth, None, is_open, (name, (), total, line(ulps), *blank[3:]))
 
     def _after(self, entry: Contribution) -> tuple[Line, ...]:
-        """Return the cells of what comes after the last node."""
+        """Return the cells of an entry after the last node."""
         cells = self._numbers(None, entry)
         return (line("  = ", entry.name), *cells, *((),) * (len(self.header) - 1 - len(cells)))
 
@@ -310,5 +310,5 @@ def _in_ulps(entry: Contribution) -> Fraction:
 
 
 def tree_of(found: Reduction) -> Tree | None:
-    """Return the tree of a reduction; None where it has too many terms to show each."""
+    """Return the tree of a reduction; None if it has too many terms to show each."""
     return Tree(found.plan, found) if len(found) <= MOST else None

@@ -14,14 +14,14 @@ from floatlab.verbs.question import Answer, Question, Started, plain_answer, wri
 from floatlab.verbs.reveal.map_page import invariance_page, map_page
 from floatlab.verbs.reveal.page import reveal_page
 
-TERMS, DTYPE = 64, "float32"  # what is asked unless told
+TERMS, DTYPE = 64, "float32"  # defaults of the options
 _BATCH = 64, 64, 64
 
 
 def reveal_answer(
     target: str, terms: int = TERMS, dtype: str = DTYPE, kind: str | None = None, device: str = "cpu", seed: int = 1
 ) -> Answer:
-    """Return the answer that shows how a target adds so many terms; raises FloatlabError.
+    """Return the answer that shows how a target adds `terms` terms; raises FloatlabError.
 
     >>> reveal_answer("numpy.sum", 8, "float32").words()
     ['pairwise']
@@ -30,21 +30,21 @@ def reveal_answer(
 
 
 def map_answer(found: OrderMap) -> Answer:
-    """Return the answer that shows the orders of a product; its status is 1 where some were not found."""
+    """Return the answer that shows the orders of a product; its status is 1 if some were not found."""
     words = [f"{each.elements} {each.text}" for each in found.classes]
     page, records = (lambda: map_page(found)), written(found)
     return Answer(page, records, lambda: words, lambda: words, found=found, status=int(found.share < 1))
 
 
 def invariance_answer(found: Invariance) -> Answer:
-    """Return the answer that shows what changes the bits of a row; its status is 1 where something does."""
+    """Return the answer that shows which circumstances change the bits of a row; its status is 1 if any does."""
     words = [each.name for each in found.circumstances if each.changes]
     page, records = (lambda: invariance_page(found)), written(found)
     return Answer(page, records, lambda: words, lambda: words, found=found, status=int(not found.is_invariant))
 
 
 def answer_of(found: Findings) -> Answer:
-    """Return the answer that shows what was found."""
+    """Return the answer for the findings on a target."""
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
     status = 0 if found.claim is not None else 1
     return plain_answer(found, lambda: reveal_page(found), *words).replace(status=status)
@@ -52,7 +52,7 @@ def answer_of(found: Findings) -> Answer:
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question, one target after another."""
-    with redirect_stdout(sys.stderr):  # what targets print is no answer
+    with redirect_stdout(sys.stderr):  # output that targets print is not part of the answer
         return [_answer(target, question, started) for target in question.values]
 
 

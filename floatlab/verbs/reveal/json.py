@@ -1,4 +1,4 @@
-"""The schemas of orders: a plan, and what `reveal` found, with the replays that a claim rests on."""
+"""The schemas of orders: a plan, and the findings of `reveal`, with the replays that support a claim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NODES = listed(listed(INTEGER))
 
 
 def _schedule(answer: Plan | Findings | OrderClass) -> str | None:
-    """Return the expression that equals an order."""
+    """Return the schedule expression for an order; None if there is none."""
     schedule = schedule_of(answer) if isinstance(answer, Plan) else answer.schedule
     return None if schedule is None else schedule.text
 
@@ -49,7 +49,7 @@ FINDINGS = Schema(
         "schedule": shown(_schedule),
         "claim": optional(_REPLAY),
         "shape": shown(lambda findings: [*findings.target.shape]),
-        "element": shown(lambda findings: [0] * len(findings.target.shape)),  # that plan and claim are of: the first
+        "element": shown(lambda findings: [0] * len(findings.target.shape)),  # the plan and the claim are for the first
         "elements": shown("elements"),
         "elements_alike": shown("agreeing"),
         "replays": listed(_REPLAY),

@@ -1,4 +1,4 @@
-"""The pages of the orders of a whole product, and of what changes the bits of a row."""
+"""The pages of the orders of a whole product, and of the circumstances that change the bits of a row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROLES = (Role.PLAIN, Role.VALUE, Role.CHANGED, Role.EXPONENT, Role.SIGNIFICAND,
 
 
 def map_page(found: OrderMap) -> Page:
-    """Return the page of the orders of a product: the classes, and where they lie.
+    """Return the page of the orders of a product: the classes, and their places.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.reduce.reveal.mapping import order_map
@@ -68,7 +68,7 @@ def map_page(found: OrderMap) -> Page:
 
 
 def invariance_page(found: Invariance) -> Page:
-    """Return the page of what changes the bits of a row of a product, and what does not."""
+    """Return the page of the circumstances that change the bits of a row of a product, and of those that do not."""
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
     words = "nothing that was tried changes bits" if found.is_invariant else "bits depend on more than the row"
@@ -94,7 +94,7 @@ def _letter(number: int) -> str:
 
 
 def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
-    """Return the runs of lines between changes as first and last."""
+    """Return the runs of lines between changes, as (first, last)."""
     starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
     return [(low, high - 1) for low, high in pairwise(starts)]
 
@@ -117,7 +117,7 @@ def _picture(found: OrderMap) -> list[Block]:
 
 
 def _numbers(group: tuple[int, ...]) -> str:
-    """Return numbers in words, runs shortened.
+    """Return numbers as text, with runs shortened.
 
     >>> _numbers((1, 2, 3, 7, 9))
     '1–3, 7, 9'

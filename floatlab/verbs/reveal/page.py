@@ -1,4 +1,4 @@
-"""The page of `reveal`: in which order a library adds, and what was found by replaying it."""
+"""The page of `reveal`: the order in which a library adds, and the results of replaying it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floatlab.reduce.plan.matching import OutlinePart, outline, schedule_of, sub
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import PartlyFused
 
-_SHORT = 12  # terms: a tree of so many is written out
+_SHORT = 12  # up to this many terms, the tree is written out
 _MOST_RANGES = 6
 _TAKEN = {"sum": "sum", "dot": "dot product", "matvec": "matrix-vector product", "matmul": "matrix product"}
 
@@ -45,7 +45,7 @@ def reveal_page(found: Findings) -> Page:
 
 
 def plan_page(plan: Plan) -> Page:
-    """Return the page of an order of evaluation: as an expression where one is found, and as a tree where it is short.
+    """Return the page of an order of evaluation: as an expression if one is found, and as a tree if it is short.
 
     >>> from floatlab.reduce.plan.plan import Plan
     >>> from floatlab.page.layout import to_text
@@ -128,7 +128,7 @@ def _replayed(found: Findings) -> list[Block]:
 
 
 def _examined(found: Findings) -> str:
-    """Say of which element of a product the order is, and how many others share it."""
+    """Name the element of a product to which the order belongs, and how many other elements share it."""
     shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
     place = "0" if len(shape) == 1 else "(0, 0)"
     examined = f"element {place} of {' × '.join(map(str, shape))}"
@@ -150,7 +150,7 @@ def _way(found: Findings) -> str:
 
 
 def _fusions(fused: set[int], terms: Sequence[int]) -> str:
-    """Name the products that are fused, or those that are not: which takes fewer words."""
+    """Name the products that are fused, or those that are not, whichever takes fewer words."""
     inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
     if not inside or not outside:
         return f"with{'out' if outside else ''} fused multiply-add"

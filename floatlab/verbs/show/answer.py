@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from floatlab.verbs.question import Question, Started
 
 DEFAULT_FORMATS = ("fp16", "fp32")
-# What a bare code most likely is, by its width; other widths have no clear favourite.
+# The most likely format of a bare code, by its width; other widths have no clear favourite.
 _BY_WIDTH = {16: "binary16", 32: "binary32", 64: "binary64", 80: "x87", 128: "binary128"}
-_CODE_LENGTH = 40  # characters; a longer hexadecimal number was not meant as a code
+_CODE_LENGTH = 40  # characters; longer hexadecimal numbers are not taken for a code
 _P3109_DIALECTS = ("p3109_k{k}p3se", "p3109_k{k}p4se")
 
 
@@ -33,9 +33,9 @@ def show(
     dialects: bool = False,
     like: tuple[str, ...] = (),
 ) -> Answer:
-    """Answer what a value is in each format: the page of `floatlab show`.
+    """Answer with a value in each format: the page of `floatlab show`.
 
-    VALUE@FORMAT is read into that format first; what the other formats show is that datum, converted.
+    VALUE@FORMAT is read into that format first; the other formats show this datum, converted.
 
     >>> print(*show("1.12156456132", (parse_format("fp16"),)).codes())
     0x3c7c

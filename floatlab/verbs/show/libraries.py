@@ -1,4 +1,4 @@
-"""`show --like`: what installed libraries give for a value, beside the correctly rounded datum, and who is right."""
+"""`show --like`: the results of installed libraries for a value, beside the correctly rounded datum."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def compare_libraries(
     literal: Literal, formats: tuple[Format, ...], context: Context, libraries: tuple[str, ...]
 ) -> Answer:
-    """Answer what each library rounds a value to in each format, beside the correctly rounded datum.
+    """Answer with the result of each library for a value in each format, beside the correctly rounded datum.
 
-    A library that is not installed is named in the hints; only where none is installed is the answer not all there.
+    The hints name libraries that are not installed. The answer counts as incomplete only if none is installed.
     """
     if isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: --like takes a number to round, not a code")
@@ -86,7 +86,7 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
 
 
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
-    """Return the comparison in one format; a bare name stands for a library that is not installed."""
+    """Return the comparison in one format; a plain name is a library that is not installed."""
     result, words = ours.result, f"correctly rounded, {ours.context.rounding.value}"
     code = Span(hexadecimal_code(result), Role.CODE)
     rows: list[tuple[Text, ...]] = [(Span("floatlab", Role.VALUE), code, brief(result), words)]

@@ -1,4 +1,4 @@
-"""What `show` is, and its options."""
+"""The verb `show`, and its options."""
 
 from __future__ import annotations
 

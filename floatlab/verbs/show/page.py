@@ -10,7 +10,7 @@ from floatlab.page.words import brief, error_words, flags_line, operand_text
 
 
 def directions_table(derivations: list[Derivation]) -> Page:
-    """Compare one value's rounding in every direction."""
+    """Compare one value rounded in every direction."""
     rows = []
     for each in derivations:
         code, error = Span(hexadecimal_code(each.result), Role.CODE), error_words(each).removeprefix("error ")
@@ -24,7 +24,7 @@ def directions_table(derivations: list[Derivation]) -> Page:
 
 
 def dialects_table(data: list[Datum], text: str, title: str) -> Page:
-    """Compare what one code means in several formats."""
+    """Compare the meanings of one code in several formats."""
     rows = []
     for datum in data:
         bits = " ".join(bits for _, _, bits in fields_of(datum))

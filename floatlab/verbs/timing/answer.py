@@ -27,7 +27,7 @@ _INTERRUPTED = 130  # the exit status
 def partitions_answer(
     words: tuple[str, ...], format: Format, runs: int, block: int, started: Started | None = None
 ) -> Answer:
-    """Return the answer that multiplies the matrices that two words name, whole and in parts; raises FloatlabError."""
+    """Return the answer for the product of two named matrices, computed whole and in parts; raises FloatlabError."""
     dtype = native_dtype(format)
     if dtype is None:
         raise UnsupportedError(f"--ways times NumPy's own products, and it has none in {format.name}: fp16, fp32, fp64")
@@ -54,18 +54,18 @@ def partitions_answer(
 def backends_answer(
     words: tuple[str, ...], backends: str, format: Format | None, runs: int, started: Started | None = None
 ) -> Answer:
-    """Return the answer that multiplies the matrices that two words name on several backends; raises FloatlabError.
+    """Return the answer for the product of two named matrices on several backends; raises FloatlabError.
 
-    Without a format they are multiplied in the one that both have, in binary32 or binary64 where these hold both, or,
-    if they are text, in binary32.
+    Without a format, they are multiplied in the format that both have. Otherwise it is binary32 or binary64, if these
+    contain both formats; text is read into binary32.
     """
-    names = parse_backends(backends)  # before the files are read
+    names = parse_backends(backends)  # names are checked before the files are read
     x, y = in_one_format(operands_of("matmul", words, format), format)
     return answer_of(multiply_on(x, y, names, runs, started, keep_interrupted=True))
 
 
 def answer_of(found: BackendComparison) -> Answer:
-    """Return the answer that shows what became of a product; in one word, which backend is fastest."""
+    """Return the answer for products on several backends; its short form names the fastest one."""
 
     def page() -> Page:
         from floatlab.verbs.timing.page import backends_page
@@ -79,5 +79,5 @@ def answer_of(found: BackendComparison) -> Answer:
 
 
 def _fastest(ranking: Ranking) -> list[str]:
-    """Return the fastest in one word; with commas, those of which none can be named."""
+    """Return the fastest backend as one word, or all candidates separated by commas."""
     return [",".join(ranking.candidates)] if ranking.candidates else []

@@ -15,11 +15,11 @@ from floatlab.reduce.timing.measurement import FEWEST, Ranking, Timing
 from floatlab.reduce.timing.partitions import PartitionComparison, ulps_apart
 from floatlab.verbs.judge.page import judgement_words
 
-_ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
+_ROUNDED = 0.9  # with this fraction of the elements correctly rounded, the sum was in higher precision and rounded once
 
 
 def fastest_words(ranking: Ranking) -> str:
-    """Return which of several timings is fastest, or why none can be named.
+    """Name the fastest of several timings, or explain why none can be named.
 
     >>> from floatlab.reduce.timing.measurement import Timing, rank
     >>> a, b = Timing((1.0, 2.0, 1.5, 1.0)), Timing((1.5, 2.0, 1.5, 2.0))
@@ -180,7 +180,7 @@ def _named(pair: BackendPair) -> str:
 
 
 def _verdicts(found: BackendComparison) -> list[Block]:
-    """Return why the pairs differ, pairs with one reason together; and who is far from the exact product."""
+    """Return why the pairs differ, with pairs of the same reason together, and which backends are far from exact."""
     said: dict[str, list[str]] = {}
     for pair in found.pairs:
         same = pair.equal == found.elements

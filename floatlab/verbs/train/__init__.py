@@ -1,1 +1,1 @@
-"""`train`: one update, many, networks in formats, and what becomes of gradients."""
+"""`train`: one update, many updates, networks in formats, and gradients lost to underflow."""

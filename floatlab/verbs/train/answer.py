@@ -1,4 +1,4 @@
-"""`train`: one update, many updates under remedies, networks in formats, and what becomes of gradients."""
+"""`train`: one update, many updates under remedies, networks in formats, and gradients."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     from floatlab.training.networks import Configuration
     from floatlab.training.trace import UpdateTrace
 
-STEPS = 100  # unless the question says how many
+STEPS = 100  # default number of steps
 NETWORK_STEPS = 500
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
-Numbers = str | list[str] | Datum | Array | Source  # what a word names: text is read by its format
-_RECORDED = 1 << 20  # numbers that a run keeps of its weights
+Numbers = str | list[str] | Datum | Array | Source  # the value of an argument; text is converted by its format
+_RECORDED = 1 << 20  # numbers recorded of a run's weights
 
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question in the form that its first value names, else as many updates; raises FloatlabError."""
+    """Answer a question in the subcommand that its first value names, by default many updates; raises FloatlabError."""
     forms = {"run": _run, "step": _step, "network": _network, "underflow": _underflow, "check": _check}
     return [forms[form_of(question)](question, started)]
 
 
-# What a question's words name.
+# The arguments of a question.
 
 
 @in_default_mode
 def numbers_named(word: str) -> Numbers:
-    """Return what a word names: a number as text, so that nothing rounds it before its format does, or an array.
+    """Return the value of an argument: a number as text, so that only its format rounds it, or an array.
 
-    A list of numbers stays text, VALUE@FORMAT is read into that format, and a file or `random:…` is read as it is.
+    A list of numbers stays text, VALUE@FORMAT is read into that format, and a file or `random:…` is read as an array.
     Raises FloatlabError.
 
     >>> numbers_named("1/3"), numbers_named("0.1,2^-24"), numbers_named("0.1@fp16")
@@ -75,12 +75,12 @@ def _array_named(word: str) -> Array | Source:
 def setup_of(question: Question) -> Setup:
     """Return the setup of a question, before any remedy."""
     formats = _formats_of(question)
-    formats["update"] = formats.pop("update_format", None)  # its name where there is no update beside it
+    formats["update"] = formats.pop("update_format", None)  # named `update` in `Setup`, but `--update` is taken
     return Setup(**formats, context=question.context)
 
 
 def _formats_of(question: Question) -> dict[str, Any]:
-    """Return the formats of a setup as the question has them."""
+    """Return the formats of a setup, as given in the question."""
     names = ("grads", "accumulator", "state", "master", "update_format")
     options = {name: question.option(name) for name in names if question.option(name) is not None}
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
@@ -91,7 +91,7 @@ def _formats_of(question: Question) -> dict[str, Any]:
 
 @in_default_mode
 def train_question(question: Question, started: Started | None = None) -> Training:
-    """Return the steps that a question asks for, done; raises FloatlabError.
+    """Train as a question specifies, and return the finished run; raises FloatlabError.
 
     >>> from floatlab.verbs.question import Question
     >>> asked = Question("train", ("1.125",)).having(update="0.00041999", steps=101, remedies=("plain", "fp32"))
@@ -129,7 +129,7 @@ def _given(question: Question) -> str:
 
 
 def _check_size(numbers: Numbers, name: str) -> None:
-    """Refuse numbers beyond binary64, which holds all those of a run; raises UnsupportedError."""
+    """Refuse numbers beyond the range of binary64, in which a run is recorded; raises UnsupportedError."""
     exact = [numbers] if isinstance(numbers, str | Datum) else numbers if isinstance(numbers, list) else []
     for number in exact:
         try:
@@ -140,7 +140,7 @@ def _check_size(numbers: Numbers, name: str) -> None:
 
 @in_default_mode
 def training_answer(question: Question, training: Training) -> Answer:
-    """Return the answer to a question about many steps, as far as they are done; what it shows is as of then."""
+    """Return the answer for the steps done so far; it reflects the state after them."""
     from floatlab.verbs.train.run_page import training_page, training_table, values_chart
 
     def final(word: Callable[[Datum], str]) -> list[str]:
@@ -165,7 +165,7 @@ def _run(question: Question, started: Started | None) -> Answer:
 
 @in_default_mode
 def trace_step(question: Question) -> UpdateTrace:
-    """Return the update that a question asks for; raises FloatlabError.
+    """Return the update that a question specifies; raises FloatlabError.
 
     >>> from floatlab.verbs.question import Question
     >>> trace_step(Question("train", ("step", "1.125", "0.00041999"))).why.value
@@ -214,7 +214,7 @@ def _network(question: Question, started: Started | None) -> Answer:
 
 
 def network_of(question: Question) -> tuple[list[Configuration], range, int, dict[str, Any]]:
-    """Return the configurations, seeds and steps of a question about networks, and the shape of network and data."""
+    """Return the configurations, seeds and steps of a question about networks, and the sizes of network and data."""
     from floatlab.training.networks import parse_configurations
 
     first, seeds = question.context.seed, question.option("seeds", 1)
@@ -228,7 +228,7 @@ def network_of(question: Question) -> tuple[list[Configuration], range, int, dic
 
 @in_default_mode
 def network_answer(rows: list[list[Learning]]) -> Answer:
-    """Return the answer that shows what networks learned: a row for each configuration, with one for each seed."""
+    """Return the answer for trained networks: one row per configuration, with one entry per seed."""
     from floatlab.verbs.train.network_page import Learnings, losses_chart, network_page
 
     learnings = Learnings.of(rows)
@@ -271,7 +271,7 @@ def _check(question: Question, started: Started | None) -> Answer:
 
     _, name, x = question.values
     reported, derivative = question.option("reported"), question.option("derivative")
-    with redirect_stdout(sys.stderr):  # what the function prints is no part of the answer
+    with redirect_stdout(sys.stderr):  # output that the function prints is not part of the answer
         target = function_of(name, x, next(iter(question.formats), None))
         call, fmt, own = target.call, target.format, target.own
         curves = [target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, own=own)) for way in WAYS]

@@ -1,4 +1,4 @@
-"""The forms of `train` and what each of them takes, as parts that a box holds: read off a question, and put into it."""
+"""The subcommands of `train` and the fields of the explorer's input boxes, read from and written to a question."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from floatlab.record import Record
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.options import form_of
 
-# What each form is called, and where it starts when nothing has been asked in it yet.
+# The title of each subcommand, and the question with which it starts.
 FORMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "run": ("many steps", ("train", "1.125", "--update", "0.00041999", "--steps", "101")),
     "step": ("one update", ("train", "step", "1.125", "0.00041999", "--fp16")),
@@ -20,9 +20,9 @@ _STEP_OPTIONS = (
 
 
 class FormPart(Record):
-    """A part of a question: its name, the forms that have it, which of the values it is, and what stands for none.
+    """A field of a question: its name, the subcommands that have it, its index among the values, and its placeholder.
 
-    Without a place among the values it is an option. An `array` may be a file.
+    A field without an index is an option. The value of an array field may be a file.
     """
 
     name: str
@@ -51,7 +51,7 @@ PARTS = (
 
 
 def has(question: Question, part: FormPart) -> bool:
-    """Say whether a question has a part: an update or a gradient, and with that a learning rate."""
+    """Return whether a question has a field; it has either an update, or a gradient and a learning rate."""
     form = form_of(question)
     if form in ("run", "step") and part.name in ("grad", "lr", "update"):
         return (question.option("grad") is None) == (part.name == "update")
@@ -61,7 +61,7 @@ def has(question: Question, part: FormPart) -> bool:
 
 
 def text_in(question: Question, part: FormPart) -> str:
-    """Return what stands in a part of a question.
+    """Return the text in a field of a question.
 
     >>> text_in(Question("train", ("step", "1.125", "0.1")), PARTS[1])
     '0.1'
@@ -76,7 +76,7 @@ def text_in(question: Question, part: FormPart) -> str:
 
 
 def with_text(question: Question, part: FormPart, text: str) -> Question:
-    """Return a question with another text in a part of it; nothing is what the form takes by itself.
+    """Return the question with one field set to `text`; an empty text selects the default.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2"))
@@ -89,12 +89,12 @@ def with_text(question: Question, part: FormPart, text: str) -> Question:
         return question.replace(values=tuple(values))
     if part.name == "update" and form_of(question) == "step":
         return question.replace(values=(*values[:2], text)).having(update=None)
-    # What must be there is asked for with nothing in it, so that it is complained of.
+    # Set a required field even if it is empty, so that the error is reported.
     return question.having(**{part.name: text if text or part.name in ("update", "grad") else None})
 
 
 def turned(question: Question, rate: str) -> Question:
-    """Return a question with a gradient in the place of its update, or the other way round."""
+    """Return the question with its update replaced by a gradient, or its gradient by an update."""
     grad = question.option("grad")
     if grad is None:
         given = text_in(question, next(each for each in PARTS if each.name == "update"))
@@ -103,7 +103,7 @@ def turned(question: Question, rate: str) -> Question:
 
 
 def in_form(question: Question, form: str, remedy: str) -> Question | None:
-    """Return a question about one update as one about many, under a remedy, or the other way round; None if neither.
+    """Convert a question about one update to one about many, or the reverse, with one remedy; None for others.
 
     >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
     >>> from floatlab.verbs.registry import command_of

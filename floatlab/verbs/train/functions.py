@@ -1,4 +1,4 @@
-"""Functions whose derivatives can be checked, by name: a few that ship, and those of any module."""
+"""Functions whose derivatives can be checked, by name: a few built-in ones, and those of any module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _root(x: RoundedNumber | float) -> RoundedNumber | float:
     return x.sqrt() if isinstance(x, RoundedNumber) else math.sqrt(x)
 
 
-# Of the first, every operation is rounded; of the second, which binary64 computes, argument and value.
+# In OWN, every operation is rounded; for WHOLE, computed in binary64, argument and value are.
 OWN: dict[str, Function] = {
     "x^2": lambda x: x * x,
     "x^3": lambda x: x * x * x,
@@ -52,7 +52,7 @@ class NamedFunction(Record):
     format: Format
 
     def checked(self, curve: StepSweep) -> StepSweep:
-        """Return a curve without steps that leave the function's domain; raises UnsupportedError if none is left."""
+        """Return a curve without points outside the function's domain; raises UnsupportedError if none is left."""
         points = tuple(each for each in curve.points if math.isfinite(each.error) and math.isfinite(each.quotient))
         if not points or not math.isfinite(curve.derivative):
             raise UnsupportedError(f"{quoted(self.name)} has no derivative at {curve.x:g} that steps could find")
@@ -61,10 +61,10 @@ class NamedFunction(Record):
 
 @in_default_mode
 def function_of(name: str, x: str, format: Format | None = None) -> NamedFunction:
-    """Return the function of a name (`x^3`, `sin`, …) or of MODULE:FUNCTION, to be evaluated in a format at x.
+    """Return the function with a name (`x^3`, `sin`, …) or MODULE:FUNCTION, to be evaluated in a format at x.
 
-    A module's function is tried on numbers that round each operation; where it takes none, its argument and its value
-    are rounded. Raises UnsupportedError for what is no function of one number.
+    A module's function is first called with numbers that round each operation. If it does not accept them, its argument
+    and its value are rounded. Raises UnsupportedError if it is not a function of one number.
 
     >>> function_of("x^3", "1.5").own, function_of("math:atan", "1").own
     (True, False)
@@ -87,17 +87,17 @@ def function_of(name: str, x: str, format: Format | None = None) -> NamedFunctio
 
 
 def _computes(call: Function, x: float, format: Format) -> bool:
-    """Say whether a function computes with what rounds each operation."""
+    """Return whether a function accepts and returns `RoundedNumber`, which rounds each operation."""
     try:
         return isinstance(call(RoundedNumber(x, format)), RoundedNumber)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # whatever it raises, it may still take floats
+    except BaseException:  # whatever it raises, it may still accept floats
         return False
 
 
 def _guarded(call: Function, name: str) -> Function:
-    """Return a function that is NaN where the other one is not defined, and raises what can be told in one line."""
+    """Return a function that returns NaN outside the domain, and turns other exceptions into one-line errors."""
 
     def guarded(x: RoundedNumber | float) -> RoundedNumber | float:
         try:
@@ -106,14 +106,14 @@ def _guarded(call: Function, name: str) -> Function:
             return RoundedNumber(math.nan, x.format) if isinstance(x, RoundedNumber) else math.nan
         except (KeyboardInterrupt, FloatlabError):
             raise
-        except BaseException as trouble:  # sys.exit, too: it is the function that leaves, not we
+        except BaseException as trouble:  # catch SystemExit too: the function must not end floatlab
             said = f"{type(trouble).__name__}: {trouble}".splitlines()[0][:100]
             raise UnsupportedError(f"{quoted(name)} raises {said}") from None
         if isinstance(found, RoundedNumber):
             return found
         try:
             return float(found)
-        except OverflowError:  # an integer beyond binary64
+        except OverflowError:  # an integer beyond the range of binary64
             return math.nan
         except (TypeError, ValueError):
             raise UnsupportedError(f"{quoted(name)} gives {type(found).__name__}, not a number") from None

@@ -1,4 +1,4 @@
-"""The pages of `train check` and `train underflow`: errors of difference quotients, and gradients lost to a format."""
+"""The pages of `train check` and `train underflow`: errors of difference quotients, and gradients lost to underflow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from floatlab.training.underflow import Underflow
 
 
 class GradientCheck(Record):
-    """Curves of one function at one point, and what a reported derivative was found to be, if one was."""
+    """Curves of one function at one point, and the verdict on a reported derivative, if one was given."""
 
     function: str
     curves: tuple[StepSweep, ...]
@@ -24,7 +24,7 @@ class GradientCheck(Record):
 
 
 def check_page(found: GradientCheck) -> Page:
-    """Return the page of a gradient check: errors against step sizes, and the verdict on what was reported.
+    """Return the page of a gradient check: errors against step sizes, and the verdict on the reported derivative.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import sweep_steps
@@ -105,7 +105,7 @@ _FATES = {
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
-    """Return the page of gradients in a format: their exponents against its range, what is lost, the scale that helps.
+    """Return the page of gradients in a format: their exponents against its range, the losses, and the best scale.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import measure_underflow
@@ -153,7 +153,7 @@ def _advice(found: Underflow) -> list[Block]:
 
 
 def _power(x: float) -> str:
-    """Return a power of two as such where it is one, with its digits where these are few.
+    """Return a number as text: a large or fractional power of two as 2^k, others in digits.
 
     >>> _power(65536.0), _power(2.0**40), _power(3.0)
     ('65,536', '2^40', '3')
@@ -164,12 +164,12 @@ def _power(x: float) -> str:
 
 
 def histogram(found: Underflow) -> model.Axis:
-    """Return how many gradients have each power of two, once scaled, with what becomes of them in the format."""
+    """Count scaled gradients by power of two, with the outcome of each in the format."""
     fmt, shift = found.format, floor(log2(found.scale))
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)
     width = -(-(high - low + 1) // _LANES)
-    # Bins end where fates change: below half the smallest number, at the normal ones, past the largest.
+    # Bins end where outcomes change: below half the smallest number, at the normal numbers, beyond the largest.
     edges = sorted({fmt.qmin - 1, fmt.qmin, fmt.emin, fmt.emax + 1})
     bins: dict[tuple[int, int], int] = {}
     for e, count in counts.items():
@@ -193,7 +193,7 @@ def histogram(found: Underflow) -> model.Axis:
 
 
 def fate_of(exponent: int, found: Underflow) -> str:
-    """Say what becomes of numbers with this exponent in the format; nothing where they keep all digits."""
+    """Name the outcome for numbers with this exponent in the format; an empty text if they keep all digits."""
     fmt = found.format
     if exponent < fmt.qmin - 1:
         return "zero"

@@ -1,6 +1,6 @@
-"""The schemas of what the training laboratory finds.
+"""The schemas of the results of training.
 
-Updates, gradients lost to underflow, and curves of gradient checks are read back. Runs and networks are summaries.
+Updates, gradients lost to underflow, and curves of gradient checks can be read back. Runs and networks are summaries.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ UPDATE = schema(
 )
 
 
-# Many steps: each remedy, where it ends, and why; values step by step are for CSV.
+# Many steps: the end of each remedy, and the cause; the values step by step are written as CSV only.
 
 
 def _rows_of_remedies(training: Training) -> list[tuple[Trajectory, TrainingRun]]:
@@ -160,7 +160,7 @@ LEARNINGS = schema(
 )
 
 
-# Gradients: what a format loses of them, and how near difference quotients come to them.
+# Gradients: those lost in a format, and the errors of difference quotients.
 
 
 def _underflow(histogram: tuple[tuple[int, int], ...], **fields: Any) -> Underflow:
@@ -186,7 +186,7 @@ _CURVE = schema(dict, way=TEXT, advised=NUMBER, best=shown("best", _POINT), poin
 
 
 def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> StepSweep:
-    """Return the only curve of a document: several, or a check of what was reported, are no one answer."""
+    """Return the only curve of a document; several curves, or a check of a reported derivative, are not read back."""
     if len(curves) != 1 or check is not None:
         raise FileFormatError("a document of one curve is read back, without a check")
     return StepSweep(**curves[0], **fields)

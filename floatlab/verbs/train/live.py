@@ -1,4 +1,4 @@
-"""A laboratory: the training that a question asks for, under way: as far as it is told, and with changes on the way."""
+"""`Laboratory`: a resumable training session for one question, with changes of remedy during the run."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at
 from floatlab.verbs.train.network_page import Learnings
 from floatlab.verbs.train.options import VERB, form_of
 
-_KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
-_MOST = 1 << 23  # and beyond it
+_KEPT = 1 << 20  # numbers recorded per line, up to the goal of the question
+_MOST = 1 << 23  # the limit for extensions beyond that goal
 
 
 class Laboratory:
-    """Training under way: it stands after `steps`, and `goal` is how far its question wants it to go.
+    """A training session: `steps` are done, and `goal` is the number of steps to do.
 
-    Each line is a remedy, or a network in a configuration, and takes the same steps as the others. A change of one
-    of them is remembered, so that a laboratory that begins again may come to the same place.
+    Each line is a remedy, or a network in a configuration, and takes the same steps as the others. Changes of remedy
+    are recorded, so that a restarted session can repeat them.
     """
 
-    limit: int | None = None  # how many steps there are numbers for, where they are counted
-    every = 1  # every how many steps something is recorded: it goes on by so many at least
-    width = 1  # how many numbers of a line are recorded at a time
+    limit: int | None = None  # steps for which there are numbers, if that is limited
+    every = 1  # one step in this many is recorded
+    width = 1  # numbers recorded per line at a time
 
     def __init__(self, question: Question) -> None:
-        """Stand at the start; raises FloatlabError for a question that cannot be answered."""
+        """Start at step 0; raises FloatlabError for a question that cannot be answered."""
         self.question = question
         self.changes: tuple[Switch, ...] = ()
-        self.goal = self.wanted = 0  # how far it is to go, and how far the question wanted it to
+        self.goal = self.wanted = 0  # goal: steps to do now; wanted: steps that the question wanted
         self.restart()
 
-    # A subclass has these.
+    # For subclasses to implement.
 
     def _begin(self) -> None:
-        """Make everything anew."""
+        """Create the trainers anew."""
         raise NotImplementedError
 
     def _advance(self, steps: int) -> None:
@@ -53,47 +53,47 @@ class Laboratory:
         raise NotImplementedError
 
     def look(self) -> Look:
-        """Return the pictures and tables of how everything is now."""
+        """Return a snapshot: charts and tables of the current state."""
         raise NotImplementedError
 
     def answer(self) -> Answer:
-        """Return what the command line would answer at this place."""
+        """Return the answer of the command line at this step."""
         raise NotImplementedError
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Return the next step of a line, rounding by rounding; raises UnsupportedError where there is none."""
+        """Return the next step of a line, rounding by rounding; raises UnsupportedError if there is none."""
         raise NotImplementedError
 
     @property
     def labels(self) -> list[str]:
-        """What the lines are called now."""
+        """The current names of the lines."""
         raise NotImplementedError
 
     @property
     def _trainers(self) -> list[Trainer]:
-        """All that train."""
+        """The trainers of all lines."""
         raise NotImplementedError
 
-    # What all of them do.
+    # Shared by all subclasses.
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing can go on: no weight is a number any more."""
+        """Whether all lines have diverged, so that no step is possible."""
         return all(trainer.diverged is not None for trainer in self._trainers)
 
     def restart(self, changes: tuple[Switch, ...] = ()) -> None:
-        """Stand at the start again; these changes will be made on the way, each after its step."""
+        """Return to step 0; `changes` will be repeated, each after its step."""
         self.steps, self.changes = 0, ()
         self._ahead = list(changes)
         self._begin()
 
     def begin_again(self) -> None:
-        """Stand at the start again, with nothing changed, and the goal of the question."""
+        """Return to step 0 without any changes, and with the goal of the question."""
         self.goal = 0
         self.restart()
 
     def advance(self, steps: int) -> None:
-        """Do more steps."""
+        """Do this many more steps."""
         end = self.steps + steps
         while True:
             while self._ahead and self._ahead[0].step <= self.steps:
@@ -106,12 +106,12 @@ class Laboratory:
             self.steps = stop
 
     def change(self, place: int, word: str) -> None:
-        """Let a line go on under another remedy; raises FloatlabError for one that there is not."""
+        """Continue a line under another remedy; raises FloatlabError for an unknown one."""
         self._change(place, word)
         self.changes = (*self.changes, Switch(self.steps, place, word))
 
     def extend(self, steps: int) -> None:
-        """Set the goal so many steps further; raises UnsupportedError where there is no room or nothing left."""
+        """Move the goal further by `steps`; raises UnsupportedError at a limit, or if all lines have diverged."""
         if self.has_ended:
             raise UnsupportedError("nothing can go on: no weight is finite any more")
         goal = self.goal + steps
@@ -125,12 +125,12 @@ class Laboratory:
 
     @property
     def command(self) -> str:
-        """The command that comes to this place, but for what was changed on the way."""
+        """The command that reaches this step, without changes made during the run."""
         return VERB.command(self.question.having(steps=self.steps))
 
 
 class Weights(Laboratory):
-    """Weights under remedies side by side.
+    """Weights under several remedies, side by side.
 
     >>> from floatlab.verbs.question import Question
     >>> asked = Question("train", ("1.125",)).having(update="0.00041999", steps=101, remedies=("plain",))
@@ -172,11 +172,11 @@ class Weights(Laboratory):
         return look_at_weights(self.training, self.goal, self.changes)
 
     def answer(self) -> Answer:
-        """Return what the command line would answer at this place."""
+        """Return the answer of the command line at this step."""
         return training_answer(self.question, self.training)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Return the next step of a remedy, of the first weight; raises UnsupportedError where there is none."""
+        """Return the next step of a remedy, for the first weight; raises UnsupportedError if there is none."""
         return self.training.trainers[place].next_step()
 
     @property
@@ -190,7 +190,7 @@ class Weights(Laboratory):
 
 
 class Networks(Laboratory):
-    """Networks in configurations side by side, over seeds."""
+    """Networks in several configurations, side by side, over seeds."""
 
     learners: list[list[Learner]]
 
@@ -211,7 +211,7 @@ class Networks(Laboratory):
     def _change(self, place: int, word: str) -> None:
         others = [label for i, label in enumerate(self.labels) if i != place]
         label = word
-        while label in others:  # tables tell configurations apart by name
+        while label in others:  # tables distinguish configurations by name
             label += "'"
         made = Configuration.named(word).replace(label=label)
         for each in self.learners[place]:
@@ -226,11 +226,11 @@ class Networks(Laboratory):
         return look_at_losses(Learnings.of(self._learnings), self.goal, self.changes)
 
     def answer(self) -> Answer:
-        """Return what the command line would answer at this place."""
+        """Return the answer of the command line at this step."""
         return network_answer(self._learnings)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Refuse: a step of a network is thousands of roundings."""
+        """Raise UnsupportedError: a step of a network is thousands of roundings."""
         raise UnsupportedError(
             "one step of a network is thousands of roundings: train a single weight to see each of them"
         )
@@ -246,9 +246,9 @@ class Networks(Laboratory):
 
 
 def laboratory_for(question: Question) -> Laboratory | None:
-    """Return the training that a question asks for, at its start; None where there is nothing that goes on.
+    """Return a training session for a question, at its start; None for forms that are not stepwise.
 
-    Raises FloatlabError for what cannot be answered.
+    Raises FloatlabError for a question that cannot be answered.
     """
     kinds: dict[str, type[Laboratory]] = {"run": Weights, "network": Networks}
     kind = kinds.get(form_of(question))
@@ -256,7 +256,7 @@ def laboratory_for(question: Question) -> Laboratory | None:
 
 
 def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
-    """Return the stages of a step as questions of their own, in order, with exact codes.
+    """Return the stages of a step as separate questions, in order, with exact codes.
 
     >>> from floatlab.training import step
     >>> from floatlab.verbs.registry import command_of
@@ -267,7 +267,7 @@ def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
 
 
 def check_remedy(question: Question, word: str) -> None:
-    """Refuse a remedy, or a configuration, that there is not; raises FloatlabError."""
+    """Refuse an unknown remedy or configuration; raises FloatlabError."""
     if form_of(question) == "network":
         Configuration.named(word)
     else:

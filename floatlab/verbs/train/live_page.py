@@ -1,6 +1,6 @@
-"""Training under way: the chart that grows towards its goal, the lines as they stand, and what any step was.
+"""Training in progress: the chart, which grows towards the goal, the table of lines, and the values at any step.
 
-A line that was changed on the way goes on under the other case of its letter, from the step of the change on.
+After a change of remedy, a line continues with its letter in the other case.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from floatlab.verbs.train.network_page import Learnings, losses_chart, network_p
 from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures
 
-_NOWHERE = math.nan  # a point there is drawn nowhere, and widens the scale all the same
+_NOWHERE = math.nan  # a point with this value is not drawn, but widens the scale
 
 
 class Switch(Record):
-    """A change on the way: after which step, of which line, and to what."""
+    """A change of remedy during the run: the step after which it happens, the line, and the new remedy."""
 
     step: int
     place: int
@@ -33,7 +33,7 @@ class Switch(Record):
 
 
 class Look(Record):
-    """How everything stands: the chart, the table of lines, and `reading`, which says what a step was."""
+    """A snapshot: the chart, the table of lines, and `reading`, which gives the values at a step."""
 
     steps: int
     goal: int
@@ -43,7 +43,7 @@ class Look(Record):
 
 
 def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ()) -> Look:
-    r"""Return how weights stand under remedies, on the way to a number of steps.
+    r"""Return a snapshot of weights under remedies, with a chart that reaches to `goal`.
 
     >>> from floatlab import train
     >>> from floatlab.page.model import text_of
@@ -73,14 +73,14 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
         for i, (each, run) in enumerate(zip(found.lines, runs, strict=True))
     )
     header = ("remedy", "largest error" if several else "value", "still since", "error", "moves", "next step")
-    places = (0, 1, 2, 4, 5) if several else (*range(6),)  # of several weights, the error is the value
+    places = (0, 1, 2, 4, 5) if several else (*range(6),)  # with several weights, the error replaces the value
     cells = [tuple(row[i] for i in places) for row in rows]
     table = Table(tuple(header[i] for i in places), cells, right=(*range(1, len(places) - 1),))
     return Look(steps, goal, _grown(chart, truth, curves, goal, switches), table, reading)
 
 
 def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] = ()) -> Look:
-    """Return how networks stand in their configurations, on the way to a number of steps."""
+    """Return a snapshot of networks in their configurations, with a chart that reaches to `goal`."""
     chart = losses_chart(learnings.rows)
     steps = max(each.steps for row in learnings.rows for each in row)
 
@@ -97,12 +97,12 @@ def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] =
 
 
 def without_chart(page: Page) -> Page:
-    """Return a page without its charts, for a screen that has them elsewhere."""
+    """Return a page without its charts, for a screen that shows them elsewhere."""
     return page.replace(blocks=tuple(block for block in page.blocks if not isinstance(block, Chart)))
 
 
 def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> str:
-    """Return the letter of a line, at a step or at the end: each change turns its case.
+    """Return the letter of a line, at a step or at the end: each change switches its case.
 
     >>> letter(1, (Switch(50, 1, "master"),), 49), letter(1, (Switch(50, 1, "master"),))
     ('b', 'B')
@@ -113,35 +113,35 @@ def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> s
 
 
 def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
-    """Return the name of a line, and since when it is called so."""
+    """Return the name of a line, and the step from which it has this name."""
     last = [each.step for each in switches if each.place == place]
     since = Span(f" from {last[-1]:,}", Role.HINT) if last else ""
     return line(Span(letter(place, switches), role_of(place)), " ", Span(label, Role.VALUE), since)
 
 
 def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
-    """Return a chart whose scale reaches as far as the goal, with curves parted where they were changed."""
+    """Return a chart whose scale reaches to the goal, with curves divided at changes of remedy."""
     parts = [part for i, each in enumerate(curves) for part in _parted(each, i, switches)]
     room = Curve(" ", "", ((0.0, _NOWHERE), (float(goal), _NOWHERE)))
     return chart.replace(curves=(*before, *parts, room))
 
 
 def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
-    """Return a curve as parts from change to change, each with its letter."""
+    """Divide a curve at the changes of its remedy; each part has its letter."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
     for i in range(len(own) + 1):
         end = float(own[i].step) if i < len(own) else math.inf
         points = [(x, y) for x, y in whole.points if start <= x <= end]
         if end < math.inf:
-            points.append((end, _NOWHERE))  # so that it is not drawn as if it ended beside the chart
+            points.append((end, _NOWHERE))  # so that its label is not drawn at the end of the chart
         parts.append(whole.replace(points=tuple(points), mark=letter(place, own[:i])))
         start = end
     return parts
 
 
 def _told(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
-    """Return what a row says of a line: where it stands, since when, how far off, how often it moved, what comes."""
+    """Return a line's table cells: value, step of the last change, error, number of moves, cause."""
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
     if several and each.stalled is not None:
@@ -160,7 +160,7 @@ def _recorded(run: TrainingRun, step: int) -> Array:
 
 
 def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str | None:
-    """Return what a line was after a step; None where it was not."""
+    """Return the value of a line after a step; None if that step was not recorded."""
     place = step // run.every
     if place >= len(run.at):
         return None
@@ -172,7 +172,7 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return a loss after a step, over the seeds; None where there is none."""
+    """Return the mean loss over the seeds after a step; None if there is none."""
     there = [each.losses[each.at <= step] for each in row]
     last = [losses[-1] for losses in there if len(losses) and losses[-1] > 0]
     if len(last) < len(row):
@@ -183,7 +183,7 @@ def _loss(row: list[Learning], step: int) -> str | None:
 def _read(
     step: int, values: Iterable[tuple[int, str | None]], switches: Sequence[Switch], more: list[tuple[str, str, Role]]
 ) -> Line:
-    """Set what the lines are at a step one after the other."""
+    """Return the values of all lines at a step as one line of text."""
     runs: list[Span | str] = [Span(f"step {step:,}", Role.LABEL)]
     for place, value in values:
         if value is not None:

@@ -1,4 +1,4 @@
-"""The page of a network trained in several configurations: loss curves, and where each ends beside the reference."""
+"""The page of a network trained in several configurations: loss curves, and final losses against the reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SENTENCES = {
 
 
 class Learnings(Record):
-    """What networks learned: a row for each configuration, with one for each seed, compared with the reference."""
+    """Results of training: one row per configuration, with one entry per seed, compared with the reference."""
 
     rows: list[list[Learning]]
     compared: list[LearningComparison]
@@ -29,14 +29,14 @@ class Learnings(Record):
 
     @classmethod
     def of(cls, rows: list[list[Learning]]) -> Learnings:
-        """Compare the rows with fp32, else with the first."""
+        """Compare the rows with fp32 if it is among them, else with the first row."""
         labels = [row[0].configuration.label for row in rows]
         reference = "fp32" if "fp32" in labels else labels[0]
         return cls(rows, compare_learnings(rows, reference), reference)
 
 
 def network_page(learnings: Learnings) -> Page:
-    r"""Return the page of what was learned in each configuration, over seeds.
+    r"""Return the page of the losses in each configuration, over seeds.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import learn
@@ -69,10 +69,10 @@ def network_page(learnings: Learnings) -> Page:
 
 
 def losses_chart(rows: list[list[Learning]]) -> Chart:
-    """Draw the loss of each configuration step by step: the geometric mean over its seeds."""
+    """Draw the loss of each configuration step by step, as the geometric mean over its seeds."""
     curves = []
     for i, row in enumerate(rows):
-        least = min(len(each.losses) for each in row)  # one that diverged has fewer
+        least = min(len(each.losses) for each in row)  # a network that diverged has fewer
         with np.errstate(all="ignore"):
             losses = np.exp(np.mean([np.log(each.losses[:least]) for each in row], axis=0))
         curves.append(curve(i, row[0].configuration.label, row[0].at[:least].tolist(), losses.tolist()))
@@ -100,12 +100,12 @@ def _table(learnings: Learnings) -> Table:
 
 
 def mean_loss(each: LearningComparison) -> float | None:
-    """Return the geometric mean of the losses at the end; None where one diverged."""
+    """Return the geometric mean of the final losses; None if one network diverged."""
     return None if each.diverged else math.exp(sum(math.log(loss) for loss in each.finals) / len(each.finals))
 
 
 def verdict_words(compared: list[LearningComparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
-    """Say which configurations end worse than the reference, which as good, and which diverged."""
+    """Return which configurations end worse than the reference, which are as good, and which diverged."""
     others = [each for each in compared if each.label != reference]
     lost = any(each.diverged for each in compared if each.label == reference)
     beyond, within = (f", {where} the noise of {seeds} seeds" if seeds > 1 else "" for where in ("beyond", "within"))
@@ -121,7 +121,7 @@ def verdict_words(compared: list[LearningComparison], reference: str, seeds: int
 
 
 def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
-    """Say whether a configuration ends worse than the reference, beyond the noise of its seeds.
+    """Return whether a configuration ends worse than the reference, beyond the noise of its seeds.
 
     >>> from floatlab.training import LearningComparison
     >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text

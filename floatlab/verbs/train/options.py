@@ -1,4 +1,4 @@
-"""What `train` is, and its options: each of its forms takes those that mean something to it."""
+"""The verb `train`, and its options: each subcommand accepts only the options that apply to it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, whole
 from floatlab.verbs.question import Answer, Question, Verb
 
-# The forms, as they are typed: many steps begin with the weight.
+# The subcommands as typed; many steps are the default, whose first value is the weight.
 _MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")
 _UPDATES = (_MANY, _STEP)
-# How many values each form takes, and which.
+# The minimum and maximum number of values of each subcommand, and their names.
 _TAKES = {
     _STEP: (2, 3, "a weight and an update: train step 1.125 0.00041999"),
     _NETWORK: (1, 1, "no values: train network --configs fp32,fp16"),
@@ -33,7 +33,7 @@ def _form(values: tuple[str, ...]) -> str:
 
 
 def form_of(question: Question) -> str:
-    """Return which form of `train` a question has: step, network, underflow, check, or run, which is many steps.
+    """Return the subcommand of a question: step, network, underflow, check, or run (many steps).
 
     >>> form_of(Question("train", ("1.125",)))
     'run'
@@ -43,13 +43,13 @@ def form_of(question: Question) -> str:
 
 
 def _without_run(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values without the word `run`, the long name of the form with many steps."""
+    """Return the values without the word `run`, the explicit name of the default subcommand."""
     return values[1:] if values[:1] == ("run",) else values
 
 
 @in_default_mode
 def _settle(question: Question) -> Question:
-    """Check how many values the form takes, and that there is one update, or one gradient with its rate."""
+    """Check the number of values, and that there is either one update, or one gradient with its learning rate."""
     values, form = _without_run(question.values), _form(question.values)
     if not values:
         forms = " ".join(FORMS[1:])
@@ -73,7 +73,7 @@ def _settle(question: Question) -> Question:
 
 
 def _check_update(form: str, question: Question) -> None:
-    """Refuse updates and gradients that are missing, or are given twice."""
+    """Refuse an update or a gradient that is missing or given twice."""
     updates = [question.option("update")] * (question.option("update") is not None) + [*question.values[2:]]
     grad, lr, optimizer = (question.option(name) for name in ("grad", "lr", "optimizer"))
     if len(updates) > 1:
@@ -167,7 +167,7 @@ VERB = Verb(
             part="output",
         ),
         FORMATS,
-        # The other forms round to nearest in their own ways.
+        # The other subcommands always round to nearest.
         _DIRECTION.replace(forms=(*_UPDATES, _UNDERFLOW)),
         _SEED.replace(forms=(*_UPDATES, _UNDERFLOW, _NETWORK)),
         *(rule.replace(forms=_UPDATES) for rule in _RULES),

@@ -1,4 +1,4 @@
-"""The page of many steps: the weight under each remedy as a chart and a table, when each stalled, and why."""
+"""The page of many steps: the weight under each remedy as a chart and a table, when it stalled, and why."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.trainer import TrainingRun
 from floatlab.verbs.train.words import CAUSES, as_csv, figures, long_figures, optimizer_words, remedy_words, setup_words
 
-_EXACT = 26  # characters of an exact value that a row has room for
+_EXACT = 26  # maximum width of an exact value in a row
 
 
 def training_page(found: Training, given: str = "", start: str = "") -> Page:
-    """Return the page of weights trained under remedies side by side; `given` and `start` are what was typed.
+    """Return the page of weights trained under remedies side by side; `given` and `start` are the arguments as typed.
 
     >>> from floatlab import train
     >>> from floatlab.page.layout import to_text
@@ -48,9 +48,9 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
 
 
 def values_chart(found: Training) -> Chart:
-    """Draw the weight step by step under each remedy, beside the reference; of several, how far off they are.
+    """Draw the weight step by step under each remedy, beside the reference; for several weights, draw their mean error.
 
-    That is |weight − reference|, averaged over the weights, on a logarithmic scale.
+    The mean error is |weight − reference|, averaged over the weights, on a logarithmic scale.
     """
     several = found.trainers[0].count > 1
     runs = found.runs
@@ -70,7 +70,7 @@ def values_chart(found: Training) -> Chart:
 
 
 def _read(found: Training) -> list[Block]:
-    """Say what the number that is given becomes in the formats of the remedies, where it is one number."""
+    """Show the result of converting the given number to the formats of the remedies, if a single number is given."""
     first = found.trainers[0]
     exact = first.gradients.exact
     if len(exact) != 1 or not first.gradients.is_constant:
@@ -92,7 +92,7 @@ def _read(found: Training) -> list[Block]:
 
 
 def shown_steps(run: TrainingRun) -> list[int]:
-    """Return the places of a few recorded steps: the first two, the middle one and the last.
+    """Return the indices of a few recorded steps: the first two, the middle one and the last.
 
     >>> from floatlab import train
     >>> shown_steps(train("1.125", update="0.00041999", steps=101, remedies="plain").runs[0])
@@ -103,7 +103,7 @@ def shown_steps(run: TrainingRun) -> list[int]:
 
 
 def value_text(value: float, run: TrainingRun) -> str:
-    """Return a weight in the fewest digits that tell it from its neighbours in its format."""
+    """Return a weight in the fewest digits that distinguish it from its neighbours in its format."""
     fmt = run.setup.weights
     if not isinstance(fmt, Format) or not np.isfinite(value):
         return f"{value:.6g}"
@@ -136,12 +136,12 @@ def _cell(run: TrainingRun, place: int) -> Line:
 
 
 def error_text(error: float) -> str:
-    """Return an error in three digits."""
+    """Return an error with three digits."""
     return "0" if not error else f"{error:.2e}".replace("e-0", "e-").replace("e+0", "e+").replace("-", "−", error < 0)
 
 
 def _fates(found: Training) -> list[Block]:
-    """Say for each remedy what it does, and what became of the weight."""
+    """Return a row for each remedy: its description, and the outcome for the weight."""
     blocks: list[Block] = [heading("What each does, and what came of it")]
     for i, (trainer, each) in enumerate(zip(found.trainers, found.lines, strict=True)):
         what = setup_words(trainer.setup) if each.label == "plain" else remedy_words(each.label)
@@ -151,7 +151,7 @@ def _fates(found: Training) -> list[Block]:
 
 
 def _fate(each: Trajectory, count: int) -> Line:
-    """Say what became of the weight, or of the weights."""
+    """Describe the outcome for the weight, or for the weights."""
     why = f": {CAUSES[each.why]}" if each.why is not None else ""
     extra = f"; {counted(each.skipped, 'step')} skipped, loss scale {each.scale:g}" if each.skipped else ""
     if each.diverged is not None:
@@ -168,7 +168,7 @@ def _fate(each: Trajectory, count: int) -> Line:
 
 
 def _carried(found: Training) -> list[Block]:
-    """Say what weights stand for that have a master copy or a compensation, exactly."""
+    """Show the exact compensated values of weights that have a master copy or a compensation."""
     blocks: list[Block] = []
     for i, (run, each) in enumerate(zip(found.runs, found.lines, strict=True)):
         if each.carried_error is None:
@@ -186,13 +186,13 @@ def _carried(found: Training) -> list[Block]:
 
 
 def carried_exactly(run: TrainingRun) -> Fraction:
-    """Return what a single weight stands for at the end, exactly: the master copy, less the compensation."""
+    """Return the final compensated value of a single weight, exactly: the master copy, less the compensation."""
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))
 
 
 def training_table(found: Training) -> str:
-    """Return the weights step by step as CSV: the reference, each remedy, and what it stands for where that differs.
+    """Return the weights step by step as CSV: the reference, each remedy, and its compensated value if that differs.
 
     >>> from floatlab import train
     >>> print(training_table(train("1.125", update="0.00041999", steps=2, remedies="plain master")), end="")

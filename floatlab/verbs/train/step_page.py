@@ -1,4 +1,4 @@
-"""The page of one update: every rounding on the way from w to what it becomes, and how large it had to be."""
+"""The page of one update: every rounding from w to its new value, and the smallest update that would have moved it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from floatlab.verbs.arithmetic.page import step_groups
 from floatlab.verbs.train.words import figures, long_figures, optimizer_words, setup_words
 
 _CELL = 18  # characters of an error in a table
-_PICTURED = 3  # stages: of so many, each is drawn digit by digit
+_PICTURED = 3  # up to this many stages are drawn digit by digit
 _SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
 _LONG = {"g": "gradient", "c": "carried"}
 
 
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
-    """Return the page of one update; with `brief`, its stages as a table.
+    """Return the page of one update; with `brief`, its stages are a table.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import step
@@ -60,7 +60,7 @@ def _outcome(found: UpdateTrace) -> str:
 
 
 def _scheduled(found: UpdateTrace) -> Line:
-    """Say which numbers the optimizer has in this step only: Adam's corrections of its young averages."""
+    """Return the optimizer's numbers for this step, such as Adam's bias corrections."""
     pairs = (pair for each in found.stages for pair in zip(each.stage.operands, each.derivation.operands, strict=True))
     used = {name: datum for name, datum in pairs if isinstance(datum, Datum)}
     numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
@@ -68,7 +68,7 @@ def _scheduled(found: UpdateTrace) -> Line:
 
 
 def reading_rows(found: UpdateTrace) -> list[Block]:
-    """Say how each number that was typed became one of its format."""
+    """Show how each number as typed was rounded to its format."""
     rows: list[Block] = []
     adds = found.program.optimizer.adds
     for name, made in found.readings:
@@ -79,12 +79,12 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return what rows of a program are called on a page, where that is not their own name."""
+    """Return the names of variables on a page, where they differ from the names in the program."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
 def _formula(each: TracedStage, names: dict[str, str]) -> str:
-    """Write a stage as it is computed."""
+    """Write a stage as a formula."""
     stage = each.stage
     words = [names.get(name, name) for name in stage.operands]
     if stage.operation in _SIGNS:
@@ -97,7 +97,7 @@ def _formula(each: TracedStage, names: dict[str, str]) -> str:
 
 
 def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
-    """Draw a stage digit by digit under its formula; the operands are called as the formula calls them."""
+    """Draw a stage digit by digit under its formula; the operands have the names of the formula."""
     drawn = " by a draw" if is_drawn(each.stage) else ""
     head = line(Span(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
     called = dict(zip("ab", (names.get(name, name) for name in each.stage.operands), strict=False))
@@ -113,7 +113,7 @@ def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
 
 
 def stage_table(found: UpdateTrace) -> Table:
-    """Return the stages as a table: what is computed, in which format, and what rounding does to it."""
+    """Return the stages as a table: the formula, the format, the result, and the error of the rounding."""
     names = names_of(found)
     rows = []
     for each in found.stages:
@@ -123,7 +123,7 @@ def stage_table(found: UpdateTrace) -> Table:
 
 
 def _rounding(made: Derivation) -> str:
-    """Say what a rounding did, in few enough digits for a table."""
+    """Describe a rounding, in few enough digits for a table."""
     said, ulps = error_words(made).removeprefix("error "), made.nearby_error_ulps
     if len(said) <= _CELL or not ulps:
         return said
@@ -131,7 +131,7 @@ def _rounding(made: Derivation) -> str:
 
 
 def verdict_blocks(found: UpdateTrace) -> list[Block]:
-    """Say whether w moved, why or why not, where the sum lies among w's neighbours, and what would have counted."""
+    """Show whether w moved, and why; the sum among w's neighbours; and the smallest effective update."""
     blocks: list[Block] = [heading("Did it count?")]
     good = found.why in (Why.MOVED, Why.COMPENSATED, Why.IN_MASTER)
     moved = "yes" if found.moved else "no"
@@ -151,7 +151,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 
 
 def why_words(found: UpdateTrace) -> str:
-    """Say in a sentence why w is where it is."""
+    """Return the reason why w moved or stayed, as a sentence."""
     w = found.before.format.name
     ulps = found.update_ulps
     size = f"the update is {figures(ulps)} ulp of w" if ulps is not None else "the update is not finite"
@@ -174,7 +174,7 @@ def why_words(found: UpdateTrace) -> str:
 
 
 def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
-    """Say from which size on an update moves w, or its master copy, and the smallest number that does."""
+    """Return the threshold above which an update moves w, or its master copy, and the smallest number that does."""
     of = "" if name == "w" else " of the master copy"
     if each.bound is None:
         return line(Span("no update does", Role.HINT)), ()
@@ -189,7 +189,7 @@ def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, L
 
 
 def _power(x: Fraction) -> str:
-    """Return a power of two as such, and other numbers in a few digits."""
+    """Return a power of two as 2^−k if it is below 1, and other numbers in a few digits."""
     n, d = x.numerator, x.denominator
     if n == 1 and d & (d - 1) == 0 and d > 1:
         return f"2^{1 - d.bit_length()}"

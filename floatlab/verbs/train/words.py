@@ -1,4 +1,4 @@
-"""What a step of training did to a weight, and why, in words; setups and optimizers in words; tables as CSV."""
+"""Descriptions of a training step's outcome and its cause, of setups and of optimizers; tables as CSV."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floatlab.training.program import SGD, Optimizer, Updates
 from floatlab.training.setup import REMEDIES, Setup
 from floatlab.training.trace import Why
 
-# What keeps a weight where it is, or what moves it, in a table.
+# The cause that keeps a weight unchanged, or that moves it, in a table.
 CAUSES = {
     Why.MOVED: "it moves",
     Why.NO_UPDATE: "there is no update",
@@ -30,7 +30,7 @@ CAUSES = {
 
 
 def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
-    """Return a number with all its digits where they fit into so many characters, else rounded to a few.
+    """Return a number with all its digits if they fit into `room` characters, else rounded to `digits` digits.
 
     >>> figures(Fraction(1, 2048)), figures(Fraction(1, 3)), figures(-0.5)
     ('0.00048828125', '0.3333', '−0.5')
@@ -43,7 +43,7 @@ def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
 
 
 def long_figures(x: Fraction) -> str:
-    """Return a number with all its digits where they fit into a row, else rounded.
+    """Return a number with all its digits if they fit into a row, else rounded.
 
     >>> long_figures(Fraction(1, 3)), long_figures(Fraction(1, 1 << 20))
     ('0.3333333333', '9.5367431640625e-7')
@@ -52,7 +52,7 @@ def long_figures(x: Fraction) -> str:
 
 
 def setup_words(setup: Setup) -> str:
-    """Return a setup in words: formats where they are not those of the weights, and remedies.
+    """Describe a setup: formats that differ from that of the weights, and remedies.
 
     >>> setup_words(Setup("fp16", master="fp32"))
     'weights in binary16, a master copy in binary32'
@@ -76,7 +76,7 @@ def setup_words(setup: Setup) -> str:
 
 
 def remedy_words(label: str) -> str:
-    """Say what a remedy, or several joined by +, does.
+    """Describe a remedy, or several joined by +.
 
     >>> remedy_words("master+static:128")
     'a master copy in binary32 takes the updates; the loss is multiplied by 128'
@@ -99,7 +99,7 @@ def remedy_words(label: str) -> str:
 
 
 def optimizer_words(optimizer: Optimizer) -> str:
-    """Return an optimizer with its learning rate, in words.
+    """Describe an optimizer with its learning rate.
 
     >>> from floatlab.training import SGD
     >>> optimizer_words(SGD("0.1", 0.9))

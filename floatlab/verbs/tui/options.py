@@ -1,4 +1,4 @@
-"""What `tui` is, and its own options, which stand before the verb that it opens at."""
+"""The verb `tui`, and its options, which come before the verb that it opens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VISITORS, _MOST_VISITORS = 8, 1000
 
 
 def _named(noun: str) -> Reader:
-    """Return a reader of a name that is not empty."""
+    """Return a reader of names that are not empty."""
 
     def read(text: str, flag: str) -> object:
         if not text:
@@ -49,7 +49,7 @@ VERB = Verb(
             Option("port", "N", f"the port to listen on ({DEFAULT_PORT})", read=whole(1, 65535)),
             Option("name", "NAME", "another name by which browsers reach this host", read=_named("host")),
             Option("visitors", "N", f"at most N explorers at once ({VISITORS})", read=whole(1, _MOST_VISITORS)),
-            Option("served"),  # how --serve starts each of them
+            Option("served"),  # how --serve starts each explorer
         ),
     ),
     rules=(

@@ -1,4 +1,4 @@
-"""What `vectors` is, and its options."""
+"""The verb `vectors`, and its options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _task(values: tuple[str, ...]) -> str:
 
 
 def _settle(question: Question) -> Question:
-    """Check the words: a task, a function and, to be checked, files."""
+    """Check the values: a task, a function and, for `check`, files."""
     task, function, *rest = [*question.values, "", ""][: max(2, len(question.values))]
     if task not in TASKS:
         task_named = f", not {quoted(task)}" if task else ""
@@ -37,7 +37,7 @@ def _settle(question: Question) -> Question:
 _NAN = ROUNDING[-1].replace(part="options", choices=(*ROUNDING[-1].choices, ("any", "any NaN for any other")))
 _LINES = "generate: how many lines (10,000 at level 1, 200,000 at 2)"
 _INEXACT = "rounding to an integer raises no inexact (TestFloat's default)"
-# Options that only one task takes.
+# Options of a single task.
 _FORMS = {"json": (CHECK,), "quiet": (CHECK,)}
 
 VERB = Verb(
