@@ -102,7 +102,7 @@ class Draw:
 
 
 def order(d):
-    return d.good(), d.other(), "rounding", {"order"}, {"fma", "accumulator"}
+    return d.good(), d.other(), "rounding", ({"order"}, {"fma"}), {"fma", "accumulator", "order"}
 
 
 def fma(d):
@@ -292,8 +292,10 @@ def case(seed, kind=None):
     a, b = d.cast(a), d.cast(b)
     if rng.random() < 0.4:
         a, b = b, a
-    if status == "rounding" and (d.m * d.n < 64 or d.k < 8):  # so little that several causes give the very bits
-        also = also | ROUNDING | ({"output-rounded"} if d.k < 8 else set())
+    terms = np.mean((ways.f64(d.x) != 0).astype(float) @ (ways.f64(d.y) != 0).astype(float))
+    if status == "rounding" and (d.m * d.n < 64 or terms < 8):  # so little that several causes give the very bits
+        also = also | ROUNDING | ({"output-rounded"} if terms < 8 else set())
+        also = also | ({"inputs-rounded", "inputs-quantized", "inputs-split"} if d.m * d.n <= 4 else set())
     names = (frozenset(names),) if isinstance(names, set | frozenset) else tuple(map(frozenset, names))
     if also >= ROUNDING:
         others = ROUNDING | ({"output-rounded"} & also)

@@ -193,13 +193,14 @@ ALL += (terms_missing, terms_twice, nan)
 
 def unrelated(d):
     good = d.good()
-    if d.m * d.n < 12:
+    if d.m * d.n < 12 or d.k < 4:
         return None
 
     def noise():
         if d.rng.random() < 0.5:
             return d.cast(d.rng.standard_normal(good.shape) * size(d, good))
-        return library(d.cast(d.rng.permutation(d.x, axis=1)), d.cast(d.rng.permutation(d.y, axis=1)))
+        # Each row and each column of its own: a permutation of whole columns would move those of the product.
+        return library(d.cast(d.rng.permuted(f64(d.x), axis=1)), d.cast(d.rng.permuted(f64(d.y), axis=0)))
 
     kind = int(d.rng.integers(3))
     b = noise()

@@ -88,8 +88,9 @@ def stepwise(x, y, name, terms=None):
     """Return sums whose every step, product and sum, is rounded to a narrower format."""
     x, y = f64(x), f64(y)
     total = np.zeros((x.shape[0], y.shape[1]))
-    for k in range(x.shape[1]) if terms is None else terms:
-        total = narrow(total + narrow(x[:, k : k + 1] * y[k : k + 1], name), name)
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]) if terms is None else terms:
+            total = narrow(total + narrow(x[:, k : k + 1] * y[k : k + 1], name), name)
     return total
 
 

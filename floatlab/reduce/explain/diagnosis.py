@@ -15,11 +15,11 @@ from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.reduce.explain.findings import DiagnosedCause, SideExplanation
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line
-from floatlab.reduce.explain.grid import Grid, Replaying, Way, library_ways, names_between, own_accumulator
+from floatlab.reduce.explain.grid import CandidateGrid, Replaying, Way, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.patterns import drift_of, is_no_order, small_fault
-from floatlab.reduce.explain.problem import Problem, Side, View, view_of
-from floatlab.reduce.explain.regions import find_places
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
+from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.stages import PLAIN
 
 _DOUBLE = parse_format("fp64")
@@ -142,7 +142,7 @@ class _PairDiagnosis:
         self._found: dict[object, tuple[list[Way], list[Way]]] = {}
         self.libraries: list[list[Way]] | None = None
         self.sides = Side("actual", results[0]), Side("expected", results[1])
-        self.problem = Problem(*factors, (results[0].format, results[1].format))
+        self.problem = ProductProblem(*factors, (results[0].format, results[1].format))
         first, second = self.sides
         self.differing = (first.values != second.values) & ~(np.isnan(first.values) & np.isnan(second.values))
 
@@ -231,7 +231,7 @@ class _PairDiagnosis:
             )
             if alike and i:
                 continue
-            grid = Grid(self.problem, each.model, into, self.tick)
+            grid = CandidateGrid(self.problem, each.model, into, self.tick)
             self.grid = grid
             sides = self.sides if alike else (each.side,)
             for j, ways in enumerate(grid.ways(sides)):
@@ -316,6 +316,13 @@ class _PairDiagnosis:
             if fault is None:
                 continue
             name, words = fault
+            truncating = [] if name else self.grid.truncating_ways(self.sides[i])
+            if truncating:
+                evidence = (("ways", truncating[0].text),)
+                cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
+                return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
+            if not name and self.problem.is_wide:
+                name = "scale"
             if not name:
                 said = f"I can't tell: a factor of {words} in {LETTERS[whose]}, or sums that are truncated"
                 return self._done("unknown", f"{said}; whether the unit rounds to nearest would tell.", ())

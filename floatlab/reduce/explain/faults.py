@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.findings import Fault
+from floatlab.reduce.explain.findings import ENOUGH, Fault
 from floatlab.reduce.explain.noise import multiply_exactly
-from floatlab.reduce.explain.problem import Problem, View, middle
+from floatlab.reduce.explain.patterns import BIAS, drift_of
+from floatlab.reduce.explain.problem import ProductProblem, View, middle
 from floatlab.reduce.explain.residuals import (
     between,
     factor_between,
@@ -21,7 +22,6 @@ from floatlab.reduce.explain.residuals import (
 from floatlab.reduce.explain.stages import transposed_inputs
 
 NEAR = 3.0  # sigmas that the median element is off at most
-ENOUGH = 50  # elements, so that a median says something
 _LONG = 8  # elements along an axis whose mean shows a bias
 _CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
 _SHORT = 11  # digits of formats in which a factor needs a witness more
@@ -32,9 +32,10 @@ _LEAST = 3  # elements beyond the unknowns of a fault, so that they confirm it
 class FaultFinder:
     """The search for faults of many elements; each is returned only if it leaves rounding in every element."""
 
-    def __init__(self, problem: Problem, tick: Callable[[], None]) -> None:
+    def __init__(self, problem: ProductProblem, tick: Callable[[], None]) -> None:
         """Take the inputs."""
         self.problem, self.tick = problem, tick
+        self.truncates = True  # whether sums that truncate are another explanation of a factor just below one
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the first fault that fits."""
@@ -58,10 +59,13 @@ class FaultFinder:
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one number that was added to each column, or to each row."""
         error, room, sigma = view.errors(product)
+        if not np.isfinite(error[view.usable]).all():
+            return None
         drifts, found = self.drifts(view, product), []
+        means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
         for axis, words in ((0, "column"), (1, "row")):
             confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
-            if not (confirmed or (drifts and wrong.shape[axis] >= _LONG)):
+            if not (confirmed or (drifts and wrong.shape[axis] >= _LONG) or means[axis] > BIAS):
                 continue
             # Every element bounds the number from both sides.
             shift, holds = between(error - room, error + room, axis)
@@ -86,6 +90,8 @@ class FaultFinder:
         if not rough or not (confirmed or self.drifts(view, product)):
             return None
         error, room, sigma = view.errors(product, rough)
+        if not np.isfinite(error[view.usable]).all():
+            return None
         with np.errstate(all="ignore"):
             ends = (rough * exact + error - room) / exact, (rough * exact + error + room) / exact
             zero = exact == 0
@@ -97,6 +103,7 @@ class FaultFinder:
         if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
             return None
         truncated = 0 < 1 - float(factor[0, 0]) <= 1.05 * self.problem.terms * view.noise.u
+        truncated = truncated and self.truncates and drift_of(view).one_signed  # others leave more than a factor
         return Fault("" if truncated else "scale", (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
 
     def drifts(self, view: View, product: Array | None) -> bool:

@@ -12,6 +12,7 @@ Evidence = tuple[tuple[str, str], ...]
 Place = tuple[tuple[int, int], ...] | tuple[int, ...]
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
+ENOUGH = 50  # elements, so that a median says something
 
 
 class DiagnosedCause(Record):
@@ -41,7 +42,7 @@ class SideExplanation(Individual):
     z: float = 0.0  # the median error in sigmas
 
 
-class Option(Individual):
+class SampledModel(Individual):
     """A model of the inputs with what it leaves in a sample: the median in sigmas, and how many elements are wrong."""
 
     z: float

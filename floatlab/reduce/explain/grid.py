@@ -8,16 +8,16 @@ from typing import Protocol
 
 import numpy as np
 
-from floatlab.arrays.conversion import encode, quantize
+from floatlab.arrays.conversion import decode, encode, quantize
 from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.record import Individual
 from floatlab.reduce.explain.causes import Cause, causes_of
 from floatlab.reduce.explain.noise import spread
-from floatlab.reduce.explain.problem import Problem, Side
+from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.schedules import SERIAL
@@ -31,6 +31,8 @@ from floatlab.reduce.simulate.simulation import simulate
 _TERMS = 1 << 17  # in the elements that are replayed
 _MOST, _LEAST = 256, 36  # elements
 _WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
+_UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
+_TRUNCATED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)", "splitk(4)")
 _COMPENSATED = ("kahan", "neumaier", "double")
 _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
@@ -50,10 +52,10 @@ class Way(Individual):
     compensated: bool = False
 
 
-class Grid:
+class CandidateGrid:
     """Candidates on some elements of a product, with the ways that give each of two results."""
 
-    def __init__(self, problem: Problem, model: Model, into: Format, tick: Callable[[], None]) -> None:
+    def __init__(self, problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> None:
         """Take the inputs, as a model rounds them, and the format of the sums."""
         self.problem, self.into, self.tick = problem, into, tick
         self.nearest: dict[str, Array] = {}  # for a result that no way gives: the elements that the best one misses
@@ -84,6 +86,18 @@ class Grid:
         values = side.values[np.ix_(self.rows, self.columns)].reshape(-1)
         made = source_of(values)
         return Source(np.asarray(encode(made, self.into)), self.into)
+
+    def truncating_ways(self, side: Side) -> list[Way]:
+        """Return the ways that give a result by sums which are rounded toward zero."""
+        rules = as_context("RTZ")
+        evaluator, goal = Evaluator(self.sides, self.into, rules), self._observed(side)
+        formats = self.sides[0].format, self.sides[1].format
+        found = []
+        for candidate in list_candidates(self.problem.terms, formats, self.into, _TRUNCATED, None, (), 1, rules):
+            self.tick()
+            if goal is not None and agreement(evaluator.sampled(candidate), goal, self.into).all():
+                found.append(Way(f"{candidate_text(candidate, self.into)}, rounded toward zero", candidate))
+        return found
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
         """Return for each result the ways that give all the elements that are replayed."""
@@ -149,7 +163,7 @@ class Grid:
         return ~agreement(codes, Source(side.source.codes.reshape(-1), self.into), self.into).reshape(m, n)
 
 
-def library_ways(problem: Problem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
+def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
     """Return the libraries whose product of these inputs has every bit of a result: NumPy's, and those of maps."""
     found = []
     x, y = problem.sources
@@ -161,9 +175,16 @@ def library_ways(problem: Problem, side: Side, maps: Sequence[Replaying]) -> lis
         if np.array_equal(made.view(side.source.codes.dtype), side.source.codes):
             found.append(Way("numpy.matmul of this machine"))
     for each in maps:
-        made = np.asarray(each.replay(*(_values(source) for source in problem.sources)))
-        if np.array_equal(source_of(made).codes.reshape(side.values.shape), side.source.codes):
-            found.append(Way(getattr(each, "name", "a revealed map")))
+        try:
+            replayed = source_of(np.asarray(each.replay(*(_values(source) for source in problem.sources))))
+        except FloatlabError:
+            continue  # a map of another shape or format
+        if replayed.format != side.format or replayed.codes.size != side.values.size:
+            continue
+        values = np.asarray(decode(replayed.codes, replayed.format), np.float64).reshape(side.values.shape)
+        unknown = np.isnan(values)  # elements whose order the map does not have
+        if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
+            found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
     return found
 
 

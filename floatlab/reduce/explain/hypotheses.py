@@ -14,26 +14,24 @@ import numpy as np
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
-from floatlab.reduce.explain.faults import ENOUGH, NEAR, FaultFinder
+from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import (
     DOUBLE,
+    ENOUGH,
     SINGLE,
     DiagnosedCause,
     Evidence,
     Fault,
-    Option,
+    SampledModel,
     SideExplanation,
 )
-from floatlab.reduce.explain.problem import Problem, Side, View, find_stray, middle, unrelated_share, view_of
-from floatlab.reduce.explain.regions import find_places
+from floatlab.reduce.explain.grid import CandidateGrid, names_between, own_accumulator
+from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, find_stray, middle, unrelated_share, view_of
+from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of, sum_models
 
-_DOUBT = 8.0  # standard deviations, so that errors follow a model
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
-_WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
-_OFF = 0.1  # from one, at most, is the factor with which they follow it
-_OUTLIER = 20.0  # medians
-_APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # models that are verified on all elements
 _WHOLE = 1 << 27  # multiply-adds of products that are rounded one by one
@@ -43,7 +41,7 @@ _MOST_WRONG = 0.7  # of the elements: a region of more is another result
 class SideExplainer:
     """The search for what one result is."""
 
-    def __init__(self, problem: Problem, side: Side, tick: Callable[[], None]) -> None:
+    def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Look for NaNs and infinities that the inputs do not explain; they are set aside."""
         self.problem, self.side, self.tick = problem, side, tick
         self.faults = FaultFinder(problem, tick)
@@ -68,9 +66,6 @@ class SideExplainer:
             status = "bug" if self.stray.any() else "product"
             return self._found(status, ())
         searches = [self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
-        # Numbers of a narrower format were rounded to it at the end, not before.
-        if self.side.narrowest != self.side.format:
-            searches.insert(3, self._narrower)
         for search in (*searches, self._narrower):
             found = search()
             if found is not None:
@@ -88,16 +83,16 @@ class SideExplainer:
 
     # what is right in most elements
 
-    def _options(self) -> Iterator[Option]:
+    def _options(self) -> Iterator[SampledModel]:
         """Give the models of inputs with what each leaves in the sample."""
         views = [view_of(self.problem, self.side, each, sampled=True) for each in self.accumulators]
         for model, product in self.problem.sampled_models(self.tick):
             for accumulator, view in zip(self.accumulators, views, strict=True):
                 fit = view.fit(product)
                 some = fit.z[view.totals.size > 0]
-                errors = np.minimum(fit.z[view.usable], _OUTLIER)
+                errors = np.minimum(fit.z[view.usable], OUTLIER)
                 rms = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
-                yield Option(
+                yield SampledModel(
                     middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product, rms
                 )
 
@@ -119,9 +114,9 @@ class SideExplainer:
         )
         first = near[0]
         if usable >= ENOUGH and first.model is PLAIN:
-            certain = {id(each): self._certainty(each, first) for each in near}
+            certain = {id(each): certainty(each, first) for each in near}
             self._look_closer(certain, near, first)
-            clearer = [each for each in near if certain[id(each)] > _DOUBT]
+            clearer = [each for each in near if certain[id(each)] > CERTAIN]
             clearer.sort(key=lambda each: -certain[id(each)])
             near = clearer + [each for each in near if each not in clearer]
         least = min(each.wrong for each in near)
@@ -133,41 +128,16 @@ class SideExplainer:
                     return found
         return None
 
-    def _look_closer(self, certain: dict[int, float], near: list[Option], first: Option) -> None:
+    def _look_closer(self, certain: dict[int, float], near: list[SampledModel], first: SampledModel) -> None:
         """Measure the certainty of the likeliest models that a sample left in doubt on all elements."""
-        doubted = [each for each in near if _DOUBT / 4 < certain[id(each)] <= _DOUBT]
-        if max(certain.values()) > _DOUBT or first.view.values.size == self.side.values.size:
+        doubted = [each for each in near if CERTAIN / 4 < certain[id(each)] <= CERTAIN]
+        if max(certain.values()) > CERTAIN or first.view.values.size == self.side.values.size:
             return
         for each in sorted(doubted, key=lambda each: -certain[id(each)])[:2]:
             view = view_of(self.problem, self.side, each.accumulator)
-            plain = Option(first.z, first.wrong, first.model, first.accumulator, view, None)
+            plain = SampledModel(first.z, first.wrong, first.model, first.accumulator, view, None)
             product = self._product(each.model)
-            certain[id(each)] = self._certainty(each.replace(view=view, product=product), plain)
-
-    def _certainty(self, one: Option, plain: Option) -> float:
-        """Return by how many standard deviations the errors of the plain product follow what a model changes.
-
-        Errors of a result that was made so contain the whole change, and beside it rounding, which knows nothing of it.
-        """
-        if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
-            return 0.0
-        totals = plain.view.totals
-        with np.errstate(all="ignore"):
-            sigma = plain.view.noise.sigma(totals) + plain.view.half
-            error = totals.error(plain.view.values) / sigma
-            change = (one.exact - totals.product) / sigma
-        usable = plain.view.usable & np.isfinite(error) & np.isfinite(change)
-        error, change = error[usable], change[usable]
-        usual = np.abs(error) <= _OUTLIER * max(float(np.median(np.abs(error))), 1e-9) if error.size else error
-        error, change = error[usual], change[usual]
-        power = float(change @ change)
-        if error.size < ENOUGH or power == 0 or float(np.median(np.abs(change))) < _APART:
-            return 0.0
-        slope = float(change @ error) / power
-        spread = float(np.sqrt(np.mean((error - slope * change) ** 2) / power))
-        if abs(slope - 1) > _OFF + _DOUBT / 2 * spread:
-            return 0.0
-        return slope / max(spread, 1e-9)
+            certain[id(each)] = certainty(each.replace(view=view, product=product), plain)
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
         """Return a model, where it leaves rounding alone, or with `faulty` beside one fault."""
@@ -270,6 +240,9 @@ class SideExplainer:
             view = View(problem.totals.take(rows, columns), self.side.values[index], usable, noise, self.side.narrowest)
             for model in sum_models(accumulator, problem.terms):
                 self.tick()
+                # Numbers of a narrower format were rounded to it at the end, not before.
+                if self.side.narrowest.precision <= parse_format(dict(model.evidence)["format"]).precision:
+                    continue
                 product = model.make(x, y, problem.x, problem.y)
                 fit = view.fit(product)
                 if middle(fit.z) > NEAR:
@@ -295,8 +268,7 @@ class SideExplainer:
     @cached_property
     def narrower(self) -> SideExplanation | None:
         """The result as a sum whose every step was rounded to a narrower format that has all these numbers."""
-        for name in ("fp32", "tf32", "fp16", "bf16"):
-            format = parse_format(name)
+        for format in (self.side.narrowest, *map(parse_format, ("fp32", "tf32", "fp16", "bf16"))):
             if format.precision >= self.accumulators[0].precision or self.side.narrowest.precision > format.precision:
                 continue
             view = view_of(self.problem, self.side, format)
@@ -330,6 +302,12 @@ class SideExplainer:
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
+        replayed = self._replayed()
+        if replayed is None and self.problem.is_wide:
+            self.faults.truncates = False
+            replayed = self._with_all_wrong()
+        if replayed is not None:
+            return replayed
         if share >= 0.5:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
@@ -337,6 +315,22 @@ class SideExplainer:
             fault = Fault("region", places.where, self._content(fit.wrong), fit.wrong)
             return self._found("bug", (fault,), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
+
+    def _replayed(self) -> SideExplanation | None:
+        """Return the computation that gives the bits, however far off they are."""
+        grid = CandidateGrid(self.problem, PLAIN, self.side.narrowest, self.tick)
+        (ways,) = grid.ways((self.side,))
+        if not ways and not self.stray.any() and self.side.narrowest == self.side.format:
+            truncating = grid.truncating_ways(self.side)
+            if truncating:
+                fault = Fault("accumulator", (), (("ways", truncating[0].text),))
+                return self._found("rounding", (fault,), PLAIN, self.accumulators[0])
+        if self.stray.any() or not ways:
+            return None
+        own = own_accumulator(self.side.narrowest)
+        names, _ = names_between([], ways, own)
+        faults = tuple(Fault(name, (), (("ways", text),)) for name, text in names.items() if name != "order")
+        return self._found("rounding" if faults else "product", faults, PLAIN, self.accumulators[0])
 
     # results
 
@@ -364,7 +358,8 @@ class SideExplainer:
         flushed = any(each.name == "flush-to-zero" for each in causes)
         if view is not None and not flushed and self._is_cast(view, product):
             causes.append(self._cause(Fault("output-rounded", (), (("format", self.side.narrowest.name),)), "output"))
-        if self.before and model.name and self._makes_stray(model):
+        overflows = any(each.name == "accumulator" for each in faults) and self._overflows(accumulator)
+        if self.before and (overflows or (model.name and self._makes_stray(model))):
             self.before, self.stray = (), np.zeros_like(self.stray)
         if self.before:
             status = "bug" if status != "unknown" else status
@@ -375,6 +370,10 @@ class SideExplainer:
         return SideExplanation(
             self.side, status, (*self.before, *causes), model, accumulator, self.stray if self.before else wrong, error
         )
+
+    def _overflows(self, accumulator: Format) -> bool:
+        """Say whether partial sums may have overflowed wherever the result is not finite."""
+        return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())
 
     def _makes_stray(self, model: Model) -> bool:
         """Say whether a model's own overflow is what is not finite in the result."""

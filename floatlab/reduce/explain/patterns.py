@@ -8,18 +8,24 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.explain.findings import ENOUGH, SampledModel
 from floatlab.reduce.explain.problem import View
 
 _DOUBT = 12.0  # natural logarithm of how unlikely chance has to be
 _LENIENT = 2.0  # an order of a library may change so many times fewer elements than those that were simulated
 _STRIP = 6  # elements in rows or columns at an edge: the edge of a tile may make so many
 _LONG = 16  # elements, so that a mean is one
-_BIAS, _SCALE = 30.0, 15.0  # standard deviations
+BIAS, _SCALE = 30.0, 15.0  # standard deviations
 _OTHER = 3.0  # and so many times what the other result shows
 _NORMAL = 0.4549  # the median of the square of a normal number
 _ONE_SIGN = 0.3  # of the sizes of terms, from which results have hardly cancelled
 _RESIDUAL = 1.2
 _SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
+CERTAIN = 8.0  # standard deviations, so that errors follow a model
+_WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
+_OFF = 0.1  # from one, at most, is the factor with which they follow it
+OUTLIER = 20.0  # medians
+_APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
 def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
@@ -89,7 +95,7 @@ def small_fault(mine: Drift, other: Drift, terms: int, u: float) -> tuple[str, s
     """
     found = []
     for axis, words in ((0, "column"), (1, "row")):
-        if mine.bias[axis] > max(_BIAS, _OTHER**2 * other.bias[axis]):
+        if mine.bias[axis] > max(BIAS, _OTHER**2 * other.bias[axis]):
             found.append((mine.residuals[axis], "bias", f"one number a {words}"))
     if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)):
         near = mine.factor < 0 and -mine.factor <= terms * u
@@ -98,3 +104,32 @@ def small_fault(mine: Drift, other: Drift, terms: int, u: float) -> tuple[str, s
         room = 1 + _SAME / sqrt(mine.elements)
         found.append((mine.residuals[2] / room, "" if truncates else "scale", f"{1 + mine.factor:.12g}"))
     return min(found)[1:] if found else None
+
+
+def certainty(one: SampledModel, plain: SampledModel) -> float:
+    """Return by how many standard deviations the errors of the plain product follow what a model changes.
+
+    Errors of a result that was made so contain the whole change, and beside it rounding, which knows nothing of it.
+    """
+    if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
+        return 0.0
+    totals = plain.view.totals
+    with np.errstate(all="ignore"):
+        sigma = plain.view.noise.sigma(totals) + plain.view.half
+        error = totals.error(plain.view.values) / sigma
+        change = (one.exact - totals.product) / sigma
+    usable = plain.view.usable & np.isfinite(error) & np.isfinite(change)
+    error, change = error[usable], change[usable]
+    usual = np.abs(error) <= OUTLIER * max(float(np.median(np.abs(error))), 1e-9) if error.size else error
+    error, change = error[usual], change[usual]
+    # A factor is no proof of a model whose change is one on average: only what is not along the product counts.
+    along = totals.product[usable][usual] / sigma[usable][usual]
+    error, change = (each - (each @ along) / max(float(along @ along), 1e-300) * along for each in (error, change))
+    power = float(change @ change)
+    if error.size < ENOUGH or power == 0 or float(np.median(np.abs(change))) < _APART:
+        return 0.0
+    slope = float(change @ error) / power
+    spread = float(np.sqrt(np.mean((error - slope * change) ** 2) / power))
+    if abs(slope - 1) > _OFF + CERTAIN / 2 * spread:
+        return 0.0
+    return slope / max(spread, 1e-9)

@@ -46,7 +46,7 @@ class Side:
         return self.format
 
 
-class Problem:
+class ProductProblem:
     """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
 
     def __init__(self, x: Source, y: Source, results: tuple[Format, ...]) -> None:
@@ -70,6 +70,11 @@ class Problem:
         self.columns = spread(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
         self._models: list[tuple[Model, Array | None]] = []
+
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether inputs have more digits than matrix units take, some of which truncate sums."""
+        return any(bool((np.asarray(quantize(side, "tf32")) != side).any()) for side in (self.x, self.y))
 
     def noise(self, accumulator: Format) -> Noise:
         """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
@@ -140,7 +145,7 @@ class View:
         return Fit(np.where(self.usable, z, np.nan), self.usable & ~(beyond <= limit))
 
 
-def view_of(problem: Problem, side: Side, accumulator: Format, sampled: bool = False) -> View:
+def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: bool = False) -> View:
     """Return a result beside the exact product, or a sample of it."""
     index = np.ix_(problem.rows, problem.columns) if sampled else (slice(None), slice(None))
     usable = side.finite[index] & problem.known[index]
@@ -154,7 +159,7 @@ def middle(z: Array) -> float:
     return float(np.median(z)) if z.size else np.inf
 
 
-def find_stray(problem: Problem, side: Side) -> Array:
+def find_stray(problem: ProductProblem, side: Side) -> Array:
     """Say which elements are NaN or infinite, or are not, against what the inputs make."""
     exact, values = problem.totals.product, side.values
     with np.errstate(all="ignore"):

@@ -147,7 +147,7 @@ def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
             other
             for other in others
             if all(
-                np.array_equal(quantize(side, made["format"], rounding=made["rounding"]), wanted)
+                np.array_equal(quantize(side, made["format"], rounding=made["rounding"]), wanted, equal_nan=True)
                 for made in ({**dict(model.evidence), key: other},)
                 for side, wanted in zip(sides, goal, strict=True)
             )

@@ -10,7 +10,8 @@ from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
 from floatlab.fpmode import in_default_mode
-from floatlab.page.model import Page
+from floatlab.page.model import Gap, Note, Page
+from floatlab.reduce.explain.diagnosis import Diagnosis
 from floatlab.verbs.compare.options import VERB
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Answer, Question, Started, code_of, written
@@ -32,12 +33,14 @@ def answer_of(
     summary: str = "",
     causes: Page | None = None,
     causes_to_wire: Callable[[], dict[str, object]] = dict,
+    diagnosis: Diagnosis | None = None,
 ) -> Answer:
     """Return the answer that shows differences.
 
     Where the arrays' inputs were given, `summary` says in a sentence what explains them, `causes` is the second part
-    of the page, and `causes_to_wire` gives what the JSON says of it.
+    of the page, `causes_to_wire` gives what the JSON says of it, and the first line of the diagnosis begins the page.
     """
+    found = found.replace(diagnosis=diagnosis)
 
     def parts() -> list[Page]:
         from floatlab.verbs.compare.page import differences_page
@@ -46,7 +49,8 @@ def answer_of(
 
     def page() -> Page:
         shown = parts()
-        return Page(tuple(block for part in shown for block in part.blocks), shown[0].title)
+        first = () if diagnosis is None else (Note(diagnosis.first), Gap())
+        return Page((*first, *(block for part in shown for block in part.blocks)), shown[0].title)
 
     def records() -> list[dict[str, object]]:
         [wire] = written(found)()

@@ -16,6 +16,8 @@ from floatlab.arrays.compare.differences import (
     Ulps,
 )
 from floatlab.numbers import Datum
+from floatlab.reduce.explain.diagnosis import Diagnosis
+from floatlab.reduce.explain.findings import DiagnosedCause
 from floatlab.reduce.results.judgements import Effect, Judgement
 from floatlab.wire.derivations import DATUM
 from floatlab.wire.schema import (
@@ -89,6 +91,17 @@ _ELEMENT = Schema(
 
 _OPERANDS = Member(row(_OPERAND, _OPERAND), attrgetter("actual", "expected"), "operands")
 _WORST = Member(listed(_ELEMENT), lambda differences: [(differences, each) for each in differences.worst], "worst")
+
+
+def _tuples(wire: object) -> object:
+    return tuple(map(_tuples, wire)) if isinstance(wire, list) else wire
+
+
+_PLACES = Codec(lambda where, _: where, lambda wire, _: _tuples(wire))
+_EVIDENCE = Codec(lambda pairs, _: dict(pairs), lambda wire, _: tuple(wire.items()))
+_CAUSE = schema_of(DiagnosedCause, where=field(_PLACES, "where"), evidence=field(_EVIDENCE, "evidence"))
+DIAGNOSIS = schema_of(Diagnosis, causes=field(listed(_CAUSE), "causes"))
+
 DIFFERENCES = Schema(
     lambda operands, **fields: Differences(actual=operands[0], expected=operands[1], **fields),
     {
@@ -99,6 +112,7 @@ DIFFERENCES = Schema(
         **rows_of(Differences, "equal_bits", "equal", "specials", "absolute", "relative", "ulps"),
         **rows_of(Differences, "allclose", "assert_close", "differing", "failing"),
         "worst": _WORST,
+        "diagnosis": Member(optional(DIAGNOSIS), attrgetter("diagnosis"), "diagnosis", is_optional=True),
     },
 )
 

@@ -12,6 +12,7 @@ from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Page
+from floatlab.reduce.explain.diagnosis import Diagnosis, diagnose
 from floatlab.reduce.results.inputs import shape_of_product
 from floatlab.reduce.results.judgements import Judgement, judge_difference
 from floatlab.verbs.attribute.answer import attribute_pair
@@ -65,10 +66,11 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
 
 def explain_differences(
     words: tuple[str, ...], inputs: tuple[str, str], format: Format | None, dtype: str | None, started: Started | None
-) -> tuple[str, Page, Callable[[], Wire]]:
-    """Return why two products differ: in a sentence, as a page, and as JSON when it is asked for."""
+) -> tuple[str, Page, Callable[[], Wire], Diagnosis]:
+    """Return why two products differ: in a sentence, as a page, as JSON when it is asked for, and the diagnosis."""
     product = product_of(words, inputs, format, dtype)
     judged, explained = judge_product(product, format), attribute_pair(product, started)
+    diagnosis = diagnose(*product)
     first, second = (result.format.name for result in product[2:])
     summary, blocks = judgement_words(judged), judgement_blocks(judged)
     if explained is not None:
@@ -83,4 +85,4 @@ def explain_differences(
             wire["attribution"] = write_document(PART, explained.replace(observed=_WHOSE))
         return wire
 
-    return summary, Page(tuple(blocks)), to_wire
+    return summary, Page(tuple(blocks)), to_wire, diagnosis

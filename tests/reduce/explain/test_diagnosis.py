@@ -129,6 +129,17 @@ def test_exact_sums_leave_no_room_for_rounding():
     assert diagnose(x, y, x @ y, bad).first.startswith("Yes: element (2, 2) of B")
 
 
+@pytest.mark.parametrize("factor", [1 - 3e-6, 1 + 3e-6])
+def test_a_factor_near_one_is_told_from_sums_that_truncate(factor):
+    rng = np.random.default_rng(7)
+    x, y = rng.random((80, 100), np.float32), rng.random((100, 80), np.float32)
+    scaled = (fl.matmul(x, y, "lanes(8)") * factor).astype(np.float32)
+    assert diagnose(x, y, x @ y, scaled).names == ("scale",)
+    truncated = fl.matmul(x, y, context="RTZ")
+    found = diagnose(x, y, x @ y, truncated)
+    assert (found.status, found.names) == ("rounding", ("accumulator",))
+
+
 @pytest.mark.parametrize(
     ("shapes", "words"),
     [
