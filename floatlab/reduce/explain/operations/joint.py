@@ -225,7 +225,7 @@ class _JointDiagnosis:
         if cause.name not in _SWAPPED:
             return cause.where
         is_row = cause.name == "rows-moved"
-        pairs = [cast("tuple[int, int]", pair) for pair in cause.where]
+        pairs = [cast("tuple[int, int]", pair) for pair in cause.where]  # of indices
         moved = [(self.products.place(to, is_row), self.products.place(source, is_row)) for to, source in pairs]
         return cast("tuple[Place, ...]", tuple(moved))
 
