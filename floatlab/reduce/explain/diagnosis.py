@@ -316,9 +316,9 @@ class _PairDiagnosis:
             if fault is None:
                 continue
             name, words = fault
-            truncating = [] if name else self.grid.truncating_ways(self.sides[i])
-            if truncating:
-                evidence = (("ways", truncating[0].text),)
+            directed = self.grid.directed_ways(self.sides[i])
+            if directed:
+                evidence = (("ways", directed[0].text),)
                 cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
             if not name and self.problem.is_wide:
@@ -350,6 +350,7 @@ _STAGES = {
     "fma": "order",
     "accumulator": "accumulator",
     "compensated": "accumulator",
+    "inputs-rounded": "inputs",
     "products": "products",
 }
 

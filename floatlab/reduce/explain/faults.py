@@ -24,6 +24,7 @@ from floatlab.reduce.explain.stages import transposed_inputs
 NEAR = 3.0  # sigmas that the median element is off at most
 _LONG = 8  # elements along an axis whose mean shows a bias
 _CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
+_COARSE = 8  # digits of results, at least, that a bias or a factor is seen in
 _SHORT = 11  # digits of formats in which a factor needs a witness more
 _SAME = 6.0  # of n elements, medians are the same within so many parts of the root of n
 _LEAST = 3  # elements beyond the unknowns of a fault, so that they confirm it
@@ -35,7 +36,7 @@ class FaultFinder:
     def __init__(self, problem: ProductProblem, tick: Callable[[], None]) -> None:
         """Take the inputs."""
         self.problem, self.tick = problem, tick
-        self.truncates = True  # whether sums that truncate are another explanation of a factor just below one
+        self.doubts_all = True  # whether sums in other directions are another explanation of factors near one
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the first fault that fits."""
@@ -50,6 +51,8 @@ class FaultFinder:
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor that leaves less."""
+        if view.format.precision < _COARSE:
+            return None  # rounding to so few digits leaves room for anything
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
         # A factor is one number and a bias many: it is taken unless it clearly leaves more.
@@ -102,8 +105,10 @@ class FaultFinder:
             left = middle(error / sigma)
         if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
             return None
-        truncated = 0 < 1 - float(factor[0, 0]) <= 1.05 * self.problem.terms * view.noise.u
-        truncated = truncated and self.truncates and drift_of(view).one_signed  # others leave more than a factor
+        # Sums in another direction give a factor near one, too, and matrix units one just below it.
+        off = float(factor[0, 0]) - 1
+        near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
+        truncated = near and (self.doubts_all or (off < 0 and (product is not None or not self.problem.is_wide)))
         return Fault("" if truncated else "scale", (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
 
     def drifts(self, view: View, product: Array | None) -> bool:

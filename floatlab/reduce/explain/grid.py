@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Protocol
 
@@ -32,7 +32,9 @@ _TERMS = 1 << 17  # in the elements that are replayed
 _MOST, _LEAST = 256, 36  # elements
 _WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
 _UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
-_TRUNCATED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)", "splitk(4)")
+_DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
+_DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
+_UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # inputs of matrix units
 _COMPENSATED = ("kahan", "neumaier", "double")
 _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
@@ -50,6 +52,7 @@ class Way(Individual):
     text: str
     candidate: Candidate | None = None
     compensated: bool = False
+    rounds_inputs: bool = False  # a model of a unit that takes fewer digits than the inputs have
 
 
 class CandidateGrid:
@@ -87,16 +90,17 @@ class CandidateGrid:
         made = source_of(values)
         return Source(np.asarray(encode(made, self.into)), self.into)
 
-    def truncating_ways(self, side: Side) -> list[Way]:
-        """Return the ways that give a result by sums which are rounded toward zero."""
-        rules = as_context("RTZ")
-        evaluator, goal = Evaluator(self.sides, self.into, rules), self._observed(side)
+    def directed_ways(self, side: Side) -> list[Way]:
+        """Return the ways that give a result by sums in other directions than to nearest even."""
+        goal, found = self._observed(side), []
         formats = self.sides[0].format, self.sides[1].format
-        found = []
-        for candidate in list_candidates(self.problem.terms, formats, self.into, _TRUNCATED, None, (), 1, rules):
-            self.tick()
-            if goal is not None and agreement(evaluator.sampled(candidate), goal, self.into).all():
-                found.append(Way(f"{candidate_text(candidate, self.into)}, rounded toward zero", candidate))
+        for direction in _DIRECTIONS:
+            rules = as_context(direction)
+            evaluator = Evaluator(self.sides, self.into, rules)
+            for candidate in list_candidates(self.problem.terms, formats, self.into, _DIRECTED, None, (), 1, rules):
+                self.tick()
+                if goal is not None and agreement(evaluator.sampled(candidate), goal, self.into).all():
+                    found.append(Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate))
         return found
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
@@ -111,7 +115,14 @@ class CandidateGrid:
                 codes = self.evaluator.sampled(candidate)
             except FloatlabError:
                 continue
-            self._collect(codes, goals, found, Way(candidate_text(candidate, self.into), candidate))
+            text = candidate_text(candidate, self.into)
+            rounds = any(row.terms.precision < self.sides[0].format.precision for row in candidate.machines)
+            self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=rounds))
+        for evaluator, candidate in self._units():
+            self.tick()
+            self._collect(
+                evaluator.sampled(candidate), goals, found, Way(candidate_text(candidate, self.into), candidate)
+            )
         if self.into.name in ("binary32", "binary64"):
             pairs = self.evaluator._pairs
             for name in _COMPENSATED:
@@ -119,6 +130,19 @@ class CandidateGrid:
                 codes = simulate(pairs, SERIAL, Compensated(name, self.into, self.into, DEFAULT))
                 self._collect(codes, goals, found, Way(f"{name} sum", None, True))
         return [self._verified(ways, side) for ways, side in zip(found, sides, strict=True)]
+
+    def _units(self) -> Iterator[tuple[Evaluator, Candidate]]:
+        """Give models of matrix units for inputs in wider files that are all numbers of a format they take."""
+        values = [np.asarray(decode(side.codes, side.format), np.float64) for side in self.sides]
+        for format in map(parse_format, _UNITS):
+            if self.sides[0].format.precision <= format.precision:
+                continue
+            if all(np.array_equal(np.asarray(quantize(side, format), np.float64), side) for side in values):
+                narrow = tuple(Source(np.asarray(encode(side, format)), format) for side in values)
+                evaluator = Evaluator(narrow, self.into)
+                for each in list_candidates(self.problem.terms, (format, format), self.into, ()):
+                    if each.machines:
+                        yield evaluator, each
 
     def _verified(self, ways: list[Way], side: Side) -> list[Way]:
         """Drop the ways that do not give the whole result, as far as that is computed; keep in mind the nearest one."""
@@ -156,6 +180,8 @@ class CandidateGrid:
     def mismatches(self, way: Way, side: Side) -> Array | None:
         """Return which elements of the whole result a way does not give; None where that is too much to compute."""
         m, n = self.problem.shape
+        if way.candidate is not None and way.candidate.machines:
+            return None  # of inputs in their own format
         if way.candidate is None or self.problem.special is not None or side.format != self.into:
             return None
         whole = Evaluator(self.whole_sides, self.into)
@@ -205,6 +231,8 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
         if least:
             best = [pair for pair in pairs if len(causes[id(pair)]) == least]
             names = {name: f"{best[0][0].text}, then {best[0][1].text}" for pair in best for name in causes[id(pair)]}
+            if any(way.rounds_inputs for way in best[0]):
+                names["inputs-rounded"] = next(way.text for way in best[0] if way.rounds_inputs)
             return names, best[0]
     found: dict[str, str] = {}
     for ways in (first, second):
@@ -214,6 +242,8 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
         plain = [way for way in known if _is_plain(way, own)]
         for way in () if plain else known:
             found["compensated" if way.compensated else _name_of(way, own)] = way.text
+            if way.rounds_inputs:
+                found["inputs-rounded"] = way.text
     if not found:
         said = next((way.text for way in (*first, *second)), "not known")
         found = {"order": said}

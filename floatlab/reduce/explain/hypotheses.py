@@ -34,8 +34,10 @@ from floatlab.reduce.explain.stages import PLAIN, Model, known_of, sum_models
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # models that are verified on all elements
+_FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
+_SCATTERED = 0.4  # of the elements, at most, are single wrong ones
 _WHOLE = 1 << 27  # multiply-adds of products that are rounded one by one
-_MOST_WRONG = 0.7  # of the elements: a region of more is another result
+_MOST_WRONG = 0.5  # of the elements: a region of more is another result
 
 
 class SideExplainer:
@@ -136,13 +138,13 @@ class SideExplainer:
         for each in sorted(doubted, key=lambda each: -certain[id(each)])[:2]:
             view = view_of(self.problem, self.side, each.accumulator)
             plain = SampledModel(first.z, first.wrong, first.model, first.accumulator, view, None)
-            product = self._product(each.model)
+            product = self.problem.whole(each.model)
             certain[id(each)] = certainty(each.replace(view=view, product=product), plain)
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
         """Return a model, where it leaves rounding alone, or with `faulty` beside one fault."""
         view = view_of(self.problem, self.side, accumulator)
-        product = None if model is PLAIN else self._product(model)
+        product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
         if not fit.wrong.any():
             return self._found(
@@ -166,13 +168,8 @@ class SideExplainer:
             return None
         return self._found("bug", (fault,), model, accumulator, fit.z, view, product)
 
-    def _product(self, model: Model) -> Array:
-        x, y = self.problem.x, self.problem.y
-        return model.make(x, y, x, y)
-
     def _content(self, wrong: Array) -> Evidence:
-        values = self.side.values[wrong]
-        return (("holds", "zeros" if not values.any() else "other numbers"),)
+        return (("holds", "other numbers" if self.side.values[wrong].any() else "zeros"),)
 
     def _flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Explain wrong zeros that subnormal results would have been."""
@@ -220,7 +217,7 @@ class SideExplainer:
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
-            product = self._product(model)
+            product = self.problem.whole(model)
             wrong = view.fit(product).wrong
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and fault.name and self._is_certain(view, product, wrong):
@@ -260,7 +257,7 @@ class SideExplainer:
         _, z, model, accumulator = min(found, key=lambda each: each[:2])
         if problem.shape[0] * problem.shape[1] * problem.terms <= _WHOLE:
             whole = view_of(problem, self.side, accumulator)
-            share = float(whole.fit(self._product(model)).wrong.sum() / max(1, whole.usable.sum()))
+            share = float(whole.fit(self.problem.whole(model)).wrong.sum() / max(1, whole.usable.sum()))
             if share > (0.0 if model.name == "products" else 0.1):
                 return None
         return self._found("rounding", (), model, accumulator, np.array([z]))
@@ -268,7 +265,8 @@ class SideExplainer:
     @cached_property
     def narrower(self) -> SideExplanation | None:
         """The result as a sum whose every step was rounded to a narrower format that has all these numbers."""
-        for format in (self.side.narrowest, *map(parse_format, ("fp32", "tf32", "fp16", "bf16"))):
+        accumulators = [parse_format(name) for name in ("fp32", "tf32", "fp16", "bf16")]
+        for format in sorted(accumulators, key=lambda each: each != self.side.narrowest):
             if format.precision >= self.accumulators[0].precision or self.side.narrowest.precision > format.precision:
                 continue
             view = view_of(self.problem, self.side, format)
@@ -303,11 +301,14 @@ class SideExplainer:
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
         replayed = self._replayed()
-        if replayed is None and self.problem.is_wide:
-            self.faults.truncates = False
+        if replayed is None:
+            self.faults.doubts_all = False
             replayed = self._with_all_wrong()
         if replayed is not None:
             return replayed
+        if view.usable.any() and middle(fit.z) <= NEAR and fit.wrong[view.usable].mean() < _SCATTERED:
+            where = tuple(tuple(map(int, at)) for at in np.argwhere(fit.wrong)[:4096])
+            return self._found("bug", (Fault("elements", where, self._content(fit.wrong), fit.wrong),), view=view)
         if share >= 0.5:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
@@ -318,19 +319,26 @@ class SideExplainer:
 
     def _replayed(self) -> SideExplanation | None:
         """Return the computation that gives the bits, however far off they are."""
-        grid = CandidateGrid(self.problem, PLAIN, self.side.narrowest, self.tick)
-        (ways,) = grid.ways((self.side,))
-        if not ways and not self.stray.any() and self.side.narrowest == self.side.format:
-            truncating = grid.truncating_ways(self.side)
-            if truncating:
-                fault = Fault("accumulator", (), (("ways", truncating[0].text),))
-                return self._found("rounding", (fault,), PLAIN, self.accumulators[0])
-        if self.stray.any() or not ways:
+        own, into = own_accumulator(self.side.narrowest), self.side.narrowest
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        error = np.abs(view.totals.error(view.values))[view.usable]
+        size = view.totals.size[view.usable]
+        if self.stray.any() or middle(view.fit().z) * view.noise.u > _FAR:
             return None
-        own = own_accumulator(self.side.narrowest)
-        names, _ = names_between([], ways, own)
-        faults = tuple(Fault(name, (), (("ways", text),)) for name, text in names.items() if name != "order")
-        return self._found("rounding" if faults else "product", faults, PLAIN, self.accumulators[0])
+        rounded = [each for each in self.options if each.model.name == "inputs-rounded"]
+        likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
+        for model in (PLAIN, *(each.model for each in likely)):
+            grid = CandidateGrid(self.problem, model, into, self.tick)
+            (ways,) = grid.ways((self.side,))
+            names = names_between([], ways, own)[0] if ways else {}
+            directed = model is PLAIN and (error <= 2.1 * self.problem.terms * view.noise.u * size).all()
+            if not ways and into == self.side.format and directed and (ways := grid.directed_ways(self.side)):
+                names = {"accumulator": ways[0].text}
+            faults = tuple(Fault(name, (), (("ways", text),)) for name, text in names.items() if name != "order")
+            if ways:
+                status = "rounding" if faults or model.name else "product"
+                return self._found(status, faults, model, self.accumulators[0])
+        return None
 
     # results
 

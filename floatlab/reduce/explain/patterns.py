@@ -19,7 +19,6 @@ BIAS, _SCALE = 30.0, 15.0  # standard deviations
 _OTHER = 3.0  # and so many times what the other result shows
 _NORMAL = 0.4549  # the median of the square of a normal number
 _ONE_SIGN = 0.3  # of the sizes of terms, from which results have hardly cancelled
-_RESIDUAL = 1.2
 _SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
 CERTAIN = 8.0  # standard deviations, so that errors follow a model
 _WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
@@ -98,8 +97,7 @@ def small_fault(mine: Drift, other: Drift, terms: int, u: float) -> tuple[str, s
         if mine.bias[axis] > max(BIAS, _OTHER**2 * other.bias[axis]):
             found.append((mine.residuals[axis], "bias", f"one number a {words}"))
     if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)):
-        near = mine.factor < 0 and -mine.factor <= terms * u
-        truncates = near and (mine.one_signed or mine.residuals[2] > _RESIDUAL)
+        truncates = mine.factor < 0 and -mine.factor <= terms * u
         # A factor is one number and a bias many: it is taken unless it clearly leaves more.
         room = 1 + _SAME / sqrt(mine.elements)
         found.append((mine.residuals[2] / room, "" if truncates else "scale", f"{1 + mine.factor:.12g}"))

@@ -96,6 +96,10 @@ class ProductProblem:
                 self._models.append((model, model.make(x, y, self.x, self.y)))
         return self._models
 
+    def whole(self, model: Model) -> Array:
+        """Return the product of all inputs that a model makes."""
+        return model.make(self.x, self.y, self.x, self.y)
+
     @cached_property
     def sample(self) -> Totals:
         """The totals of the sampled rows and columns."""

@@ -18,11 +18,11 @@ def product():
 
 def test_a_few_blind_cases():
     trial = Trial()
-    for case in cases(60, start=100_000):
+    for case in cases(40, start=100_000):
         trial.add(case)
     assert not trial.wrong
-    assert trial.status >= 58
-    assert trial.name >= 56
+    assert trial.status >= 38
+    assert trial.name >= 37
 
 
 @pytest.mark.slow
@@ -127,6 +127,15 @@ def test_exact_sums_leave_no_room_for_rounding():
     bad = x @ y
     bad[2, 2] += 2**-10
     assert diagnose(x, y, x @ y, bad).first.startswith("Yes: element (2, 2) of B")
+
+
+def test_models_of_matrix_units_are_no_bugs(product):
+    x, y, good = product
+    found = diagnose(x, y, good, fl.matmul(x, y, machine="hopper.tf32.f32"))
+    assert (found.status, "inputs-rounded" in found.names) == ("rounding", True)
+    a, b = (fl.arrays.quantize(side, "bf16") for side in (x, y))  # in a wider file
+    unit = fl.matmul(fl.FloatArray(a, "bf16"), fl.FloatArray(b, "bf16"), machine="ampere.bf16.f32")
+    assert diagnose(a, b, a @ b, np.asarray(unit)).names == ("accumulator",)
 
 
 @pytest.mark.parametrize("factor", [1 - 3e-6, 1 + 3e-6])
