@@ -113,7 +113,7 @@ def split_arrays(text: str) -> tuple[str, ...]:
     parts, depth, first = [], 0, 0
     for found in re.finditer(r"[][(),]", text):
         mark = found[0]
-        depth += (mark in "[(") - (mark in "])")
+        depth = max(depth + (mark in "[(") - (mark in "])"), 0)
         if mark == "," and not depth:
             parts.append(text[first : found.start()])
             first = found.end()

@@ -165,7 +165,7 @@ def _file_kind(path: str, dtype: str | None) -> str:
     by_name = next((kind for kind in _ENDS if path.lower().endswith(f".{kind}")), None)
     if dtype is not None and by_name is None:
         return "raw"
-    if by_name is None and (pickled := pickle_kind(path, start)) is not None:
+    if by_name is None and by_start != "npy" and (pickled := pickle_kind(path, start)) is not None:
         raise refuse_pickle(path, pickled)
     if by_name is None and by_start is None and is_nested(_without_remarks(start)):
         return "nested"

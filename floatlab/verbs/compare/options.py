@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from floatlab.errors import quoted
+from floatlab.errors import FloatlabError, quoted
 from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import FORMATS, OUTPUT, Option, UsageError, grouped, whole
 from floatlab.verbs.question import Answer, Verb
@@ -23,9 +23,13 @@ def _tolerance(text: str, flag: str) -> float:
     return tolerance
 
 
-def _product(text: str, flag: str) -> str:
-    if text not in ("matmul", "dot"):
-        raise UsageError(f"{flag} is matmul or dot, not {quoted(text)}")
+def _operation(text: str, flag: str) -> str:
+    from floatlab.reduce.explain.operations import check_operation
+
+    try:
+        check_operation(text)
+    except FloatlabError as trouble:
+        raise UsageError(f"{flag}: {trouble}") from None
     return text
 
 
@@ -67,8 +71,12 @@ VERB = Verb(
             "cause",
             Option("inputs", "X Y", "the arrays are products of these: why they differ"),
             Option(
-                "op", "NAME", "which product: matmul (default) or dot", read=_product,
-                needs=("inputs",), reason="it says what was done to them",
+                "op", "OP", "matmul (default), linear, dot, sum[:AXES] (then Y is 1), einsum:SPEC, conv2d[:stride=2,…]",
+                read=_operation, needs=("inputs",), reason="it says what was done to them",
+            ),
+            Option(
+                "bias", "ARRAY", "what was added to the product: one number an output, or what broadcasts",
+                needs=("inputs",), reason="it is added to their product",
             ),
         ),
         Option(

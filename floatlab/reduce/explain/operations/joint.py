@@ -16,7 +16,7 @@ from floatlab.reduce.explain.diagnosis import Diagnosis, diagnose
 from floatlab.reduce.explain.findings import DiagnosedCause, Place
 from floatlab.reduce.explain.first_line import bug_line
 from floatlab.reduce.explain.grid import Replaying
-from floatlab.reduce.explain.operations.boxes import Box, all_boxes, box_text, join_boxes
+from floatlab.reduce.explain.operations.boxes import all_boxes, box_text, join_boxes
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
 
@@ -215,7 +215,7 @@ class _JointDiagnosis:
                 boxes += self.products.boxes(number)
             for place in cause.where:
                 if isinstance(place[0], tuple):
-                    boxes += self.products.boxes(number, cast("Box", place))
+                    boxes += self.products.boxes(number, place)
                 else:
                     elements.append(self.products.index(number, *cast("tuple[int, int]", place)))
         return (*sorted(elements), *join_boxes(boxes))
@@ -225,7 +225,7 @@ class _JointDiagnosis:
         if cause.name not in _SWAPPED:
             return cause.where
         is_row = cause.name == "rows-moved"
-        pairs = [cast("tuple[int, int]", pair) for pair in cause.where]  # of indices
+        pairs = [cast("tuple[int, int]", pair) for pair in cause.where]
         moved = [(self.products.place(to, is_row), self.products.place(source, is_row)) for to, source in pairs]
         return cast("tuple[Place, ...]", tuple(moved))
 
