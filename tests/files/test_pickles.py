@@ -75,10 +75,7 @@ def test_a_pickle_is_refused_with_the_command(name, data, kind, tmp_path):
 def test_the_command_converts_a_pickle(tmp_path):
     x = np.random.default_rng(1).random((3, 4))
     (tmp_path / "my x.pkl").write_bytes(pickle.dumps(x))
-    command = re.sub(
-        "^python", shlex.quote(sys.executable), re.search("python -c .*", refusal(tmp_path / "my x.pkl"))[0]
-    )
-    subprocess.run(command, shell=True, check=True)
+    run_command(refusal(tmp_path / "my x.pkl"))
     with open_array(str(tmp_path / "my x.npy")) as found:
         np.testing.assert_array_equal(found.whole(), x)
 

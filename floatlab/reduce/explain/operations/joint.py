@@ -16,7 +16,8 @@ from floatlab.reduce.explain.diagnosis import Diagnosis, diagnose
 from floatlab.reduce.explain.findings import DiagnosedCause, Place
 from floatlab.reduce.explain.first_line import bug_line
 from floatlab.reduce.explain.grid import Replaying
-from floatlab.reduce.explain.operations.boxes import all_boxes, box_text, join_boxes
+from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
+from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
 
@@ -25,6 +26,7 @@ _MOST_SHOWN = 3  # parts of the result that the first line names
 _ORDER = ("bug", "unknown", "rounding", "identical")
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
 _LOCAL = ("elements", "region", "nan")  # causes whose places are of the result
+_LISTED = 1 << 12  # NaN that are listed
 _SAME = 2.0  # q of a result that is another product: in units of u·n·Σ|x·y|, far above rounding
 
 
@@ -136,7 +138,7 @@ class _JointDiagnosis:
         for number in range(count):
             if self.progress is not None:
                 self.progress()
-            exact, size = self._exact(number)
+            exact, size = self.products.exact(number)
             for side, result in enumerate(self.results):
                 block = self.products.result(result, number)
                 values = np.asarray(decode(block.codes, block.format), np.float64)
@@ -145,12 +147,6 @@ class _JointDiagnosis:
                 errors[number, side] = np.nan_to_num(q, nan=np.inf).max()
         largest = errors.max(axis=1)
         return np.argsort(-largest, kind="stable")[:_MOST].tolist(), errors
-
-    def _exact(self, number: int) -> tuple[Array, Array]:
-        """Return a product in binary64, and the sum of the sizes of its terms."""
-        x, y = (np.asarray(decode(each.codes, each.format), np.float64) for each in self._factors(number))
-        with np.errstate(all="ignore"):
-            return x @ y, np.abs(x) @ np.abs(y)
 
     def _factors(self, number: int) -> tuple[Source, Source]:
         return self.products.factors_with_bias(number)
@@ -176,49 +172,45 @@ class _JointDiagnosis:
         return None if first == second else "actual" if first < second else "expected"
 
     def _causes(self) -> tuple[DiagnosedCause, ...]:
-        """Return the causes of all products, each once, with places in the result."""
+        """Return the causes of all products, each once, with places in the result; what is wrong comes first."""
         kinds: dict[tuple[str, str, str], list[tuple[int, DiagnosedCause]]] = {}
-        for part in sorted(self.parts, key=lambda part: part.number):
+        for part in sorted(self.parts, key=lambda part: (_ORDER.index(part.found.status), part.number)):
             for cause in part.found.causes:
-                kinds.setdefault((cause.name, cause.stage, cause.side), []).append((part.number, cause))
-        return tuple(self._joined(alike) for alike in kinds.values())
+                name = "elements" if cause.name == "region" else cause.name  # both are places in the whole result
+                kinds.setdefault((name, cause.stage, cause.side), []).append((part.number, cause))
+        return tuple(
+            self._located(alike) if name in _LOCAL else self._joined(alike) for (name, *_), alike in kinds.items()
+        )
+
+    def _located(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
+        """Return one cause for the wrong elements of one side."""
+        _, first = alike[0]
+        evidence = tuple(pair for pair in first.evidence if all(pair in cause.evidence for _, cause in alike))
+        wrong = mark_wrong(self.products, self.results[first.side == "expected"], alike)
+        name, where = places_of(wrong)
+        if first.name == "nan":
+            name, where = "nan", tuple(tuple(index) for index in np.argwhere(wrong)[:_LISTED].tolist())
+        return DiagnosedCause(name, first.stage, first.side, float(wrong.mean()), where, evidence + self._looked_at())
+
+    def _looked_at(self) -> tuple[tuple[str, str], ...]:
+        count, all_of_them = len(self.parts), len(self.products)
+        return (("looked at", f"{count:,} of {all_of_them:,} products"),) if count < all_of_them else ()
 
     def _joined(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
         """Return one cause for those of one name, stage and side."""
         _, first = alike[0]
         evidence = list(first.evidence)
-        is_local = first.name in _LOCAL
-        share = sum(cause.share for _, cause in alike) / len(self.products if is_local else self.parts)
-        where: tuple[Place, ...]
-        if is_local:
-            where = self._places(alike)
-        else:
-            where = tuple(dict.fromkeys(place for _, cause in alike for place in self._along(cause)))
+        share = sum(cause.share for _, cause in alike) / len(self.parts)
+        where = tuple(dict.fromkeys(place for _, cause in alike for place in self._along(cause)))
         if (axes := self._axes(first.name)) and not self.products.is_transposed:
             evidence.append(("axes", ", ".join(map(str, axes))))
         if self.products.is_transposed:
             swap = {"row": "column", "column": "row"}
             evidence = [(key, swap.get(value, value) if key == "one number a" else value) for key, value in evidence]
-        if not is_local and len(alike) < len(self.parts):
+        if len(alike) < len(self.parts):
             evidence.append(("in", self._texts([number for number, _ in alike])))
-        if len(self.parts) < len(self.products):
-            evidence.append(("looked at", f"{len(self.parts):,} of {len(self.products):,} products"))
         name = _SWAPPED.get(first.name, first.name) if self.products.is_transposed else first.name
-        return DiagnosedCause(name, first.stage, first.side, min(share, 1.0), where, tuple(evidence))
-
-    def _places(self, alike: list[tuple[int, DiagnosedCause]]) -> tuple[Place, ...]:
-        """Return elements and regions of products as elements and regions of the result."""
-        elements: list[tuple[int, ...]] = []
-        boxes = []
-        for number, cause in alike:
-            if not cause.where:
-                boxes += self.products.boxes(number)
-            for place in cause.where:
-                if isinstance(place[0], tuple):
-                    boxes += self.products.boxes(number, place)
-                else:
-                    elements.append(self.products.index(number, *cast("tuple[int, int]", place)))
-        return (*sorted(elements), *join_boxes(boxes))
+        return DiagnosedCause(name, first.stage, first.side, min(share, 1.0), where, (*evidence, *self._looked_at()))
 
     def _along(self, cause: DiagnosedCause) -> tuple[Place, ...]:
         """Return rows or columns that moved as indices along the axes of the result; ranges of terms as they are."""
@@ -255,7 +247,7 @@ class _JointDiagnosis:
         strange = [p.number for p in self.parts if any(c.name == "not-the-product" for c in p.found.causes)]
         if not strange or not 1 < len(self.products) <= _MOST:
             return ()
-        exact = [self._exact(number) for number in range(len(self.products))]
+        exact = [self.products.exact(number) for number in range(len(self.products))]
         found = []
         for result, name in zip(self.results, ("actual", "expected"), strict=True):
             sources = {number: self._source_of(result, number, exact) for number in strange}

@@ -167,6 +167,12 @@ class Products:
         assert np.array_equal(block, np.broadcast_to(column, block.shape))
         return _beside(x, Source(column, self._bias.format), 1), _ones(y, (1, self.columns), 0)
 
+    def exact(self, number: int) -> tuple[Array, Array]:
+        """Return a product with the bias in binary64, and the sums of the sizes of its terms."""
+        x, y = (np.asarray(decode(each.codes, each.format), np.float64) for each in self.factors_with_bias(number))
+        with np.errstate(all="ignore"):
+            return x @ y, np.abs(x) @ np.abs(y)
+
     def result(self, result: Source, number: int) -> Source:
         """Return the part of the operation's result that one product gives: (rows, columns)."""
         return Source(self._block(result.codes, number), result.format)
