@@ -48,8 +48,9 @@ VERB = Verb(
     ),
     explanation=(
         "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
-        "a list (1.5,-2,0x1p-3; rows apart by ;), or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
-        "the last two with @FORMAT where they have one of their own. Ulps are those of the narrower array, or of "
+        "a list (1.5,-2,0x1p-3; rows apart by ;), an array as Python prints it ([[1, 2], [3, 4]], tensor([[…]], …)), "
+        "or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
+        "all but files with @FORMAT where they have one of their own. Ulps are those of the narrower array, or of "
         "-f NAME, which text is read into. Within tolerance is numpy.allclose's |actual − expected| <= atol + "
         "rtol × |expected|; beyond it the status is 1. torch.testing.assert_close is asked too, with its own "
         "tolerances unless both are given. Files are read piece by piece, and of any size."
