@@ -61,7 +61,7 @@ def _cause_text(cause: DiagnosedCause) -> str:
     if cause.name == "region":
         said = "; ".join(_box(box) for box in cause.where[:_MOST])
         return f"{said} of {whose} are {'zero' if known.get('holds') == 'zeros' else 'wrong'}"
-    if cause.name in ("rows-moved", "columns-moved"):
+    if cause.name in ("rows-moved", "columns-moved", "products-moved"):
         noun = cause.name.partition("-")[0]
         moved = ", ".join(f"{to} holds {source}" for to, source in cause.where[:_MOST])
         more = f" and {len(cause.where) - _MOST:,} more" if len(cause.where) > _MOST else ""
@@ -88,15 +88,18 @@ def _range(first: int, stop: int) -> str:
 
 
 def _box(box: Place) -> str:
+    spans = [bounds for bounds in box if isinstance(bounds, tuple)]
+    if len(spans) != 2:  # of a result that is no matrix
+        return f"[{', '.join(str(a) if b == a + 1 else f'{a}:{b}' for a, b in spans)}]"
     words = []
-    for noun, bounds in zip(("row", "column"), box, strict=False):
-        assert isinstance(bounds, tuple)
-        first, stop = bounds
+    for noun, (first, stop) in zip(("row", "column"), spans, strict=True):
         words.append(f"{noun}{'s' * (stop > first + 1)} {_range(first, stop)}")
     return ", ".join(words)
 
 
 def _elements(cause: DiagnosedCause) -> str:
     count = len(cause.where)
+    if cause.where == ((),):
+        return "the only element"
     places = ", ".join(str(tuple(at)) for at in cause.where[:_MOST])
     return f"element{'s' * (count > 1)} {places}" + (f" and {count - _MOST:,} more" if count > _MOST else "")

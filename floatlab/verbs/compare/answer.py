@@ -69,7 +69,8 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     into the other array's, or into binary64. Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
-    inputs, dtype, shape, _ = (options.pop(name, None) for name in ("inputs", "dtype", "shape", "op"))
+    inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))
+    operation, bias = options.pop("op", None) or "matmul", options.pop("bias", None)
     if len(words) != 2:
         raise UsageError(f"compare takes two arrays, not {len(words)}, as in floatlab {VERB.examples[0]}")
     if "-" in words:
@@ -87,4 +88,4 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         return [answer_of(found)]
     from floatlab.verbs.judge.answer import explain_differences
 
-    return [answer_of(found, *explain_differences(words, inputs, format, dtype, started))]
+    return [answer_of(found, *explain_differences(words, inputs, format, dtype, started, operation, bias))]

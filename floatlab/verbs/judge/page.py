@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from floatlab.page.model import Block, Gap, Role, Row, Span, Table, heading
 from floatlab.page.words import counted, listed
+from floatlab.reduce.explain.diagnosis import Diagnosis
+from floatlab.reduce.explain.findings import DiagnosedCause
 from floatlab.reduce.results.judgements import DifferenceCause, Judgement
 
+_MOST = 3  # places that are written out
 _CAUSES = {
     DifferenceCause.ORDER: "another order of addition, fused or not",
     DifferenceCause.SINGLE: "inputs and sums in fp32",
@@ -53,6 +56,29 @@ def judgement_words(found: Judgement) -> str:
     if DifferenceCause.ORDER in found.causes:
         return f"indistinguishable with {counted(found.terms, 'term')}: rounding, or {others}"
     return f"explained by {others}, not by rounding"
+
+
+def diagnosis_words(found: Diagnosis) -> str:
+    """Return the status of a diagnosis with the names of its causes."""
+    return ": ".join(filter(None, (found.status, ", ".join(found.names))))
+
+
+def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
+    """Return the causes of a diagnosis, with their places and what is known of them."""
+    rows = tuple((each.name, each.side, f"{100 * each.share:.3g} %", _where(each)) for each in found.causes)
+    known = [
+        Row(each.name, ", ".join(f"{key} {value}".strip() for key, value in each.evidence))
+        for each in found.causes
+        if each.evidence
+    ]
+    nearer = [] if found.nearer is None else [Row("nearer", f"{found.nearer} is nearer to the exact result")]
+    table = [Table(("cause", "whose", "share", "where"), rows, (2,))] if rows else []
+    return [Gap(), heading(f"Should you worry? Both are {operation} of the inputs"), *table, *known, *nearer]
+
+
+def _where(cause: DiagnosedCause) -> str:
+    shown = ", ".join(str(place) for place in cause.where[:_MOST])
+    return shown + (f" and {len(cause.where) - _MOST:,} more" if len(cause.where) > _MOST else "")
 
 
 def _is_bad(found: Judgement) -> bool:
