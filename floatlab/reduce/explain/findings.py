@@ -40,6 +40,7 @@ class SideExplanation(Individual):
     accumulator: Format = SINGLE
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
+    doubt: str = ""  # two explanations of which none is excluded
 
 
 class SampledModel(Individual):
@@ -60,7 +61,7 @@ class SampledModel(Individual):
 
 
 class Fault(Record):
-    """What a residual was explained by, beside the model of the inputs."""
+    """What a residual was explained by, beside the model of the inputs; without a name where a rival fits as well."""
 
     name: str
     where: tuple[Place, ...] = ()

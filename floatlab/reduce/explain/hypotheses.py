@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
@@ -26,9 +25,10 @@ from floatlab.reduce.explain.findings import (
     SideExplanation,
 )
 from floatlab.reduce.explain.grid import CandidateGrid, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty
+from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_outdone
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, find_stray, middle, unrelated_share, view_of
 from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.rivals import is_like_sums, sums_in
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of, sum_models
 
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
@@ -46,7 +46,7 @@ class SideExplainer:
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Look for NaNs and infinities that the inputs do not explain; they are set aside."""
         self.problem, self.side, self.tick = problem, side, tick
-        self.faults = FaultFinder(problem, tick)
+        self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
@@ -147,6 +147,8 @@ class SideExplainer:
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
         if not fit.wrong.any():
+            if product is not None and is_outdone(view, product):
+                return None
             return self._found(
                 "product" if model is PLAIN else "rounding", (), model, accumulator, fit.z, view, product
             )
@@ -161,6 +163,8 @@ class SideExplainer:
         fault = None
         if places is None or places.count > 4:
             fault = self._fault(view, product, fit.wrong)
+        if fault is not None and not fault.name:
+            return None
         if fault is None and places is not None and places.count * 2 <= fit.wrong.size:
             evidence = self._content(fit.wrong) if places.name == "region" else ()
             fault = Fault(places.name, places.where, evidence, fit.wrong)
@@ -207,7 +211,7 @@ class SideExplainer:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong
             fault = self.faults.transposed(view, wrong) or self._fault(view, None, wrong)
-            if fault is not None:
+            if fault is not None and fault.name:
                 return self._found("bug", (fault,), PLAIN, accumulator, None, view)
         found = []
         for each in self.options:
@@ -271,7 +275,7 @@ class SideExplainer:
                 continue
             view = view_of(self.problem, self.side, format)
             fit = view.fit()
-            if middle(fit.z) <= NEAR and not fit.wrong.any():
+            if middle(fit.z) <= NEAR and not fit.wrong.any() and is_like_sums(self.problem, self.side, format):
                 fault = Fault("accumulator", (), (("format", format.name),))
                 return self._found("rounding", (fault,), PLAIN, format, fit.z)
         return None
@@ -283,14 +287,8 @@ class SideExplainer:
     def narrower_share(self) -> float:
         """Which share of elements such sums have that no wider accumulator gives, from some that are simulated."""
         assert self.narrower is not None
-        problem, format = self.problem, self.narrower.accumulator
-        rows, columns = problem.rows[:16], problem.columns[:32]
-        x, y = problem.x[rows], problem.y[:, columns]
-        total = np.zeros((len(rows), len(columns)))
-        with np.errstate(all="ignore"):
-            for k in range(problem.terms):
-                step = np.asarray(quantize(x[:, k : k + 1] * y[k : k + 1], format), np.float64)
-                total = np.asarray(quantize(total + step, format), np.float64)
+        problem = self.problem
+        rows, columns, total = sums_in(problem, self.narrower.accumulator)
         noise = problem.noise(self.accumulators[0])
         view = View(problem.totals.take(rows, columns), total, np.isfinite(total), noise, self.side.narrowest)
         return float(view.fit().wrong.mean())
@@ -302,10 +300,12 @@ class SideExplainer:
         usable = view.usable & (view.totals.squares > 0)
         replayed = self._replayed()
         if replayed is None:
-            self.faults.doubts_all = False
+            self.faults.doubts_all, self.faults.doubt = False, ""
             replayed = self._with_all_wrong()
         if replayed is not None:
             return replayed
+        if self.faults.doubt:
+            return self._found("unknown", (), z=fit.z, view=view).replace(doubt=self.faults.doubt)
         if view.usable.any() and middle(fit.z) <= NEAR and fit.wrong[view.usable].mean() < _SCATTERED:
             where = tuple(tuple(map(int, at)) for at in np.argwhere(fit.wrong)[:4096])
             return self._found("bug", (Fault("elements", where, self._content(fit.wrong), fit.wrong),), view=view)

@@ -30,22 +30,21 @@ def element_codes(found: Differences, element: ComparedElement) -> tuple[str, st
 
 def answer_of(
     found: Differences,
-    summary: str = "",
     causes: Page | None = None,
     causes_to_wire: Callable[[], dict[str, object]] = dict,
     diagnosis: Diagnosis | None = None,
 ) -> Answer:
     """Return the answer that shows differences.
 
-    Where the arrays' inputs were given, `summary` says in a sentence what explains them, `causes` is the second part
-    of the page, `causes_to_wire` gives what the JSON says of it, and the first line of the diagnosis begins the page.
+    Where the arrays' inputs were given, the first line of the diagnosis begins the page, `causes` is its second part,
+    and `causes_to_wire` gives what the JSON says of that.
     """
     found = found.replace(diagnosis=diagnosis)
 
     def parts() -> list[Page]:
         from floatlab.verbs.compare.page import differences_page
 
-        return [differences_page(found, summary), *([] if causes is None else [causes])]
+        return [differences_page(found), *([] if causes is None else [causes])]
 
     def page() -> Page:
         shown = parts()

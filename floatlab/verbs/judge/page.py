@@ -1,4 +1,4 @@
-"""Should I worry? What `compare --inputs` adds: q, what each cause would make of it, and the verdict in words."""
+"""What `compare --inputs` adds: the causes of the difference, q, and what each cause would make of q."""
 
 from __future__ import annotations
 
@@ -21,16 +21,21 @@ _CAUSES = {
 
 
 def judgement_blocks(found: Judgement) -> list[Block]:
-    """Return what a page of differences says of a product, given its inputs."""
+    """Return q, what each cause would make of it, and the verdict."""
+    verdict = Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)
+    return [*quotient_blocks(found), Row("verdict", verdict)]
+
+
+def quotient_blocks(found: Judgement) -> list[Block]:
+    """Return q and what each cause would make of it: details below a diagnosis, which alone gives the verdict."""
     rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
     part = f"of {found.looked_at:,} of {counted(found.elements, 'element')}, which are spread over the product"
     return [
         Gap(),
-        heading(f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
+        heading(f"How large: q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
         Row("q", _size(found), f"2n = {found.limit:,.0f} is the most that two orders can differ by"),
         *([] if found.looked_at == found.elements else [Row("", part)]),
         Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
-        Row("verdict", Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)),
     ]
 
 
@@ -58,11 +63,6 @@ def judgement_words(found: Judgement) -> str:
     return f"explained by {others}, not by rounding"
 
 
-def diagnosis_words(found: Diagnosis) -> str:
-    """Return the status of a diagnosis with the names of its causes."""
-    return ": ".join(filter(None, (found.status, ", ".join(found.names))))
-
-
 def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
     """Return the causes of a diagnosis, with their places and what is known of them."""
     rows = tuple((each.name, each.side, f"{100 * each.share:.3g} %", _where(each)) for each in found.causes)
@@ -73,7 +73,8 @@ def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
     ]
     nearer = [] if found.nearer is None else [Row("nearer", f"{found.nearer} is nearer to the exact result")]
     table = [Table(("cause", "whose", "share", "where"), rows, (2,))] if rows else []
-    return [Gap(), heading(f"Should you worry? Both are {operation} of the inputs"), *table, *known, *nearer]
+    blocks: list[Block] = [*table, *known, *nearer]
+    return [Gap(), heading(f"What they differ by, as results of {operation}"), *blocks] if blocks else []
 
 
 def _where(cause: DiagnosedCause) -> str:

@@ -41,6 +41,7 @@ def diagnose_operation(
     bias: object = None,
     maps: Sequence[Replaying] = (),
     progress: Callable[[], None] | None = None,
+    keep_interrupted: bool = False,
 ) -> Diagnosis:
     """Return why two results of an operation differ, with places as indices of the result.
 
@@ -54,7 +55,7 @@ def diagnose_operation(
         The two results, of the shape that the operation gives.
     bias : array_like, optional
         What was added to the products; it is one term more of each sum, the last.
-    maps, progress
+    maps, progress, keep_interrupted
         As in `diagnose`.
 
     Returns
@@ -83,8 +84,8 @@ def diagnose_operation(
     products = products_of(operation, x, y, bias)
     results = products.checked(actual, "actual"), products.checked(expected, "expected")
     if products.is_plain:
-        return diagnose(*products.factors(0), *results, maps=maps, progress=progress)
-    return _JointDiagnosis(products, results, maps, progress).diagnose()
+        return diagnose(*products.factors(0), *results, maps=maps, progress=progress, keep_interrupted=keep_interrupted)
+    return _JointDiagnosis(products, results, maps, progress, keep_interrupted).diagnose()
 
 
 class _BiasLast:
@@ -119,14 +120,24 @@ class _JointDiagnosis:
         results: tuple[Source, Source],
         maps: Sequence[Replaying],
         progress: Callable[[], None] | None,
+        keep_interrupted: bool,
     ) -> None:
+        self.keep_interrupted = keep_interrupted
         self.products, self.results, self.maps, self.progress = products, results, maps, progress
 
     def diagnose(self) -> Diagnosis:
         numbers, self.errors = self._by_error()
-        self.parts = [_Part(number, self._diagnose_one(number)) for number in numbers]
+        self.parts: list[_Part] = []
+        for number in numbers:
+            self.parts.append(_Part(number, self._diagnose_one(number)))
+            if self.parts[-1].found.stopped:
+                break
         causes = self._moved_products() or self._causes()
         status = "bug" if causes and causes[0].name == "products-moved" else self._status()
+        last = self.parts[-1].found
+        if last.stopped:
+            first = f"Stopped. {self._first(status, causes)}" if status == "bug" else last.first
+            return Diagnosis(status, first, causes, self._nearer(), True)
         return Diagnosis(status, self._first(status, causes), causes, self._nearer())
 
     def _by_error(self) -> tuple[list[int], Array]:
@@ -159,7 +170,7 @@ class _JointDiagnosis:
             kinds = {native_dtype(each.format) for each in (x, y, *results)}
             plain = len(kinds) == 1 and None not in kinds
             maps = tuple(_BiasLast(each) for each in (None, *maps)) if plain else ()
-        return diagnose(x, y, *results, maps=maps, progress=self.progress)
+        return diagnose(x, y, *results, maps=maps, progress=self.progress, keep_interrupted=self.keep_interrupted)
 
     def _status(self) -> str:
         return min((part.found.status for part in self.parts), key=_ORDER.index)
