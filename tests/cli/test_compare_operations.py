@@ -43,7 +43,7 @@ def test_a_layer_with_a_bias(capsys, layer):
     status, out, _ = compare(capsys, *words)
     assert status == 1
     assert out.split("\n")[0].strip() == "Yes: [0:4, 2:5, 4:9] of B are zero; all others agree."
-    assert "Both are linear of the inputs" in out
+    assert "What they differ by, as results of linear" in out
     found = json.loads(compare(capsys, *words, "--json")[1])["diagnosis"]
     assert (found["status"], found["nearer"]) == ("bug", "actual")
     assert found["causes"][0]["where"] == [[[0, 4], [2, 5], [4, 9]]]

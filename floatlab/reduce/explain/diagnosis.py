@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.reduce.explain.findings import DiagnosedCause, SideExplanation
-from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line
+from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line, shared_line
 from floatlab.reduce.explain.grid import CandidateGrid, Replaying, Way, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
@@ -129,6 +129,10 @@ class _PairDiagnosis:
             return self._identical()
         causes = _merged(first.causes, second.causes)
         states = {first.status, second.status}
+        if self._is_shared():
+            shared = tuple(each.replace(side="both") for each in first.causes)
+            order = DiagnosedCause("order", "order", "both", float(self.differing.mean()), (), ())
+            return self._done("rounding", shared_line(shared), (*shared, order))
         if "bug" in states:
             return self._done("bug", bug_line(causes), causes)
         if "unknown" in states:
@@ -138,6 +142,17 @@ class _PairDiagnosis:
     def _explain(self, side: Side) -> SideExplanation:
         self.found.append(SideExplainer(self.problem, side, self.tick).explain())
         return self.found[-1]
+
+    def _is_shared(self) -> bool:
+        """Say whether both results are off the product alike, by what is known, and from each other by rounding."""
+        names = [tuple(cause.name for cause in each.causes) for each in self.explained]
+        if names[0] != names[1] or not names[0] or not set(names[0]) <= _SHARED:
+            return False
+        views = [view_of(self.problem, each.side, each.accumulator) for each in self.explained]
+        with np.errstate(all="ignore"):
+            room = sum(view.errors()[1] for view in views)
+            apart = np.abs(views[0].values - views[1].values) > room
+        return not (apart | (self.sides[0].finite != self.sides[1].finite)).any()
 
     def found_so_far(self) -> Diagnosis:
         """Return what is known of the results that were looked at before the search was stopped."""
@@ -303,7 +318,7 @@ class _PairDiagnosis:
         for i, whose in enumerate(("actual", "expected")):
             if ways[i] or (self.libraries and self.libraries[i]):
                 continue
-            fault = small_fault(drifts[i], drifts[1 - i])
+            fault = small_fault(drifts[i], drifts[1 - i], views[i].noise.u)
             if fault is None:
                 continue
             name, words = fault
@@ -342,6 +357,8 @@ class _PairDiagnosis:
         return "actual" if errors[0] > errors[1] else "expected"
 
 
+_SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
+_SHARED |= {"rows-moved", "columns-moved"}
 _STOPPED = {
     "product": "the product within rounding",
     "rounding": "the product but for a choice of precision",

@@ -52,6 +52,19 @@ class FaultFinder:
                 return found
         return None
 
+    def flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Explain wrong zeros that subnormal results would have been."""
+        least = 2.0**self.side.format.emin
+        values = self.side.values
+        exact = view.totals.product if product is None else product
+        if ((values != 0) & (np.abs(values) < least)).any():
+            return None
+        room = 1 if (values[wrong] == 0).all() else self.problem.terms
+        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
+        if ((np.abs(values - exact) <= most) & (np.abs(exact) <= most))[wrong].all():
+            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
+        return None
+
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor that leaves less."""
         if view.format.precision < _COARSE:
@@ -71,7 +84,7 @@ class FaultFinder:
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one number that was added to each column, or to each row."""
         error, room, sigma = view.errors(product)
-        if not np.isfinite(error[view.usable]).all():
+        if not np.isfinite(error[view.usable]).all() or (np.abs(error) <= room)[view.usable].all():
             return None
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
@@ -103,6 +116,9 @@ class FaultFinder:
         confirmed = wrong.sum() >= (2 if view.format.precision > _SHORT else 3)
         if not rough or not (confirmed or self.drifts(view, product)):
             return None
+        error, room, _ = view.errors(product)
+        if (np.abs(error) <= room)[view.usable].all():
+            return None
         error, room, sigma = view.errors(product, rough)
         if not np.isfinite(error[view.usable]).all():
             return None
@@ -117,6 +133,8 @@ class FaultFinder:
         if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
             return None
         off = float(factor[0, 0]) - 1
+        if abs(off) < view.noise.u / 4:
+            return None
         near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
         name = "" if near and self._has_rival(view, product, off * exact, None) else "scale"
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
@@ -129,6 +147,9 @@ class FaultFinder:
     def _has_rival(self, view: View, product: Array | None, shift: Array, axis: int | None) -> bool:
         """Say whether sums in one direction explain a shift that is as small as what they make."""
         if self.doubts_all:
+            return True
+        error = np.abs(view.totals.error(view.values))
+        if product is not None and (error <= self._directed_limit(view))[view.usable].all():
             return True
         if product is not None:  # matrix units take such inputs, and truncate
             return axis is None and float(np.nansum(shift * product)) < 0
@@ -151,16 +172,22 @@ class FaultFinder:
         everything = [np.arange(count) for count in wrong.shape]
         for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
             values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
-            to = moved_rows(values, goal, np.asarray(mask.any(axis=1)))
+            # Rows of zeros are wrong where they are, and come from nowhere: a shift leaves such at an edge.
+            off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
+            zero = off & ~filled
+            to = moved_rows(values, goal, off & filled)
             if to is None or goal.shape[1] < 2:
                 continue
             at = np.flatnonzero(to != np.arange(len(to)))
             index = list(everything)
             index[axis] = to
-            if wrong.sum() >= len(at) + _LEAST and not view.against(view.totals.take(*index)).fit().wrong.any():
+            left = view.against(view.totals.take(*index)).fit().wrong
+            if (mask & ~zero[:, None]).sum() >= len(at) + _LEAST and not (left.T if turned else left)[~zero].any():
                 pairs = tuple((int(i), int(to[i])) for i in at)
-                again = len(set(to.tolist())) < len(to)
-                return Fault(name, pairs, (("kind", "copied" if again else "permuted"),), wrong)
+                kind = "copied" if len(set(to[~zero].tolist())) < (~zero).sum() else "permuted"
+                noun = name.partition("-")[0]
+                zeros = ((f"{noun} of zeros", ", ".join(map(str, np.flatnonzero(zero).tolist()))),) * bool(zero.any())
+                return Fault(name, pairs, (("kind", kind), *zeros), wrong)
         return None
 
     def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:

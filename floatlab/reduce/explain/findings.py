@@ -5,10 +5,9 @@ from __future__ import annotations
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
-from floatlab.reduce.explain.problem import Side, View
+from floatlab.reduce.explain.problem import Evidence, Side, View
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-Evidence = tuple[tuple[str, str], ...]
 Place = tuple[tuple[int, int], ...] | tuple[int, ...]
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")

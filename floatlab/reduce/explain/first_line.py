@@ -29,6 +29,12 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     return f"No: this is rounding, by a choice of precision: {said}."
 
 
+def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
+    """Return the answer for two results that differ by rounding, but are off the product alike."""
+    said = "; ".join(_cause_text(each) for each in causes)
+    return f"No: A and B differ by rounding from each other. But {said}."
+
+
 def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
     """Return the answer for two results one of which is wrong, by the causes with what is wrong first.
 
@@ -68,9 +74,12 @@ def _cause_text(cause: DiagnosedCause) -> str:
         return f"{noun} of {whose} are moved: {moved}{more}"
     if cause.name in ("terms-missing", "terms-twice"):
         ranges = ", ".join(_range(*each) for each in cause.where[:_MOST])
-        return f"terms {ranges} of {whose} are {'missing' if cause.name == 'terms-missing' else 'counted twice'}"
+        many = not ranges.isdecimal()
+        did = "missing" if cause.name == "terms-missing" else "counted twice"
+        return f"term{'s' * many} {ranges} of {whose} {'are' if many else 'is'} {did}"
     if cause.name == "bias":
-        return f"{whose} differs from the product by one number a {known.get('one number a', 'row or column')} (a bias)"
+        verb, each = "differ" if cause.side == "both" else "differs", known.get("one number a", "row or column")
+        return f"{whose} {verb} from the product by one number a {each} (a bias)"
     if cause.name == "scale":
         return f"{whose} {are} the product times {known.get('factor', 'a factor')}"
     if cause.name.startswith("transposed"):

@@ -234,7 +234,7 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:
-        causes = {id(pair): _causes(*pair) for pair in pairs}
+        causes = {id(pair): _causes(*pair, own) for pair in pairs}
         least = min(map(len, causes.values()))
         if least:
             best = [pair for pair in pairs if len(causes[id(pair)]) == least]
@@ -258,14 +258,16 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     return found, None
 
 
-def _causes(one: Way, other: Way) -> tuple[str, ...]:
+def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
     assert one.candidate is not None
     assert other.candidate is not None
     names = []
     for cause in causes_of(one.candidate, other.candidate):
         name = _NAMES[cause]
+        adders = (*one.candidate.adders, *other.candidate.adders)
         if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
-            name = "products"
+            # Products that are rounded to the format of the result are what sums in a wider one are made of.
+            name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))
 

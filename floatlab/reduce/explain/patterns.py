@@ -87,13 +87,13 @@ def _spread(error: Array, weight: Array) -> float:
     return float(np.median(squares)) / _NORMAL if squares.size else 0.0
 
 
-def small_fault(mine: Drift, other: Drift) -> tuple[str, str] | None:
+def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str] | None:
     """Return a fault that the means of one result show and those of the other do not: its name and what is known."""
     found = []
     for axis, words in ((0, "column"), (1, "row")):
         if mine.bias[axis] > max(BIAS, _OTHER**2 * other.bias[axis]):
             found.append((mine.residuals[axis], "bias", f"one number a {words}"))
-    if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)):
+    if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)) and abs(mine.factor) > u / 4:
         # A factor is one number and a bias many: it is taken unless it clearly leaves more.
         room = 1 + _SAME / sqrt(mine.elements)
         found.append((mine.residuals[2] / room, "scale", f"{1 + mine.factor:.12g}"))

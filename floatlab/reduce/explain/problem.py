@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import prod
 
@@ -21,6 +21,8 @@ from floatlab.reduce.explain.stages import PLAIN, Model, input_models
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
+Evidence = tuple[tuple[str, str], ...]
+_DECIMALS = 9
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
@@ -78,6 +80,18 @@ class Side:
                 else:
                     return format
         return self.format
+
+    def coarser_outputs(self) -> Iterator[tuple[Evidence, Array]]:
+        """Give other ways in which results may have been rounded: what is known of each, and how far off it may be."""
+        if self.narrowest.precision < _SINGLE.precision:
+            known = (("format", self.narrowest.name), ("rounding", "RTZ, or twice"))
+            yield known if self.narrowest != self.format else (), 2 * half_ulp(self.values, self.narrowest)
+        values, kind = self.values[self.finite], native_dtype(self.format)
+        for digits in range(_DECIMALS if kind is not None and kind.itemsize > 2 and values.size else 0):
+            if np.array_equal(np.round(values, digits).astype(kind).astype(np.float64), values):
+                if float(np.abs(values).max()) >= 10.0 ** (1 - digits):
+                    yield (("decimals", str(digits)),), np.full(self.values.shape, 0.5000001 * 10.0**-digits)
+                return
 
 
 class ProductProblem:
@@ -215,3 +229,10 @@ def unrelated_share(view: View) -> float:
         far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
     share = float((far > _UNRELATED).mean())
     return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
+
+
+def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
+    """Say whether a model's own overflow is what is not finite in a result."""
+    rows, columns = (np.flatnonzero(stray.any(axis=axis)) for axis in (1, 0))
+    made = model.make(problem.x[rows], problem.y[:, columns], problem.x, problem.y)
+    return not np.isfinite(made[stray[np.ix_(rows, columns)]]).any()
