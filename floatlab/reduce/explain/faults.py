@@ -84,7 +84,7 @@ class FaultFinder:
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one number that was added to each column, or to each row."""
         error, room, sigma = view.errors(product)
-        if not np.isfinite(error[view.usable]).all() or (np.abs(error) <= room)[view.usable].all():
+        if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
@@ -116,8 +116,7 @@ class FaultFinder:
         confirmed = wrong.sum() >= (2 if view.format.precision > _SHORT else 3)
         if not rough or not (confirmed or self.drifts(view, product)):
             return None
-        error, room, _ = view.errors(product)
-        if (np.abs(error) <= room)[view.usable].all():
+        if self._needs_none(view, product):
             return None
         error, room, sigma = view.errors(product, rough)
         if not np.isfinite(error[view.usable]).all():
@@ -138,6 +137,11 @@ class FaultFinder:
         near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
         name = "" if near and self._has_rival(view, product, off * exact, None) else "scale"
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
+
+    def _needs_none(self, view: View, product: Array | None) -> bool:
+        """Say whether the room that a shift has is enough without one."""
+        error, room, _ = view.errors(product)
+        return bool((np.abs(error) <= room)[view.usable].all()) and not self.drifts(view, product)
 
     def _directed_limit(self, view: View) -> Array:
         """Return how far sums in one direction may be off."""
