@@ -14,6 +14,7 @@ from floatlab.reduce.explain.findings import DiagnosedCause, SideExplanation
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line, shared_line
 from floatlab.reduce.explain.grid import CandidateGrid, Replaying, Way, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
+from floatlab.reduce.explain.installed import installed_ways
 from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, matrices_of, view_of
 from floatlab.reduce.explain.residuals import find_places
@@ -252,6 +253,10 @@ class _PairDiagnosis:
             return small
         if self.libraries is None:
             self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
+        for i, side in enumerate(self.sides):
+            if not ways[i] and not self.libraries[i] and not self.explained[i].causes:
+                self.tick()
+                self.libraries[i] = installed_ways(self.problem, side)
         ways = ways[0] + self.libraries[0], ways[1] + self.libraries[1]
         one, other = self.explained
         found = list(causes)
