@@ -9,6 +9,8 @@ from contextlib import ExitStack, contextmanager
 from floatlab.arrays.sources import ArraySource
 from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
+from floatlab.files.nested import file_says_dtype, is_nested, open_nested, parse_nested, says_dtype
+from floatlab.files.pickles import pickle_kind, refuse_pickle
 from floatlab.files.safe_open import named, open_file, read_start, shown
 from floatlab.files.text import open_text, parse_list
 from floatlab.formats import Format, parse_format
@@ -16,10 +18,12 @@ from floatlab.fpmode import in_default_mode
 
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
 _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
+_REMARKS = re.compile(r"\A(?:\s*#[^\n]*\n)+")
 _PLACE, _RANDOM = "::", "random:"
 # The first bytes of each kind of file, and the suffixes of their names.
 _STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
 _ENDS = ("npy", "npz", "safetensors")
+_START = 4096  # bytes by which a file is known
 
 
 @in_default_mode
@@ -32,9 +36,11 @@ def open_array(
 ) -> ArraySource:
     """Open the array that `word` names, to be read piece by piece; close it, or use it in a `with`.
 
-    A word is a list (`1.5,-2,0x1p-3`, with `;` between rows), a random array (`random:uniform:400x400:seed=1`), or a
-    file: `.npy`, `.npz::NAME`, `.safetensors::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
-    Text and random numbers are rounded into `format`, or into that of `WORD@FORMAT`; other files have their own.
+    A word is a list (`1.5,-2,0x1p-3`, with `;` between rows), an array as Python prints it (`[[1, 2], [3, 4]]`,
+    `tensor([[…]], dtype=torch.float16)`), a random array (`random:uniform:400x400:seed=1`), or a file: `.npy`,
+    `.npz::NAME`, `.safetensors::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`). Text and random
+    numbers are rounded into `format`, or into that of `WORD@FORMAT`; printed arrays with a dtype, and other files, say
+    what they hold. Pickles, such as `.pt`, are refused with the command that converts them.
     Raises FileFormatError, LiteralError or UnsupportedError, in one line.
 
     >>> with open_array("random:normal:100:seed=7@bf16") as x:
@@ -63,6 +69,8 @@ def open_array(
         from floatlab.files.plain import open_raw
 
         return open_raw(path, dtype, shape)
+    if kind == "nested":
+        return open_nested(path, parse_format(format))
     return open_text(path, parse_format(format))
 
 
@@ -93,11 +101,14 @@ def open_arrays(
 
 
 def kind_of(word: str, dtype: str | None = None) -> str:
-    """Return the kind of a named array: list, random, text, npy, npz, safetensors, or raw if a dtype is given."""
+    """Return the kind of a named array: list, random, text, nested, npy, npz, safetensors, or raw if a dtype is given.
+
+    `nested` is a file of nested lists; nested lists in `word` itself are of the kind `list`.
+    """
     if not exists(word):
         if word.startswith(_RANDOM):
             return "random"
-        if _is_list(word.rpartition("@")[0]) or _is_list(word):
+        if is_nested(word) or _is_list(word.rpartition("@")[0]) or _is_list(word):
             return "list"
     return _file_kind(_placed(word)[0], dtype)
 
@@ -105,7 +116,9 @@ def kind_of(word: str, dtype: str | None = None) -> str:
 def _says_format(word: str, dtype: str | None) -> bool:
     """Return whether a named array has its own format; plain text does not, since it can be read into any format."""
     kind = kind_of(word, dtype)
-    return "@" in word if kind in ("list", "random") else kind != "text"
+    if kind in ("list", "random"):
+        return "@" in word or (is_nested(word) and says_dtype(word))
+    return file_says_dtype(word) if kind == "nested" else kind != "text"
 
 
 def _is_list(word: str) -> bool:
@@ -120,6 +133,8 @@ def _made(word: str, kind: str, format: Format | str) -> ArraySource:
         from floatlab.files.random_arrays import parse_random
 
         array = parse_random(text, chosen)
+    elif is_nested(text):
+        return parse_nested(text, chosen, own=bool(at))
     else:
         array = parse_list(text, chosen)
     array.name = word
@@ -141,7 +156,7 @@ def _file_kind(path: str, dtype: str | None) -> str:
     """Return a file's kind: by its first bytes, else by its name, else raw numbers (with a dtype) or text."""
     try:
         with open_file(path) as file, named(path):
-            start = read_start(file, 6)
+            start = read_start(file, _START)
     except FileFormatError as trouble:
         if exists(path):
             raise
@@ -150,4 +165,14 @@ def _file_kind(path: str, dtype: str | None) -> str:
     by_name = next((kind for kind in _ENDS if path.lower().endswith(f".{kind}")), None)
     if dtype is not None and by_name is None:
         return "raw"
+    if by_name is None and by_start != "npy" and (pickled := pickle_kind(path, start)) is not None:
+        raise refuse_pickle(path, pickled)
+    if by_name is None and by_start is None and is_nested(_without_remarks(start)):
+        return "nested"
     return by_name or by_start or "text"
+
+
+def _without_remarks(start: bytes) -> str:
+    """Return the first text of a file, without the remarks before it."""
+    text = start.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace")
+    return _REMARKS.sub("", text)

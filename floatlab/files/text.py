@@ -26,6 +26,7 @@ MAX_TEXT = 1 << 26  # the largest text file in bytes
 MAX_EXACT = 1 << 18  # the largest number of different literals that need the slow exact reader
 MAX_LINE = 1 << 22
 _BATCH = 1 << 16  # the number of literals that are rounded at once
+_DIGITS = 15  # decimals of up to this many digits are distinct in binary64
 _SHORT = 40  # literals shorter than this are cached
 _PLAIN = frozenset("0123456789.eE+-_")
 
@@ -55,8 +56,22 @@ class Reader:
             value = 0.0
         self._words.append(word)
         self._values.append(value)
-        if len(self._words) == _BATCH:
+        if len(self._words) >= _BATCH:
             self._settle()
+
+    def extend(self, words: list[str]) -> None:
+        """Read literals, all at once where they are decimals that binary64 holds; raises LiteralError."""
+        if _PLAIN.issuperset("".join(words)):
+            with suppress(ValueError):  # `take` says what is wrong
+                values = list(map(float, words))
+                if 0.0 not in values and isfinite(sum(values)):
+                    self._words += words
+                    self._values += values
+                    if len(self._words) >= _BATCH:
+                        self._settle()
+                    return
+        for word in words:
+            self.take(word)
 
     def _exactly(self, word: str) -> tuple[int, bool]:
         """Read a literal by the codec; return its code, and whether it is inexact. Raises LiteralError for too many."""
@@ -85,8 +100,12 @@ class Reader:
         for place, (code, inexact) in self._exact.items():
             codes[place], held[place] = code, False
             self._changed += inexact
-        others = np.flatnonzero(held).tolist()
-        self._changed += len(values) - len(self._exact) - len(others)
+        self._changed += int((~held).sum()) - len(self._exact)
+        with np.errstate(invalid="ignore"):
+            whole = (values == np.floor(values)) & (np.abs(values) < 10**_DIGITS)
+        # No other decimal of that many digits is rounded to such an integer.
+        short = whole & (np.fromiter(map(len, self._words), np.int64, len(values)) <= _DIGITS)
+        others = np.flatnonzero(held & ~short).tolist()
         self._changed += sum(Decimal(self._words[place]) != Decimal(self._values[place]) for place in others)
         self._done.append(codes)
         self._words, self._values, self._exact = [], [], {}

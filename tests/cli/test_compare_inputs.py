@@ -37,9 +37,13 @@ def compare(capsys, *words):
 @pytest.mark.parametrize(
     ("other", "status", "verdict"),
     [
-        ("fused", 0, "within rounding: some order of the additions"),
-        ("bf16", 1, "explained by inputs rounded to bf16, not by rounding"),
-        ("short", 1, "as much as one term that is missing; look for a bug"),
+        ("fused", 0, "No: this is rounding (FMA), "),
+        (
+            "bf16",
+            1,
+            "by a choice of precision: inputs rounded in B (bfloat16, RNE or RNA, both).",
+        ),
+        ("short", 1, "Yes: term 3 of B is missing."),
     ],
 )
 def test_the_cause_is_named(capsys, files, other, status, verdict):
@@ -59,7 +63,7 @@ def test_json_has_the_numbers(capsys, files):
 
 
 def test_vectors_are_a_row_and_a_column(capsys):
-    assert "within rounding" in compare(capsys, "7", "7", "--inputs", "1,2", "3,2", "--op", "dot")[1]
+    assert "No: all numbers are equal." in compare(capsys, "7", "7", "--inputs", "1,2", "3,2", "--op", "dot")[1]
 
 
 @pytest.mark.parametrize(
@@ -67,9 +71,8 @@ def test_vectors_are_a_row_and_a_column(capsys):
     [
         (["7", "7", "--inputs", "1,2", "3,2,1"], "shapes (2,) and (3,) do not make a product"),
         (["7,1", "7,1", "--inputs", "1,2", "3,2"], "a product of (2,) and (2,) is one number"),
-        (["nan", "7", "--inputs", "1,2", "3,2"], "not finite"),
         (["7", "7", "--op", "dot"], "--op needs --inputs"),
-        (["7", "7", "--inputs", "1", "2", "--op", "conv"], "--op is matmul or dot"),
+        (["7", "7", "--inputs", "1", "2", "--op", "conv"], "--op: 'conv' is no operation: matmul, linear, dot"),
         (["7", "7", "--inputs", "nowhere.npy", "2"], "nowhere.npy"),
     ],
 )
@@ -101,8 +104,8 @@ def test_one_element_that_is_wrong_is_found(capsys, files, tmp_path):
     wrong[41, 7] *= np.float32(1.5)
     np.save(tmp_path / "wrong.npy", wrong)
     _, out, _ = compare(capsys, str(tmp_path / "wrong.npy"), files["fused"], "--inputs", files["x"], files["y"])
-    assert "at (41, 7)" in out
-    assert "1 element of 6,400 beyond rounding, and the others within it: look for a bug there" in out
+    assert "Yes: element (41, 7) of A is wrong; all others agree." in out
+    assert "at (41, 7)" in out.partition("How large: q")[2]
 
 
 def test_results_of_two_formats_are_not_attributed(capsys):
@@ -111,11 +114,35 @@ def test_results_of_two_formats_are_not_attributed(capsys):
     assert "attribution" not in json.loads(compare(capsys, *words, "--json")[1])
 
 
-def test_whether_it_is_rounding_stands_beside_the_verdict(capsys, files):
+def test_numbers_that_are_not_finite_do_not_end_the_analysis(capsys, files, tmp_path):
+    wrong, x = np.load(files["serial"]), np.load(files["x"])
+    wrong[41, 7], x[3, 4] = np.nan, np.nan
+    good = matmul(x, np.load(files["y"]))
+    wrong[3] = np.nan
+    for name, array in (("wrong", wrong), ("x", x), ("good", good)):
+        np.save(tmp_path / f"{name}.npy", array)
+    words = [str(tmp_path / f"{name}.npy") for name in ("wrong", "good", "x")]
+    status, out, err = compare(capsys, *words[:2], "--inputs", words[2], files["y"])
+    assert (status, err) == (1, "")
+    assert "Yes: element (41, 7) of A is NaN or infinite, or should be; all others agree." in out
+    assert "How large" not in out
+    assert "judgement" not in json.loads(compare(capsys, *words[:2], "--inputs", words[2], files["y"], "--json")[1])
+
+
+def test_there_is_one_verdict(capsys, files):
+    _, out, _ = compare(capsys, files["serial"], files["bf16"], "--inputs", files["x"], files["y"])
+    first, _, details = out.partition("How large: q")
+    assert first.startswith("No: this is rounding, by a choice of precision")
+    assert "inputs rounded to bf16" in details
+    assert "rounding?" not in out
+    assert "look for a bug" not in out
+    assert "not by rounding" not in out
+
+
+def test_whether_it_is_rounding_stands_above_the_verdict(capsys, files):
     plain = compare(capsys, files["serial"], files["bf16"])[1]
     assert "if these are products of X and Y, --inputs X Y tells whether this is rounding" in " ".join(plain.split())
     told = compare(capsys, files["serial"], files["fused"], "--inputs", files["x"], files["y"])[1]
     told = " ".join(told.split("equal bits")[0].split())
-    assert "rounding? within rounding" in told
-    assert "bit for bit explained by FMA alone" in told
+    assert told.startswith("No: this is rounding (FMA)")
     assert "--inputs" not in told

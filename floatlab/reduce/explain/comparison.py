@@ -22,6 +22,8 @@ def compare(
     atol: float = NUMPY[1],
     *,
     inputs: tuple[object, object] | None = None,
+    op: str = "matmul",
+    bias: object = None,
     equal_nan: bool = False,
     format: Format | str | None = None,
     torch_tolerances: tuple[float, float] | None = None,
@@ -39,6 +41,10 @@ def compare(
     inputs : tuple of two array_like, optional
         The factors x and y, where both arrays should be the product x·y. `diagnosis` then says whether they differ by
         rounding or by a bug, why, and where.
+    op : str
+        What was done to the inputs: matmul, linear, dot, sum (y is None), `einsum:ij,jk->ik` or `conv2d:stride=2`.
+    bias : array_like, optional
+        What was added to that: one number an output, or what broadcasts to the result.
     equal_nan : bool
         Whether two NaNs are close to each other, as in `numpy.allclose`.
     format : Format or str, optional
@@ -79,6 +85,6 @@ def compare(
     )  # fmt: skip
     if inputs is None:
         return found
-    from floatlab.reduce.explain.diagnosis import diagnose
+    from floatlab.reduce.explain.operations import diagnose_operation
 
-    return found.replace(diagnosis=diagnose(*inputs, actual, expected))
+    return found.replace(diagnosis=diagnose_operation(op, *inputs, actual, expected, bias=bias))

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 import numpy as np
 
-from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.errors import UnsupportedError
-from floatlab.formats import parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.reduce.explain.findings import DiagnosedCause, SideExplanation
-from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line
+from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line, shared_line
 from floatlab.reduce.explain.grid import CandidateGrid, Replaying, Way, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
-from floatlab.reduce.explain.patterns import drift_of, is_no_order, small_fault
-from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
+from floatlab.reduce.explain.installed import installed_ways
+from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, matrices_of, view_of
 from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.rivals import ShiftRivals
 from floatlab.reduce.explain.stages import PLAIN
 
-_DOUBLE = parse_format("fp64")
 _REPLAYED = ("inputs-rounded",)  # models of the inputs beside which orders are replayed
 
 
@@ -30,13 +28,15 @@ class Diagnosis(Record):
     """Why two results of one product differ.
 
     `status` is "identical", "rounding", "bug" or "unknown", `first` the answer in a line for a person, `nearer` the
-    result that is nearer to the exact product: "actual", "expected", or None where neither is.
+    result that is nearer to the exact product: "actual", "expected", or None where neither is. `stopped` says that
+    Ctrl-C ended the search.
     """
 
     status: str
     first: str
     causes: tuple[DiagnosedCause, ...]
     nearer: str | None
+    stopped: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,6 +53,7 @@ def diagnose(
     *,
     maps: Sequence[Replaying] = (),
     progress: Callable[[], None] | None = None,
+    keep_interrupted: bool = False,
 ) -> Diagnosis:
     """Return why two results that should be the product x·y differ.
 
@@ -66,6 +67,8 @@ def diagnose(
         Orders of libraries by position, each with a method `replay(x, y)`; they are compared bit for bit.
     progress : callable, optional
         Called without arguments after each step; an exception that it raises ends the work.
+    keep_interrupted
+        Whether Ctrl-C ends the search with what was found so far, instead of raising KeyboardInterrupt.
 
     Returns
     -------
@@ -92,40 +95,14 @@ def diagnose(
     >>> diagnose(x, y, x @ y, wrong).first
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
-    factors, results = _matrices(x, y, actual, expected)
-    return _PairDiagnosis(factors, results, maps, progress or (lambda: None)).diagnose()
-
-
-def _matrices(
-    x: object, y: object, actual: object, expected: object
-) -> tuple[tuple[Source, Source], tuple[Source, Source]]:
-    """Return all four as matrices."""
-    left, right, first, second = (source_of(each, name) for each, name in (
-        (x, "x"), (y, "y"), (actual, "actual"), (expected, "expected"),
-    ))  # fmt: skip
-    for side in (left, right, first, second):
-        if side.format.precision > _DOUBLE.precision:
-            raise UnsupportedError(f"a diagnosis takes formats up to binary64, not {side.format.name}")
-    if not left.codes.ndim or not 1 <= right.codes.ndim <= 2 or left.codes.shape[-1] != right.codes.shape[0]:
-        raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} do not make a product")
-    shape = (*left.codes.shape[:-1], *right.codes.shape[1:])
-    n = right.codes.shape[0]
-    rows, columns = prod(left.codes.shape[:-1]), prod(right.codes.shape[1:])
-    if not rows * columns * n:
-        raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} have nothing to add")
-    for side, name in ((first, "actual"), (second, "expected")):
-        if side.codes.shape != shape and side.codes.size != rows * columns:
-            raise UnsupportedError(f"{name} has shape {side.codes.shape}, and the product of x and y {shape}")
-    flat = [
-        Source(np.ascontiguousarray(side.codes).reshape(size), side.format, side.dtype)
-        for side, size in (
-            (left, (rows, n)),
-            (right, (n, columns)),
-            (first, (rows, columns)),
-            (second, (rows, columns)),
-        )
-    ]
-    return (flat[0], flat[1]), (flat[2], flat[3])
+    factors, results = matrices_of(x, y, actual, expected)
+    pair = _PairDiagnosis(factors, results, maps, progress or (lambda: None))
+    try:
+        return pair.diagnose()
+    except KeyboardInterrupt:
+        if not keep_interrupted:
+            raise
+        return pair.found_so_far()
 
 
 class _PairDiagnosis:
@@ -139,6 +116,7 @@ class _PairDiagnosis:
         tick: Callable[[], None],
     ) -> None:
         self.maps, self.tick = maps, tick
+        self.found: list[SideExplanation] = []
         self._found: dict[object, tuple[list[Way], list[Way]]] = {}
         self.libraries: list[list[Way]] | None = None
         self.sides = Side("actual", results[0]), Side("expected", results[1])
@@ -147,19 +125,44 @@ class _PairDiagnosis:
         self.differing = (first.values != second.values) & ~(np.isnan(first.values) & np.isnan(second.values))
 
     def diagnose(self) -> Diagnosis:
-        first, second = self.explained = self._replayed() or (
-            SideExplainer(self.problem, self.sides[0], self.tick).explain(),
-            SideExplainer(self.problem, self.sides[1], self.tick).explain(),
-        )
+        first, second = self.explained = self._replayed() or tuple(map(self._explain, self.sides))
         if not self.differing.any():
             return self._identical()
         causes = _merged(first.causes, second.causes)
         states = {first.status, second.status}
+        if self._is_shared():
+            shared = tuple(each.replace(side="both") for each in first.causes)
+            order = DiagnosedCause("order", "order", "both", float(self.differing.mean()), (), ())
+            return self._done("rounding", shared_line(shared), (*shared, order))
         if "bug" in states:
             return self._done("bug", bug_line(causes), causes)
         if "unknown" in states:
             return self._unknown(causes)
         return self._rounding(causes)
+
+    def _explain(self, side: Side) -> SideExplanation:
+        self.found.append(SideExplainer(self.problem, side, self.tick).explain())
+        return self.found[-1]
+
+    def _is_shared(self) -> bool:
+        """Say whether both results are off the product alike, by what is known, and from each other by rounding."""
+        names = [tuple(cause.name for cause in each.causes) for each in self.explained]
+        if names[0] != names[1] or not names[0] or not set(names[0]) <= _SHARED:
+            return False
+        views = [view_of(self.problem, each.side, each.accumulator) for each in self.explained]
+        with np.errstate(all="ignore"):
+            room = sum(view.errors()[1] for view in views)
+            apart = np.abs(views[0].values - views[1].values) > room
+        return not (apart | (self.sides[0].finite != self.sides[1].finite)).any()
+
+    def found_so_far(self) -> Diagnosis:
+        """Return what is known of the results that were looked at before the search was stopped."""
+        causes = tuple(cause for each in self.found for cause in each.causes)
+        if any(each.status == "bug" for each in self.found):
+            return Diagnosis("bug", f"Stopped. {bug_line(causes)}", causes, None, True)
+        said = [f"{LETTERS[each.side.name]} is {_STOPPED[each.status]}" for each in self.found]
+        what = f"so far, {' and '.join(said)}" if said else "before anything was found"
+        return Diagnosis("unknown", f"Stopped: {what}; the whole search would tell.", causes, None, True)
 
     def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
         """Recognise two results that are both within rounding, and that libraries or candidates give bit for bit."""
@@ -209,6 +212,10 @@ class _PairDiagnosis:
         if all(ways[self.explained.index(each)] for each in unknown):
             return self._rounding(causes)
         letter = " and ".join(LETTERS[each.side.name] for each in unknown)
+        doubts = [f"{each.doubt} in {LETTERS[each.side.name]}" for each in unknown if each.doubt]
+        if doubts:
+            said = f"I can't tell: {' and '.join(doubts)}, or sums that are rounded in one direction"
+            return self._done("unknown", f"{said}; how the sums round would tell.", causes)
         said = f"I can't tell: {letter} is off by more than rounding, and nothing that was tried explains it"
         return self._done("unknown", f"{said}; the precision of inputs and sums would tell.", causes)
 
@@ -246,6 +253,10 @@ class _PairDiagnosis:
             return small
         if self.libraries is None:
             self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
+        for i, side in enumerate(self.sides):
+            if not ways[i] and not self.libraries[i] and not self.explained[i].causes:
+                self.tick()
+                self.libraries[i] = installed_ways(self.problem, side)
         ways = ways[0] + self.libraries[0], ways[1] + self.libraries[1]
         one, other = self.explained
         found = list(causes)
@@ -312,7 +323,7 @@ class _PairDiagnosis:
         for i, whose in enumerate(("actual", "expected")):
             if ways[i] or (self.libraries and self.libraries[i]):
                 continue
-            fault = small_fault(drifts[i], drifts[1 - i], self.problem.terms, views[i].noise.u)
+            fault = small_fault(drifts[i], drifts[1 - i], views[i].noise.u)
             if fault is None:
                 continue
             name, words = fault
@@ -321,15 +332,21 @@ class _PairDiagnosis:
                 evidence = (("ways", directed[0].text),)
                 cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
-            if not name and self.problem.is_wide:
-                name = "scale"
-            if not name:
-                said = f"I can't tell: a factor of {words} in {LETTERS[whose]}, or sums that are truncated"
-                return self._done("unknown", f"{said}; whether the unit rounds to nearest would tell.", ())
+            if self._has_rival(i, drifts[i], words):
+                doubt = words if " " in words else f"a factor of {words}"
+                said = f"I can't tell: {doubt} in {LETTERS[whose]}, or sums that are rounded in one direction"
+                return self._done("unknown", f"{said}; how the sums round would tell.", ())
             known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
             cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
             return self._done("bug", bug_line((cause,)), (cause,))
         return None
+
+    def _has_rival(self, i: int, drift: Drift, words: str) -> bool:
+        """Say whether sums in one direction explain a shift that shows in means."""
+        product = self.problem.totals.product
+        axis = {"one number a column": 0, "one number a row": 1}.get(words)
+        shift = drift.factor * product if axis is None else drift.means[axis]
+        return not ShiftRivals(self.problem, self.sides[i], self.tick).are_excluded(shift, axis)
 
     def _few(self, wrong: Array, whose: str, others: str) -> Diagnosis | None:
         """Name few elements, or a region, which alone differ from what all others are."""
@@ -345,6 +362,13 @@ class _PairDiagnosis:
         return "actual" if errors[0] > errors[1] else "expected"
 
 
+_SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
+_SHARED |= {"rows-moved", "columns-moved"}
+_STOPPED = {
+    "product": "the product within rounding",
+    "rounding": "the product but for a choice of precision",
+    "unknown": "off by more than rounding",
+}
 _STAGES = {
     "order": "order",
     "fma": "order",

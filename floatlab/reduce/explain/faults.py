@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.findings import ENOUGH, Fault
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.patterns import BIAS, drift_of
-from floatlab.reduce.explain.problem import ProductProblem, View, middle
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
     between,
     factor_between,
@@ -19,6 +20,7 @@ from floatlab.reduce.explain.residuals import (
     term_range,
     weighted_median,
 )
+from floatlab.reduce.explain.rivals import ShiftRivals
 from floatlab.reduce.explain.stages import transposed_inputs
 
 NEAR = 3.0  # sigmas that the median element is off at most
@@ -33,20 +35,34 @@ _LEAST = 3  # elements beyond the unknowns of a fault, so that they confirm it
 class FaultFinder:
     """The search for faults of many elements; each is returned only if it leaves rounding in every element."""
 
-    def __init__(self, problem: ProductProblem, tick: Callable[[], None]) -> None:
-        """Take the inputs."""
-        self.problem, self.tick = problem, tick
-        self.doubts_all = True  # whether sums in other directions are another explanation of factors near one
+    def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
+        """Take the inputs and the result."""
+        self.problem, self.side, self.tick = problem, side, tick
+        self.doubts_all = True  # whether sums in other directions are a rival of each shift as small as theirs
+        self.doubt = ""  # the last shift that was not claimed for them
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the first fault that fits."""
+        """Return the first fault that fits; it has no name where a rival fits as well."""
         shifted = self.shifted(view, product, wrong)
         if shifted is not None:
-            return shifted if shifted.name else None
+            return shifted
         for look in (self.moved, self.terms):
             self.tick()
             if (found := look(view, product, wrong)) is not None:
                 return found
+        return None
+
+    def flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Explain wrong zeros that subnormal results would have been."""
+        least = 2.0**self.side.format.emin
+        values = self.side.values
+        exact = view.totals.product if product is None else product
+        if ((values != 0) & (np.abs(values) < least)).any():
+            return None
+        room = 1 if (values[wrong] == 0).all() else self.problem.terms
+        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
+        if ((np.abs(values - exact) <= most) & (np.abs(exact) <= most))[wrong].all():
+            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         return None
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
@@ -57,12 +73,18 @@ class FaultFinder:
         self.tick()
         # A factor is one number and a bias many: it is taken unless it clearly leaves more.
         room = 1 + _SAME / np.sqrt(view.values.size)
-        return min(found, key=lambda each: each.left / (room if each.name != "bias" else 1.0)) if found else None
+        if not found:
+            return None
+        best = min(found, key=lambda each: each.left / (room if each.evidence[0][0] == "factor" else 1.0))
+        if not best.name:
+            key, value = best.evidence[0]
+            self.doubt = f"a factor of {value}" if key == "factor" else f"one number a {value}"
+        return best
 
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one number that was added to each column, or to each row."""
         error, room, sigma = view.errors(product)
-        if not np.isfinite(error[view.usable]).all():
+        if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
@@ -80,7 +102,9 @@ class FaultFinder:
                     ("one number a", "result" if alike else words),
                     ("largest", f"{float(np.abs(shift).max()):.6g}"),
                 )
-                found.append(Fault("bias", (), evidence, wrong, left))
+                near = (np.abs(shift) <= self._directed_limit(view)).all()
+                name = "" if near and self._has_rival(view, product, shift, axis) else "bias"
+                found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
@@ -91,6 +115,8 @@ class FaultFinder:
         rough = factor_between(values, exact, limit)
         confirmed = wrong.sum() >= (2 if view.format.precision > _SHORT else 3)
         if not rough or not (confirmed or self.drifts(view, product)):
+            return None
+        if self._needs_none(view, product):
             return None
         error, room, sigma = view.errors(product, rough)
         if not np.isfinite(error[view.usable]).all():
@@ -105,11 +131,38 @@ class FaultFinder:
             left = middle(error / sigma)
         if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
             return None
-        # Sums in another direction give a factor near one, too, and matrix units one just below it.
         off = float(factor[0, 0]) - 1
+        if abs(off) < view.noise.u / 4:
+            return None
         near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
-        truncated = near and (self.doubts_all or (off < 0 and (product is not None or not self.problem.is_wide)))
-        return Fault("" if truncated else "scale", (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
+        name = "" if near and self._has_rival(view, product, off * exact, None) else "scale"
+        return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
+
+    def _needs_none(self, view: View, product: Array | None) -> bool:
+        """Say whether the room that a shift has is enough without one."""
+        error, room, _ = view.errors(product)
+        return bool((np.abs(error) <= room)[view.usable].all()) and not self.drifts(view, product)
+
+    def _directed_limit(self, view: View) -> Array:
+        """Return how far sums in one direction may be off."""
+        limit: Array = 1.05 * self.problem.terms * view.noise.u * view.totals.size
+        return limit
+
+    def _has_rival(self, view: View, product: Array | None, shift: Array, axis: int | None) -> bool:
+        """Say whether sums in one direction explain a shift that is as small as what they make."""
+        if self.doubts_all:
+            return True
+        error = np.abs(view.totals.error(view.values))
+        if product is not None and (error <= self._directed_limit(view))[view.usable].all():
+            return True
+        if product is not None:  # matrix units take such inputs, and truncate
+            return axis is None and float(np.nansum(shift * product)) < 0
+        return not self.rivals.are_excluded(shift, axis)
+
+    @cached_property
+    def rivals(self) -> ShiftRivals:
+        """The sums in other directions of these inputs."""
+        return ShiftRivals(self.problem, self.side, self.tick)
 
     def drifts(self, view: View, product: Array | None) -> bool:
         """Say whether most of many elements are farther off than rounding, though each may be rounding."""
@@ -123,16 +176,22 @@ class FaultFinder:
         everything = [np.arange(count) for count in wrong.shape]
         for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
             values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
-            to = moved_rows(values, goal, np.asarray(mask.any(axis=1)))
+            # Rows of zeros are wrong where they are, and come from nowhere: a shift leaves such at an edge.
+            off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
+            zero = off & ~filled
+            to = moved_rows(values, goal, off & filled)
             if to is None or goal.shape[1] < 2:
                 continue
             at = np.flatnonzero(to != np.arange(len(to)))
             index = list(everything)
             index[axis] = to
-            if wrong.sum() >= len(at) + _LEAST and not view.against(view.totals.take(*index)).fit().wrong.any():
+            left = view.against(view.totals.take(*index)).fit().wrong
+            if (mask & ~zero[:, None]).sum() >= len(at) + _LEAST and not (left.T if turned else left)[~zero].any():
                 pairs = tuple((int(i), int(to[i])) for i in at)
-                again = len(set(to.tolist())) < len(to)
-                return Fault(name, pairs, (("kind", "copied" if again else "permuted"),), wrong)
+                kind = "copied" if len(set(to[~zero].tolist())) < (~zero).sum() else "permuted"
+                noun = name.partition("-")[0]
+                zeros = ((f"{noun} of zeros", ", ".join(map(str, np.flatnonzero(zero).tolist()))),) * bool(zero.any())
+                return Fault(name, pairs, (("kind", kind), *zeros), wrong)
         return None
 
     def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
-from floatlab.reduce.explain.problem import Side, View
+from floatlab.reduce.explain.problem import Evidence, Side, View
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-Evidence = tuple[tuple[str, str], ...]
 Place = tuple[tuple[int, int], ...] | tuple[int, ...]
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
@@ -40,6 +39,7 @@ class SideExplanation(Individual):
     accumulator: Format = SINGLE
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
+    doubt: str = ""  # two explanations of which none is excluded
 
 
 class SampledModel(Individual):
@@ -60,7 +60,7 @@ class SampledModel(Individual):
 
 
 class Fault(Record):
-    """What a residual was explained by, beside the model of the inputs."""
+    """What a residual was explained by, beside the model of the inputs; without a name where a rival fits as well."""
 
     name: str
     where: tuple[Place, ...] = ()

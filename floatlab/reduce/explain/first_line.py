@@ -29,6 +29,12 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     return f"No: this is rounding, by a choice of precision: {said}."
 
 
+def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
+    """Return the answer for two results that differ by rounding, but are off the product alike."""
+    said = "; ".join(_cause_text(each) for each in causes)
+    return f"No: A and B differ by rounding from each other. But {said}."
+
+
 def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
     """Return the answer for two results one of which is wrong, by the causes with what is wrong first.
 
@@ -61,16 +67,19 @@ def _cause_text(cause: DiagnosedCause) -> str:
     if cause.name == "region":
         said = "; ".join(_box(box) for box in cause.where[:_MOST])
         return f"{said} of {whose} are {'zero' if known.get('holds') == 'zeros' else 'wrong'}"
-    if cause.name in ("rows-moved", "columns-moved"):
+    if cause.name in ("rows-moved", "columns-moved", "products-moved"):
         noun = cause.name.partition("-")[0]
         moved = ", ".join(f"{to} holds {source}" for to, source in cause.where[:_MOST])
         more = f" and {len(cause.where) - _MOST:,} more" if len(cause.where) > _MOST else ""
         return f"{noun} of {whose} are moved: {moved}{more}"
     if cause.name in ("terms-missing", "terms-twice"):
         ranges = ", ".join(_range(*each) for each in cause.where[:_MOST])
-        return f"terms {ranges} of {whose} are {'missing' if cause.name == 'terms-missing' else 'counted twice'}"
+        many = not ranges.isdecimal()
+        did = "missing" if cause.name == "terms-missing" else "counted twice"
+        return f"term{'s' * many} {ranges} of {whose} {'are' if many else 'is'} {did}"
     if cause.name == "bias":
-        return f"{whose} differs from the product by one number a {known.get('one number a', 'row or column')} (a bias)"
+        verb, each = "differ" if cause.side == "both" else "differs", known.get("one number a", "row or column")
+        return f"{whose} {verb} from the product by one number a {each} (a bias)"
     if cause.name == "scale":
         return f"{whose} {are} the product times {known.get('factor', 'a factor')}"
     if cause.name.startswith("transposed"):
@@ -88,15 +97,18 @@ def _range(first: int, stop: int) -> str:
 
 
 def _box(box: Place) -> str:
+    spans = [bounds for bounds in box if isinstance(bounds, tuple)]
+    if len(spans) != 2:  # of a result that is no matrix
+        return f"[{', '.join(str(a) if b == a + 1 else f'{a}:{b}' for a, b in spans)}]"
     words = []
-    for noun, bounds in zip(("row", "column"), box, strict=False):
-        assert isinstance(bounds, tuple)
-        first, stop = bounds
+    for noun, (first, stop) in zip(("row", "column"), spans, strict=True):
         words.append(f"{noun}{'s' * (stop > first + 1)} {_range(first, stop)}")
     return ", ".join(words)
 
 
 def _elements(cause: DiagnosedCause) -> str:
     count = len(cause.where)
+    if cause.where == ((),):
+        return "the only element"
     places = ", ".join(str(tuple(at)) for at in cause.where[:_MOST])
     return f"element{'s' * (count > 1)} {places}" + (f" and {count - _MOST:,} more" if count > _MOST else "")

@@ -15,13 +15,13 @@ from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.record import Individual
-from floatlab.reduce.explain.causes import Cause, causes_of
 from floatlab.reduce.explain.noise import spread
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.schedules import SERIAL
 from floatlab.reduce.replay.candidates import EXACTLY, Candidate, candidate_text, list_candidates
+from floatlab.reduce.replay.causes import Cause, causes_of
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import agreement
 from floatlab.reduce.simulate.adders import Adder
@@ -72,6 +72,8 @@ class CandidateGrid:
         )  # fmt: skip
         self.whole_sides = x, y
         self.evaluator = Evaluator(self.sides, into)
+        self.accumulator = own_accumulator(into)
+        self.is_narrow = into.precision < self.accumulator.precision
 
     @staticmethod
     def _changed(side: Source, model: Model) -> Source:
@@ -90,18 +92,24 @@ class CandidateGrid:
         made = source_of(values)
         return Source(np.asarray(encode(made, self.into)), self.into)
 
-    def directed_ways(self, side: Side) -> list[Way]:
-        """Return the ways that give a result by sums in other directions than to nearest even."""
-        goal, found = self._observed(side), []
+    def directed(self) -> Iterator[tuple[str, Candidate, Array]]:
+        """Give sums in other directions than to nearest even: the direction, the candidate and the codes it makes."""
         formats = self.sides[0].format, self.sides[1].format
         for direction in _DIRECTIONS:
             rules = as_context(direction)
             evaluator = Evaluator(self.sides, self.into, rules)
             for candidate in list_candidates(self.problem.terms, formats, self.into, _DIRECTED, None, (), 1, rules):
                 self.tick()
-                if goal is not None and agreement(evaluator.sampled(candidate), goal, self.into).all():
-                    found.append(Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate))
-        return found
+                yield direction, candidate, evaluator.sampled(candidate)
+
+    def directed_ways(self, side: Side) -> list[Way]:
+        """Return the ways that give a result by sums in other directions than to nearest even."""
+        goal = self._observed(side)
+        return [
+            Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate)
+            for direction, candidate, codes in self.directed()
+            if goal is not None and agreement(codes, goal, self.into).all()
+        ]
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
         """Return for each result the ways that give all the elements that are replayed."""
@@ -226,7 +234,7 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:
-        causes = {id(pair): _causes(*pair) for pair in pairs}
+        causes = {id(pair): _causes(*pair, own) for pair in pairs}
         least = min(map(len, causes.values()))
         if least:
             best = [pair for pair in pairs if len(causes[id(pair)]) == least]
@@ -250,14 +258,16 @@ def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dic
     return found, None
 
 
-def _causes(one: Way, other: Way) -> tuple[str, ...]:
+def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
     assert one.candidate is not None
     assert other.candidate is not None
     names = []
     for cause in causes_of(one.candidate, other.candidate):
         name = _NAMES[cause]
+        adders = (*one.candidate.adders, *other.candidate.adders)
         if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
-            name = "products"
+            # Products that are rounded to the format of the result are what sums in a wider one are made of.
+            name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))
 

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
@@ -20,17 +19,28 @@ from floatlab.reduce.explain.findings import (
     ENOUGH,
     SINGLE,
     DiagnosedCause,
-    Evidence,
     Fault,
     SampledModel,
     SideExplanation,
 )
 from floatlab.reduce.explain.grid import CandidateGrid, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty
-from floatlab.reduce.explain.problem import ProductProblem, Side, View, find_stray, middle, unrelated_share, view_of
+from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_outdone
+from floatlab.reduce.explain.problem import (
+    Evidence,
+    ProductProblem,
+    Side,
+    View,
+    find_stray,
+    makes_stray,
+    middle,
+    unrelated_share,
+    view_of,
+)
 from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.rivals import is_like_sums, narrow_share
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of, sum_models
 
+_NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # models that are verified on all elements
@@ -46,7 +56,7 @@ class SideExplainer:
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Look for NaNs and infinities that the inputs do not explain; they are set aside."""
         self.problem, self.side, self.tick = problem, side, tick
-        self.faults = FaultFinder(problem, tick)
+        self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
@@ -68,20 +78,25 @@ class SideExplainer:
             status = "bug" if self.stray.any() else "product"
             return self._found(status, ())
         searches = [self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
-        for search in (*searches, self._narrower):
+        for search in searches:
             found = search()
             if found is not None:
                 return found
-        return self._unexplained()
+        return self.narrower or self._unexplained()
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Recognise a product that differs by subnormal results alone, which are zero."""
+        """Recognise a product whose subnormal results alone are zero, or one rounded to fewer digits in another way."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
-        flushed = self._flushed(view, None, fit.wrong) if fit.wrong.any() else None
-        if flushed is None:
-            return None
-        return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
+        flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
+        if flushed is not None:
+            return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
+        for evidence, half in self.side.coarser_outputs() if fit.wrong.any() else ():
+            view.half = half
+            if not view.fit().wrong.any():
+                faults = (Fault("output-rounded", (), evidence),) if evidence else ()
+                return self._found("rounding" if faults else "product", faults, PLAIN, self.accumulators[0], fit.z)
+        return None
 
     # what is right in most elements
 
@@ -147,20 +162,26 @@ class SideExplainer:
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
         if not fit.wrong.any():
+            if product is not None and is_outdone(view, product):
+                return None
             return self._found(
                 "product" if model is PLAIN else "rounding", (), model, accumulator, fit.z, view, product
             )
-        flushed = self._flushed(view, product, fit.wrong)
+        flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
         if not faulty:
             return None
-        if self.narrower is not None and fit.wrong.mean() > _SURPRISING * self.narrower_share:
+        if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
+            self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
+        ):
             return None
         places = find_places(fit.wrong)
         fault = None
         if places is None or places.count > 4:
             fault = self._fault(view, product, fit.wrong)
+        if fault is not None and not fault.name:
+            return None
         if fault is None and places is not None and places.count * 2 <= fit.wrong.size:
             evidence = self._content(fit.wrong) if places.name == "region" else ()
             fault = Fault(places.name, places.where, evidence, fit.wrong)
@@ -171,19 +192,6 @@ class SideExplainer:
     def _content(self, wrong: Array) -> Evidence:
         return (("holds", "other numbers" if self.side.values[wrong].any() else "zeros"),)
 
-    def _flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Explain wrong zeros that subnormal results would have been."""
-        least = 2.0**self.side.format.emin
-        values = self.side.values
-        exact = view.totals.product if product is None else product
-        if ((values != 0) & (np.abs(values) < least)).any():
-            return None
-        room = 1 if (values[wrong] == 0).all() else self.problem.terms
-        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
-        if ((np.abs(values - exact) <= most) & (np.abs(exact) <= most))[wrong].all():
-            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
-        return None
-
     # faults of many elements
 
     def _fault(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
@@ -191,10 +199,9 @@ class SideExplainer:
         return found if found is not None and self._is_certain(view, product, wrong) else None
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        return self.narrower is None or self._is_clear(view, product, wrong)
-
-    def _is_clear(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Say whether errors are so large that a narrower accumulator is no other explanation."""
+        """Say whether errors are so large that a narrower accumulator, if it explains all, is no other explanation."""
+        if self.narrower is None:
+            return True
         error = np.abs(view.totals.error(view.values, product))[wrong]
         room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
         return wrong.sum() > 20 and float(np.median(error / room)) > 8
@@ -207,7 +214,7 @@ class SideExplainer:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong
             fault = self.faults.transposed(view, wrong) or self._fault(view, None, wrong)
-            if fault is not None:
+            if fault is not None and fault.name:
                 return self._found("bug", (fault,), PLAIN, accumulator, None, view)
         found = []
         for each in self.options:
@@ -271,29 +278,10 @@ class SideExplainer:
                 continue
             view = view_of(self.problem, self.side, format)
             fit = view.fit()
-            if middle(fit.z) <= NEAR and not fit.wrong.any():
+            if middle(fit.z) <= NEAR and not fit.wrong.any() and is_like_sums(self.problem, self.side, format):
                 fault = Fault("accumulator", (), (("format", format.name),))
                 return self._found("rounding", (fault,), PLAIN, format, fit.z)
         return None
-
-    def _narrower(self) -> SideExplanation | None:
-        return self.narrower
-
-    @cached_property
-    def narrower_share(self) -> float:
-        """Which share of elements such sums have that no wider accumulator gives, from some that are simulated."""
-        assert self.narrower is not None
-        problem, format = self.problem, self.narrower.accumulator
-        rows, columns = problem.rows[:16], problem.columns[:32]
-        x, y = problem.x[rows], problem.y[:, columns]
-        total = np.zeros((len(rows), len(columns)))
-        with np.errstate(all="ignore"):
-            for k in range(problem.terms):
-                step = np.asarray(quantize(x[:, k : k + 1] * y[k : k + 1], format), np.float64)
-                total = np.asarray(quantize(total + step, format), np.float64)
-        noise = problem.noise(self.accumulators[0])
-        view = View(problem.totals.take(rows, columns), total, np.isfinite(total), noise, self.side.narrowest)
-        return float(view.fit().wrong.mean())
 
     def _unexplained(self) -> SideExplanation:
         """Say that a result is another product, or none, where no precision explains how far off it is."""
@@ -302,10 +290,15 @@ class SideExplainer:
         usable = view.usable & (view.totals.squares > 0)
         replayed = self._replayed()
         if replayed is None:
-            self.faults.doubts_all = False
+            self.faults.doubts_all, self.faults.doubt = False, ""
             replayed = self._with_all_wrong()
         if replayed is not None:
             return replayed
+        if self.faults.doubt:
+            return self._found("unknown", (), z=fit.z, view=view).replace(doubt=self.faults.doubt)
+        narrow = self._with_narrow_sums()
+        if narrow is not None:
+            return narrow
         if view.usable.any() and middle(fit.z) <= NEAR and fit.wrong[view.usable].mean() < _SCATTERED:
             where = tuple(tuple(map(int, at)) for at in np.argwhere(fit.wrong)[:4096])
             return self._found("bug", (Fault("elements", where, self._content(fit.wrong), fit.wrong),), view=view)
@@ -316,6 +309,18 @@ class SideExplainer:
             fault = Fault("region", places.where, self._content(fit.wrong), fit.wrong)
             return self._found("bug", (fault,), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
+
+    def _with_narrow_sums(self) -> SideExplanation | None:
+        """Look for faults of sums in a narrow format, whose rounding has room for much."""
+        for format in _NARROW_SUMS:
+            if not self.side.narrowest.precision <= format.precision < self.accumulators[0].precision:
+                continue
+            view = view_of(self.problem, self.side, format)
+            wrong = view.fit().wrong
+            fault = self.faults.transposed(view, wrong) or self.faults.moved(view, None, wrong)
+            if fault is not None:
+                return self._found("bug", (fault,), PLAIN, format, None, view)
+        return None
 
     def _replayed(self) -> SideExplanation | None:
         """Return the computation that gives the bits, however far off they are."""
@@ -367,7 +372,7 @@ class SideExplainer:
         if view is not None and not flushed and self._is_cast(view, product, faults):
             causes.append(self._cause(Fault("output-rounded", (), (("format", self.side.narrowest.name),)), "output"))
         overflows = any(each.name == "accumulator" for each in faults) and self._overflows(accumulator)
-        if self.before and (overflows or (model.name and self._makes_stray(model))):
+        if self.before and (overflows or (model.name and makes_stray(self.problem, model, self.stray))):
             self.before, self.stray = (), np.zeros_like(self.stray)
         if self.before:
             status = "bug" if status != "unknown" else status
@@ -382,13 +387,6 @@ class SideExplainer:
     def _overflows(self, accumulator: Format) -> bool:
         """Say whether partial sums may have overflowed wherever the result is not finite."""
         return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())
-
-    def _makes_stray(self, model: Model) -> bool:
-        """Say whether a model's own overflow is what is not finite in the result."""
-        rows, columns = (np.flatnonzero(self.stray.any(axis=axis)) for axis in (1, 0))
-        x, y = self.problem.x, self.problem.y
-        made = model.make(x[rows], y[:, columns], x, y)
-        return not np.isfinite(made[self.stray[np.ix_(rows, columns)]]).any()
 
     def _is_cast(self, view: View, product: Array | None, faults: tuple[Fault, ...]) -> bool:
         """Say whether numbers of a narrower format are what rounding the result made."""

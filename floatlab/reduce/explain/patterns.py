@@ -18,7 +18,6 @@ _LONG = 16  # elements, so that a mean is one
 BIAS, _SCALE = 30.0, 15.0  # standard deviations
 _OTHER = 3.0  # and so many times what the other result shows
 _NORMAL = 0.4549  # the median of the square of a normal number
-_ONE_SIGN = 0.3  # of the sizes of terms, from which results have hardly cancelled
 _SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
 CERTAIN = 8.0  # standard deviations, so that errors follow a model
 _WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
@@ -50,8 +49,10 @@ class Drift(Record):
     scale: float
     factor: float
     residuals: tuple[float, float, float]
-    one_signed: bool
     elements: int
+    means: tuple[Array, Array]
+
+    __hash__ = object.__hash__
 
 
 def drift_of(view: View) -> Drift:
@@ -63,7 +64,7 @@ def drift_of(view: View) -> Drift:
         weight = np.where(view.usable & (square > 0) & (totals.size > 0), 1 / square, 0.0)
         weight = np.where(np.isfinite(weight), weight, 0.0)
         error = np.where(weight > 0, error, 0.0)
-        stands, left = [], []
+        stands, left, means = [], [], []
         for axis in (0, 1):
             sums = weight.sum(axis=axis, keepdims=True)
             mean = (weight * error).sum(axis=axis, keepdims=True) / np.where(sums > 0, sums, 1.0)
@@ -72,14 +73,13 @@ def drift_of(view: View) -> Drift:
             terms = (mean * mean * sums / max(spread, 1e-12))[long]
             stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
             left.append(spread)
+            means.append(mean)
         down = float((weight * exact * exact).sum())
         factor = float((weight * exact * error).sum()) / down if down > 0 else 0.0
         spread = _spread(error - factor * exact, weight)
         scale = factor / sqrt(spread / down) if down > 0 and spread > 0 else 0.0
-        signed = float(np.median(np.abs(exact)[weight > 0] / totals.size[weight > 0])) if weight.any() else 0.0
-    return Drift(
-        (stands[0], stands[1]), scale, factor, (left[0], left[1], spread), signed > _ONE_SIGN, int((weight > 0).sum())
-    )
+    residuals = left[0], left[1], spread
+    return Drift((stands[0], stands[1]), scale, factor, residuals, int((weight > 0).sum()), (means[0], means[1]))
 
 
 def _spread(error: Array, weight: Array) -> float:
@@ -87,20 +87,16 @@ def _spread(error: Array, weight: Array) -> float:
     return float(np.median(squares)) / _NORMAL if squares.size else 0.0
 
 
-def small_fault(mine: Drift, other: Drift, terms: int, u: float) -> tuple[str, str] | None:
-    """Return a fault that the means of one result show and those of the other do not: its name and what is known.
-
-    A factor just below one is also what sums make that truncate: its name then is empty.
-    """
+def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str] | None:
+    """Return a fault that the means of one result show and those of the other do not: its name and what is known."""
     found = []
     for axis, words in ((0, "column"), (1, "row")):
         if mine.bias[axis] > max(BIAS, _OTHER**2 * other.bias[axis]):
             found.append((mine.residuals[axis], "bias", f"one number a {words}"))
-    if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)):
-        truncates = mine.factor < 0 and -mine.factor <= terms * u
+    if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)) and abs(mine.factor) > u / 4:
         # A factor is one number and a bias many: it is taken unless it clearly leaves more.
         room = 1 + _SAME / sqrt(mine.elements)
-        found.append((mine.residuals[2] / room, "" if truncates else "scale", f"{1 + mine.factor:.12g}"))
+        found.append((mine.residuals[2] / room, "scale", f"{1 + mine.factor:.12g}"))
     return min(found)[1:] if found else None
 
 
@@ -131,3 +127,19 @@ def certainty(one: SampledModel, plain: SampledModel) -> float:
     if abs(slope - 1) > _OFF + CERTAIN / 2 * spread:
         return 0.0
     return slope / max(spread, 1e-9)
+
+
+def is_outdone(view: View, product: Array) -> bool:
+    """Say whether a factor, or one number a column or row, leaves as little of the plain product as a model leaves."""
+    totals = view.totals
+    with np.errstate(all="ignore"):
+        square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3
+        usable = view.usable & (square > 0) & (totals.size > 0)
+        weight = np.where(usable, 1 / square, 0.0)
+        modelled = np.where(usable, totals.error(view.values, product), 0.0)
+    # A product that errs by rounding needs no rival: what the model changes is then too small for one.
+    drift = drift_of(view)
+    if max(*drift.bias, abs(drift.scale)) < CERTAIN:
+        return False
+    left, room = _spread(modelled, weight), 1 + _SAME / sqrt(max(1, int(usable.sum())))
+    return min(drift.residuals) <= left * room

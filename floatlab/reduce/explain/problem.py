@@ -2,24 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
-from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of, spread
 from floatlab.reduce.explain.residuals import correlation
 from floatlab.reduce.explain.stages import PLAIN, Model, input_models
 
-_SINGLE = parse_format("fp32")
+_SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
+Evidence = tuple[tuple[str, str], ...]
+_DECIMALS = 9
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
+
+
+def matrices_of(
+    x: object, y: object, actual: object, expected: object
+) -> tuple[tuple[Source, Source], tuple[Source, Source]]:
+    """Return both factors and both results as matrices; raises UnsupportedError."""
+    left, right, first, second = (source_of(each, name) for each, name in (
+        (x, "x"), (y, "y"), (actual, "actual"), (expected, "expected"),
+    ))  # fmt: skip
+    for side in (left, right, first, second):
+        if side.format.precision > _DOUBLE.precision:
+            raise UnsupportedError(f"a diagnosis takes formats up to binary64, not {side.format.name}")
+    if not left.codes.ndim or not 1 <= right.codes.ndim <= 2 or left.codes.shape[-1] != right.codes.shape[0]:
+        raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} do not make a product")
+    shape = (*left.codes.shape[:-1], *right.codes.shape[1:])
+    n = right.codes.shape[0]
+    rows, columns = prod(left.codes.shape[:-1]), prod(right.codes.shape[1:])
+    if not rows * columns * n:
+        raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} have nothing to add")
+    for side, name in ((first, "actual"), (second, "expected")):
+        if side.codes.shape != shape and side.codes.size != rows * columns:
+            raise UnsupportedError(f"{name} has shape {side.codes.shape}, and the product of x and y {shape}")
+    flat = [
+        Source(np.ascontiguousarray(side.codes).reshape(size), side.format, side.dtype)
+        for side, size in (
+            (left, (rows, n)),
+            (right, (n, columns)),
+            (first, (rows, columns)),
+            (second, (rows, columns)),
+        )
+    ]
+    return (flat[0], flat[1]), (flat[2], flat[3])
 
 
 class Side:
@@ -44,6 +80,18 @@ class Side:
                 else:
                     return format
         return self.format
+
+    def coarser_outputs(self) -> Iterator[tuple[Evidence, Array]]:
+        """Give other ways in which results may have been rounded: what is known of each, and how far off it may be."""
+        if self.narrowest.precision < _SINGLE.precision:
+            known = (("format", self.narrowest.name), ("rounding", "RTZ, or twice"))
+            yield known if self.narrowest != self.format else (), 2 * half_ulp(self.values, self.narrowest)
+        values, kind = self.values[self.finite], native_dtype(self.format)
+        for digits in range(_DECIMALS if kind is not None and kind.itemsize > 2 and values.size else 0):
+            if np.array_equal(np.round(values, digits).astype(kind).astype(np.float64), values):
+                if float(np.abs(values).max()) >= 10.0 ** (1 - digits):
+                    yield (("decimals", str(digits)),), np.full(self.values.shape, 0.5000001 * 10.0**-digits)
+                return
 
 
 class ProductProblem:
@@ -70,11 +118,6 @@ class ProductProblem:
         self.columns = spread(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
         self._models: list[tuple[Model, Array | None]] = []
-
-    @cached_property
-    def is_wide(self) -> bool:
-        """Whether inputs have more digits than matrix units take, some of which truncate sums."""
-        return any(bool((np.asarray(quantize(side, "tf32")) != side).any()) for side in (self.x, self.y))
 
     def noise(self, accumulator: Format) -> Noise:
         """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
@@ -186,3 +229,10 @@ def unrelated_share(view: View) -> float:
         far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
     share = float((far > _UNRELATED).mean())
     return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
+
+
+def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
+    """Say whether a model's own overflow is what is not finite in a result."""
+    rows, columns = (np.flatnonzero(stray.any(axis=axis)) for axis in (1, 0))
+    made = model.make(problem.x[rows], problem.y[:, columns], problem.x, problem.y)
+    return not np.isfinite(made[stray[np.ix_(rows, columns)]]).any()

@@ -9,6 +9,7 @@ import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
+from floatlab.files.nested import split_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
@@ -49,7 +50,7 @@ def attribute_words(
     given = operands_of(operation, words, format) if preset is None else preset_of(operation, words, preset)
     left, right = (*given, None)[:2]
     is_array = operation == "matmul" or (operation == "sum" and np.ndim(getattr(left, "codes", left)) > 1)
-    results = tuple(each.strip() for each in observed.split(","))
+    results = tuple(each.strip() for each in split_arrays(observed))
     if is_array and (len(results) == 1 or any(map(_is_listed, results))):
         results = (observed,)  # the numbers of one array
     if len(results) > 2:

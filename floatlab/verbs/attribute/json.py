@@ -9,7 +9,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.reduce.explain.attribution import Attribution
-from floatlab.reduce.explain.causes import Path
+from floatlab.reduce.replay.causes import Path
 from floatlab.wire.codecs import FORMAT, INTEGER, integer, listed, optional
 from floatlab.wire.derivations import CONTEXT
 from floatlab.wire.schema import Schema, attributes, heading, shown

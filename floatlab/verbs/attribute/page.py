@@ -8,9 +8,9 @@ from floatlab.numbers.rounding import DEFAULT, IN_WORDS
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import counted, plural, signed_text
 from floatlab.reduce.explain.attribution import Attribution
-from floatlab.reduce.explain.causes import Path
-from floatlab.reduce.explain.tile_edges import TileEdge
+from floatlab.reduce.replay.causes import Path
 from floatlab.reduce.replay.explanations import Explanation
+from floatlab.reduce.replay.tile_edges import TileEdge
 
 _MOST = 6  # at most this many explanations and pairs are listed
 

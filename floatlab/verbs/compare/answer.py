@@ -30,22 +30,21 @@ def element_codes(found: Differences, element: ComparedElement) -> tuple[str, st
 
 def answer_of(
     found: Differences,
-    summary: str = "",
     causes: Page | None = None,
     causes_to_wire: Callable[[], dict[str, object]] = dict,
     diagnosis: Diagnosis | None = None,
 ) -> Answer:
     """Return the answer that shows differences.
 
-    Where the arrays' inputs were given, `summary` says in a sentence what explains them, `causes` is the second part
-    of the page, `causes_to_wire` gives what the JSON says of it, and the first line of the diagnosis begins the page.
+    Where the arrays' inputs were given, the first line of the diagnosis begins the page, `causes` is its second part,
+    and `causes_to_wire` gives what the JSON says of that.
     """
     found = found.replace(diagnosis=diagnosis)
 
     def parts() -> list[Page]:
         from floatlab.verbs.compare.page import differences_page
 
-        return [differences_page(found, summary), *([] if causes is None else [causes])]
+        return [differences_page(found), *([] if causes is None else [causes])]
 
     def page() -> Page:
         shown = parts()
@@ -69,7 +68,8 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     into the other array's, or into binary64. Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
-    inputs, dtype, shape, _ = (options.pop(name, None) for name in ("inputs", "dtype", "shape", "op"))
+    inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))
+    operation, bias = options.pop("op", None) or "matmul", options.pop("bias", None)
     if len(words) != 2:
         raise UsageError(f"compare takes two arrays, not {len(words)}, as in floatlab {VERB.examples[0]}")
     if "-" in words:
@@ -87,4 +87,4 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         return [answer_of(found)]
     from floatlab.verbs.judge.answer import explain_differences
 
-    return [answer_of(found, *explain_differences(words, inputs, format, dtype, started))]
+    return [answer_of(found, *explain_differences(words, inputs, format, dtype, started, operation, bias))]

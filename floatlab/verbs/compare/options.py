@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from floatlab.errors import quoted
+from floatlab.errors import FloatlabError, quoted
 from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import FORMATS, OUTPUT, Option, OptionRule, UsageError, grouped, whole
 from floatlab.verbs.question import Answer, Verb
@@ -23,9 +23,13 @@ def _tolerance(text: str, flag: str) -> float:
     return tolerance
 
 
-def _product(text: str, flag: str) -> str:
-    if text not in ("matmul", "dot"):
-        raise UsageError(f"{flag} is matmul or dot, not {quoted(text)}")
+def _operation(text: str, flag: str) -> str:
+    from floatlab.reduce.explain.operations import check_operation
+
+    try:
+        check_operation(text)
+    except FloatlabError as trouble:
+        raise UsageError(f"{flag}: {trouble}") from None
     return text
 
 
@@ -44,8 +48,9 @@ VERB = Verb(
     ),
     explanation=(
         "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
-        "a list (1.5,-2,0x1p-3; rows apart by ;), or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
-        "the last two with @FORMAT where they have one of their own. Ulps are those of the narrower array, or of "
+        "a list (1.5,-2,0x1p-3; rows apart by ;), an array as Python prints it ([[1, 2], [3, 4]], tensor([[…]], …)), "
+        "or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
+        "all but files with @FORMAT where they have one of their own. Ulps are those of the narrower array, or of "
         "-f NAME, which text is read into. Within tolerance is numpy.allclose's |actual − expected| <= atol + "
         "rtol × |expected|; beyond it the status is 1. torch.testing.assert_close is asked too, with its own "
         "tolerances unless both are given. Files are read piece by piece, and of any size."
@@ -66,7 +71,13 @@ VERB = Verb(
         *grouped(
             "cause",
             Option("inputs", "X Y", "the arrays are products of these: why they differ"),
-            Option("op", "NAME", "which product: matmul (default) or dot", read=_product),
+            Option(
+                "op",
+                "OP",
+                "matmul (default), linear, dot, sum[:AXES] (then Y is 1), einsum:SPEC, conv2d[:stride=2,…]",
+                read=_operation,
+            ),
+            Option("bias", "ARRAY", "what was added to the product: one number an output, or what broadcasts"),
         ),
         Option(
             "worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST), group="what to show",
@@ -80,7 +91,10 @@ VERB = Verb(
         FORMATS,
         *OUTPUT,
     ),
-    rules=(OptionRule(("op",), "it says what was done to them", needs=("inputs",)),),
+    rules=(
+        OptionRule(("op",), "it says what was done to them", needs=("inputs",)),
+        OptionRule(("bias",), "it is added to their product", needs=("inputs",)),
+    ),
     one_format="compare counts the ulps of one format, and -f names {}",
     needs_values=False,
     reads_files=True,

@@ -47,8 +47,8 @@ from floatlab.page.model import (
 from floatlab.page.words import counted, listed, plural
 
 
-def differences_page(found: Differences, judged: str = "") -> Page:
-    """Return the page of two arrays compared; `judged` says what their inputs, where they are known, tell of it.
+def differences_page(found: Differences) -> Page:
+    """Return the page of two arrays compared.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
@@ -62,7 +62,7 @@ def differences_page(found: Differences, judged: str = "") -> Page:
                    atol 1e-08 allow
     """
     title = f"{found.actual.name} and {found.expected.name}: {_summary(found)}"
-    blocks: list[Block] = [heading(title), *_verdict_rows(found), *_inputs_rows(found, judged)]
+    blocks: list[Block] = [heading(title), *_verdict_rows(found), *_inputs_rows(found)]
     if found.shape is not None and found.size:
         blocks += _amounts(found)
         parts = [histogram_blocks(found), _near_enough(found), worst_blocks(found)]
@@ -102,11 +102,9 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
     return [*rows, Row("verdict", Span(verdict_words(found), Role.GOOD if found.within else Role.BAD))]
 
 
-def _inputs_rows(found: Differences, judged: str) -> list[Block]:
-    """Say whether it is rounding; where that is not known of what may be a product, what would tell."""
-    if judged:
-        return [Row("rounding?", judged)]
-    if not found.allclose.failing or found.shape is None or len(found.shape) != 2:
+def _inputs_rows(found: Differences) -> list[Block]:
+    """Say what would tell whether it is rounding, where that is not known of what may be a product."""
+    if found.diagnosis is not None or not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
     return [Row("", Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT))]
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from math import prod
+
+import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source, source_of
@@ -11,15 +15,16 @@ from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.page.model import Page
-from floatlab.reduce.explain.diagnosis import Diagnosis, diagnose
+from floatlab.page.model import Block, Page
+from floatlab.reduce.explain.diagnosis import Diagnosis
+from floatlab.reduce.explain.operations import diagnose_operation
 from floatlab.reduce.results.inputs import shape_of_product
 from floatlab.reduce.results.judgements import Judgement, judge_difference
 from floatlab.verbs.attribute.answer import attribute_pair
 from floatlab.verbs.attribute.json import PART
 from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks
 from floatlab.verbs.compare.json import JUDGEMENT
-from floatlab.verbs.judge.page import judgement_blocks, judgement_words
+from floatlab.verbs.judge.page import diagnosis_blocks, quotient_blocks
 from floatlab.verbs.question import Started
 from floatlab.wire.schema import write_document
 
@@ -28,17 +33,19 @@ if TYPE_CHECKING:
     from floatlab.wire.codecs import Wire
 
 _WHOSE = ("actual", "expected")
+_PLAIN = ("matmul", "dot")
 
 
-def product_of(
-    words: tuple[str, ...], inputs: tuple[str, str], format: Format | None, dtype: str | None
-) -> list[Source]:
-    """Return the factors that `inputs` name, and the arrays that `words` name, as they stand there.
+def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None) -> list[Source]:
+    with open_arrays(words, format or parse_format("binary32"), dtype=dtype) as opened:
+        return [source_of(each.whole(), each.name) for each in opened]
 
-    Raises FloatlabError, also where the factors do not make a product of this size.
+
+def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
+    """Return the factors and both results in the shape of the product.
+
+    Raises FloatlabError where the factors do not make a product of this size.
     """
-    with open_arrays((*inputs, *words), format or parse_format("binary32"), dtype=dtype) as opened:
-        x, y, *results = (source_of(each.whole(), each.name) for each in opened)
     shapes, shape = f"{x.codes.shape} and {y.codes.shape}", shape_of_product(x.codes, y.codes)
     if shape is None:
         raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product")
@@ -54,8 +61,8 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
 
     Vectors are one row, or one column. Raises FloatlabError.
 
-    >>> words = product_of(("7", "7"), ("1,2", "3,2"), parse_format("fp32"), None)
-    >>> judge_product(words).causes[0].value
+    >>> x, y, result = _sources_of(("1,2", "3,2", "7"), None, None)
+    >>> judge_product(product_of(x, y, (result, result))).causes[0].value
     'order'
     """
     x, y, first, second = (decode(each.codes, each.format) for each in product)
@@ -65,24 +72,48 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
 
 
 def explain_differences(
-    words: tuple[str, ...], inputs: tuple[str, str], format: Format | None, dtype: str | None, started: Started | None
-) -> tuple[str, Page, Callable[[], Wire], Diagnosis]:
-    """Return why two products differ: in a sentence, as a page, as JSON when it is asked for, and the diagnosis."""
-    product = product_of(words, inputs, format, dtype)
-    judged, explained = judge_product(product, format), attribute_pair(product, started)
-    diagnosis = diagnose(*product)
-    first, second = (result.format.name for result in product[2:])
-    summary, blocks = judgement_words(judged), judgement_blocks(judged)
+    words: tuple[str, ...],
+    inputs: tuple[str, str],
+    format: Format | None,
+    dtype: str | None,
+    started: Started | None,
+    operation: str = "matmul",
+    bias: str | None = None,
+) -> tuple[Page, Callable[[], Wire], Diagnosis]:
+    """Return why two products differ: as a page, as JSON when it is asked for, and the diagnosis.
+
+    Other operations than products of vectors and matrices have the diagnosis alone.
+    """
+    x, y, *others = _sources_of((*inputs, *words, *filter(None, (bias,))), format, dtype)
+    is_plain = bias is None and operation in _PLAIN and {x.codes.ndim, y.codes.ndim} <= {1, 2}
+    if is_plain:
+        x, y, *others = product_of(x, y, others)
+    # Ctrl-C ends the diagnosis with what it found, and what would follow is left out.
+    found = diagnose_operation(
+        operation, x, y, *others[:2], bias=others[2] if bias else None, keep_interrupted=True
+    )  # fmt: skip
+    blocks = diagnosis_blocks(found, operation)
+    wire: dict[str, Callable[[], object]] = {}
+    if is_plain and not found.stopped:
+        with suppress(KeyboardInterrupt):
+            more, wire = _details([x, y, *others], format, started)
+            blocks += more
+    return Page(tuple(blocks)), lambda: {name: write() for name, write in wire.items()}, found
+
+
+def _details(
+    product: list[Source], format: Format | None, started: Started | None
+) -> tuple[list[Block], dict[str, Callable[[], object]]]:
+    """Return q, where all numbers are finite, and what each result equals bit for bit: as blocks, and for JSON."""
+    blocks: list[Block] = []
+    wire: dict[str, Callable[[], object]] = {}
+    if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
+        judged = judge_product(product, format)
+        blocks += quotient_blocks(judged)
+        wire["judgement"] = partial(write_document, JUDGEMENT, judged)
+    explained = attribute_pair(product, started)
     if explained is not None:
-        summary += f"; bit for bit {', or '.join(each.value for each in explained.verdicts)}"
         blocks += attribution_blocks(explained, _WHOSE)
-    if first != second:
-        blocks += unlike_blocks((first, second))
-
-    def to_wire() -> Wire:
-        wire: Wire = {"judgement": write_document(JUDGEMENT, judged)}
-        if explained is not None:
-            wire["attribution"] = write_document(PART, explained.replace(observed=_WHOSE))
-        return wire
-
-    return summary, Page(tuple(blocks)), to_wire, diagnosis
+        wire["attribution"] = partial(write_document, PART, explained.replace(observed=_WHOSE))
+    first, second = (result.format.name for result in product[2:])
+    return blocks + (unlike_blocks((first, second)) if first != second else []), wire

@@ -1,11 +1,14 @@
-"""Should I worry? What `compare --inputs` adds: q, what each cause would make of it, and the verdict in words."""
+"""What `compare --inputs` adds: the causes of the difference, q, and what each cause would make of q."""
 
 from __future__ import annotations
 
 from floatlab.page.model import Block, Gap, Role, Row, Span, Table, heading
 from floatlab.page.words import counted, listed
+from floatlab.reduce.explain.diagnosis import Diagnosis
+from floatlab.reduce.explain.findings import DiagnosedCause
 from floatlab.reduce.results.judgements import DifferenceCause, Judgement
 
+_MOST = 3  # places that are written out
 _CAUSES = {
     DifferenceCause.ORDER: "another order of addition, fused or not",
     DifferenceCause.SINGLE: "inputs and sums in fp32",
@@ -18,16 +21,21 @@ _CAUSES = {
 
 
 def judgement_blocks(found: Judgement) -> list[Block]:
-    """Return what a page of differences says of a product, given its inputs."""
+    """Return q, what each cause would make of it, and the verdict."""
+    verdict = Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)
+    return [*quotient_blocks(found), Row("verdict", verdict)]
+
+
+def quotient_blocks(found: Judgement) -> list[Block]:
+    """Return q and what each cause would make of it: details below a diagnosis, which alone gives the verdict."""
     rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
     part = f"of {found.looked_at:,} of {counted(found.elements, 'element')}, which are spread over the product"
     return [
         Gap(),
-        heading(f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
+        heading(f"How large: q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
         Row("q", _size(found), f"2n = {found.limit:,.0f} is the most that two orders can differ by"),
         *([] if found.looked_at == found.elements else [Row("", part)]),
         Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
-        Row("verdict", Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)),
     ]
 
 
@@ -53,6 +61,25 @@ def judgement_words(found: Judgement) -> str:
     if DifferenceCause.ORDER in found.causes:
         return f"indistinguishable with {counted(found.terms, 'term')}: rounding, or {others}"
     return f"explained by {others}, not by rounding"
+
+
+def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
+    """Return the causes of a diagnosis, with their places and what is known of them."""
+    rows = tuple((each.name, each.side, f"{100 * each.share:.3g} %", _where(each)) for each in found.causes)
+    known = [
+        Row(each.name, ", ".join(f"{key} {value}".strip() for key, value in each.evidence))
+        for each in found.causes
+        if each.evidence
+    ]
+    nearer = [] if found.nearer is None else [Row("nearer", f"{found.nearer} is nearer to the exact result")]
+    table = [Table(("cause", "whose", "share", "where"), rows, (2,))] if rows else []
+    blocks: list[Block] = [*table, *known, *nearer]
+    return [Gap(), heading(f"What they differ by, as results of {operation}"), *blocks] if blocks else []
+
+
+def _where(cause: DiagnosedCause) -> str:
+    shown = ", ".join(str(place) for place in cause.where[:_MOST])
+    return shown + (f" and {len(cause.where) - _MOST:,} more" if len(cause.where) > _MOST else "")
 
 
 def _is_bad(found: Judgement) -> bool:

@@ -11,8 +11,8 @@ import floatlab as fl
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FloatlabError
 from floatlab.reduce.explain.attribution import attribute
-from floatlab.reduce.explain.causes import Cause, Verdict
 from floatlab.reduce.replay.candidates import EXACTLY, list_candidates
+from floatlab.reduce.replay.causes import Cause, Verdict
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.observations import parse_printed
 from floatlab.reduce.results.presets import PRESETS

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 import floatlab as fl
+from floatlab.arrays.sources import source_of
 from floatlab.reduce.explain.diagnosis import diagnose
+from floatlab.reduce.explain.grid import library_ways
+from floatlab.reduce.explain.installed import installed_ways
+from floatlab.reduce.explain.problem import ProductProblem, Side
+from floatlab.reduce.reveal.mapping import order_map
 from tests.reduce.blind_cases import KINDS, cases
 from tests.reduce.blind_trial import Trial
 
@@ -147,6 +152,99 @@ def test_a_factor_near_one_is_told_from_sums_that_truncate(factor):
     truncated = fl.matmul(x, y, context="RTZ")
     found = diagnose(x, y, x @ y, truncated)
     assert (found.status, found.names) == ("rounding", ("accumulator",))
+
+
+def test_a_map_of_a_library_gives_its_result(product):
+    x, y, good = product
+    found = diagnose(x, y, good, fl.matmul(x, y, "pairwise"), maps=[order_map("numpy.matmul", (40, 64, 48))])
+    assert found.status == "rounding"
+    problem = ProductProblem(source_of(x), source_of(y), (source_of(good).format,) * 2)
+    maps = [order_map(by_halves, (40, 64, 48), kind="matmul")]
+    assert [way.text for way in library_ways(problem, Side("actual", source_of(good)), maps)] == [
+        "numpy.matmul of this machine"
+    ]
+    [way] = library_ways(problem, Side("actual", source_of(by_halves(x, y))), maps)
+    assert way.text.startswith("the orders of ")
+
+
+def by_halves(a, b):
+    made = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    for k in range(a.shape[1]):
+        made[:3] += a[:3, k, None] * b[k]
+        made[3:] += a[3:, -1 - k, None] * b[-1 - k]
+    return made
+
+
+def test_orders_of_the_installed_library_explain_products_of_other_shapes(product):
+    x, y, _ = product
+    mapped = order_map("numpy.matmul", (40, 64, 48))
+    ways = installed_ways(
+        ProductProblem(source_of(x), source_of(y), (mapped.format,) * 2), Side("actual", source_of(mapped.replay(x, y)))
+    )
+    if mapped.share == 1 and len(mapped.classes) <= 8:
+        assert ways[0].text.startswith("orders of numpy.matmul of this machine: ")
+    ways = installed_ways(
+        ProductProblem(source_of(x), source_of(y), (mapped.format,) * 2),
+        Side("actual", source_of(fl.matmul(x, y, "reversed"))),
+    )
+    assert not ways
+
+
+def test_what_was_found_is_said_where_the_search_is_stopped(product):
+    x, y, good = product
+    bad = good.copy()
+    bad[32:40, 16:24] = 0
+
+    def stop():
+        raise KeyboardInterrupt
+
+    found = diagnose(x, y, good, bad, progress=stop, keep_interrupted=True)
+    assert (found.status, found.stopped) == ("unknown", True)
+    assert found.first.startswith("Stopped: ")
+    with pytest.raises(KeyboardInterrupt):
+        diagnose(x, y, good, bad, progress=stop)
+
+
+@pytest.mark.parametrize("direction", ["RTZ", "RTP", "RTN"])
+def test_sums_in_one_direction_are_neither_a_factor_nor_a_bias(direction):
+    rng = np.random.default_rng(11)
+    x, y = rng.random((40, 60), np.float32), rng.random((60, 30), np.float32)
+    terms = rng.permutation(60)  # an order that nothing tries
+    made = fl.matmul(x[:, terms], y[terms], context=direction)
+    found = diagnose(x, y, x @ y, made)
+    assert found.status in ("rounding", "unknown")
+
+
+def test_what_saturates_is_no_sum(product):
+    x, y, good = product
+    assert diagnose(x, y, good, np.tanh(good)).status != "rounding"
+    assert diagnose(x, y, good, np.tanh(10 * good)).status != "rounding"
+
+
+def test_a_bias_of_both_is_said_but_no_difference(product):
+    x, y, good = product
+    bias = np.linspace(-1, 1, 48, dtype=np.float32)
+    found = diagnose(x, y, good + bias, fl.matmul(x, y, "reversed") + bias)
+    assert (found.status, found.names) == ("rounding", ("bias", "order"))
+    assert found.causes[0].side == "both"
+
+
+def test_rows_that_are_shifted_leave_zeros(product):
+    x, y, good = product
+    shifted = np.zeros_like(good)
+    shifted[1:] = good[:-1]
+    found = diagnose(x, y, good, shifted)
+    assert found.names == ("rows-moved",)
+    assert dict(found.causes[0].evidence)["rows of zeros"] == "0"
+
+
+def test_results_that_were_truncated_or_printed(product):
+    x, y, good = product
+    truncated = (good.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    assert diagnose(x, y, good, truncated).names == ("output-rounded",)
+    found = diagnose(x, y, good, np.round(good, 3))
+    assert (found.status, found.names) == ("rounding", ("output-rounded",))
+    assert dict(found.causes[0].evidence) == {"decimals": "3"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from floatlab.verbs.arithmetic.answer import DEFAULT_INTEGER, INTEGERS
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
@@ -24,7 +23,7 @@ from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, TaskScreen
 from floatlab.tui.widgets import ChoiceBar, Pick, StaticPage
 from floatlab.tui.widgets.boxes import mark_valid
-from floatlab.verbs.arithmetic.answer import ARITIES
+from floatlab.verbs.arithmetic.answer import ARITIES, DEFAULT_INTEGER, INTEGERS
 from floatlab.verbs.edits import EDITS
 from floatlab.verbs.question import Question, Scene
 from floatlab.verbs.registry import verb_named

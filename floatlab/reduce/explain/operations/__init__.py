@@ -1,0 +1,6 @@
+"""Operations that consist of products (batched products, layers, sums, convolutions), and their diagnosis."""
+
+from floatlab.reduce.explain.operations.joint import diagnose_operation
+from floatlab.reduce.explain.operations.readings import check_operation, products_of
+
+__all__ = ["check_operation", "diagnose_operation", "products_of"]

@@ -1,0 +1,279 @@
+"""The diagnosis of two results of an operation: one for each product that it consists of, made into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.types import Array
+from floatlab.fpmode import in_default_mode
+from floatlab.record import Individual
+from floatlab.reduce.explain.diagnosis import Diagnosis, diagnose
+from floatlab.reduce.explain.findings import DiagnosedCause, Place
+from floatlab.reduce.explain.first_line import bug_line
+from floatlab.reduce.explain.grid import Replaying
+from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
+from floatlab.reduce.explain.operations.places import mark_wrong, places_of
+from floatlab.reduce.explain.operations.products import Products
+from floatlab.reduce.explain.operations.readings import products_of
+
+_MOST = 48  # products that are diagnosed, those with the largest errors first
+_MOST_SHOWN = 3  # parts of the result that the first line names
+_ORDER = ("bug", "unknown", "rounding", "identical")
+_SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
+_LOCAL = ("elements", "region", "nan")  # causes whose places are of the result
+_LISTED = 1 << 12  # NaN that are listed
+_SAME = 2.0  # q of a result that is another product: in units of u·n·Σ|x·y|, far above rounding
+
+
+@in_default_mode
+def diagnose_operation(
+    operation: str,
+    x: object,
+    y: object,
+    actual: object,
+    expected: object,
+    *,
+    bias: object = None,
+    maps: Sequence[Replaying] = (),
+    progress: Callable[[], None] | None = None,
+    keep_interrupted: bool = False,
+) -> Diagnosis:
+    """Return why two results of an operation differ, with places as indices of the result.
+
+    Parameters
+    ----------
+    operation : str
+        As in `products_of`: matmul, linear, dot, sum, einsum:SPEC or conv2d.
+    x, y : array_like
+        The inputs, of any axes; y is None for a sum.
+    actual, expected : array_like
+        The two results, of the shape that the operation gives.
+    bias : array_like, optional
+        What was added to the products; it is one term more of each sum, the last.
+    maps, progress, keep_interrupted
+        As in `diagnose`.
+
+    Returns
+    -------
+    Diagnosis
+        One for all products. Its causes have the places in the result; `rows-moved` and the like say along which axis.
+
+    Raises
+    ------
+    UnsupportedError
+        If shapes do not go together, or the operation is unknown.
+
+    Notes
+    -----
+    A batch with one matrix is one product. Of more than 48 products, those are diagnosed that are farthest from exact.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x, y = rng.random((4, 8, 50), np.float32), rng.random((4, 50, 30), np.float32)
+    >>> wrong = x @ y
+    >>> wrong[2, 3, 7] += 1
+    >>> diagnose_operation("matmul", x, y, x @ y, wrong).first
+    'Yes: element (2, 3, 7) of B is wrong; all others agree.'
+    """
+    products = products_of(operation, x, y, bias)
+    results = products.checked(actual, "actual"), products.checked(expected, "expected")
+    if products.is_plain:
+        return diagnose(*products.factors(0), *results, maps=maps, progress=progress, keep_interrupted=keep_interrupted)
+    return _JointDiagnosis(products, results, maps, progress, keep_interrupted).diagnose()
+
+
+class _BiasLast:
+    """A library, or a map, that multiplies, and adds the last term, which is the bias, after that."""
+
+    def __init__(self, inner: Replaying | None) -> None:
+        self.inner = inner
+        self.name = "numpy.matmul of this machine, then the bias" if inner is None else getattr(inner, "name", "a map")
+
+    def replay(self, a: object, b: object) -> Array:
+        """Return the product of all terms but the last, plus the last."""
+        left, right = np.asarray(a), np.asarray(b)
+        x, y = np.ascontiguousarray(left[:, :-1]), np.ascontiguousarray(right[:-1])
+        with np.errstate(all="ignore"):
+            made = x @ y if self.inner is None else np.asarray(self.inner.replay(x, y))
+            return np.asarray(made + left[:, -1:] * right[-1:])
+
+
+class _Part(Individual):
+    """One product with its diagnosis."""
+
+    number: int
+    found: Diagnosis
+
+
+class _JointDiagnosis:
+    """The diagnosis of all products of an operation."""
+
+    def __init__(
+        self,
+        products: Products,
+        results: tuple[Source, Source],
+        maps: Sequence[Replaying],
+        progress: Callable[[], None] | None,
+        keep_interrupted: bool,
+    ) -> None:
+        self.keep_interrupted = keep_interrupted
+        self.products, self.results, self.maps, self.progress = products, results, maps, progress
+
+    def diagnose(self) -> Diagnosis:
+        numbers, self.errors = self._by_error()
+        self.parts: list[_Part] = []
+        for number in numbers:
+            self.parts.append(_Part(number, self._diagnose_one(number)))
+            if self.parts[-1].found.stopped:
+                break
+        causes = self._moved_products() or self._causes()
+        status = "bug" if causes and causes[0].name == "products-moved" else self._status()
+        last = self.parts[-1].found
+        if last.stopped:
+            first = f"Stopped. {self._first(status, causes)}" if status == "bug" else last.first
+            return Diagnosis(status, first, causes, self._nearer(), True)
+        return Diagnosis(status, self._first(status, causes), causes, self._nearer())
+
+    def _by_error(self) -> tuple[list[int], Array]:
+        """Return the products to diagnose, those with the largest errors first, and the errors of both results."""
+        count = len(self.products)
+        if count == 1:
+            return [0], np.zeros((1, 2))
+        errors = np.zeros((count, 2))
+        for number in range(count):
+            if self.progress is not None:
+                self.progress()
+            exact, size = self.products.exact(number)
+            for side, result in enumerate(self.results):
+                block = self.products.result(result, number)
+                values = np.asarray(decode(block.codes, block.format), np.float64)
+                with np.errstate(all="ignore"):
+                    q = np.abs(values - exact) / np.where(size > 0, size, 1.0)
+                errors[number, side] = np.nan_to_num(q, nan=np.inf).max()
+        largest = errors.max(axis=1)
+        return np.argsort(-largest, kind="stable")[:_MOST].tolist(), errors
+
+    def _factors(self, number: int) -> tuple[Source, Source]:
+        return self.products.factors_with_bias(number)
+
+    def _diagnose_one(self, number: int) -> Diagnosis:
+        x, y = self._factors(number)
+        results = [self.products.result(each, number) for each in self.results]
+        maps: tuple[Replaying, ...] = tuple(self.maps)
+        if self.products.has_bias:
+            kinds = {native_dtype(each.format) for each in (x, y, *results)}
+            plain = len(kinds) == 1 and None not in kinds
+            maps = tuple(_BiasLast(each) for each in (None, *maps)) if plain else ()
+        return diagnose(x, y, *results, maps=maps, progress=self.progress, keep_interrupted=self.keep_interrupted)
+
+    def _status(self) -> str:
+        return min((part.found.status for part in self.parts), key=_ORDER.index)
+
+    def _nearer(self) -> str | None:
+        said = {part.found.nearer for part in self.parts} - {None}
+        if len(said) < 2:
+            return next(iter(said), None)
+        first, second = np.nan_to_num(self.errors, posinf=1e300).max(axis=0)
+        return None if first == second else "actual" if first < second else "expected"
+
+    def _causes(self) -> tuple[DiagnosedCause, ...]:
+        """Return the causes of all products, each once, with places in the result; what is wrong comes first."""
+        kinds: dict[tuple[str, str, str], list[tuple[int, DiagnosedCause]]] = {}
+        for part in sorted(self.parts, key=lambda part: (_ORDER.index(part.found.status), part.number)):
+            for cause in part.found.causes:
+                name = "elements" if cause.name == "region" else cause.name  # both are places in the whole result
+                kinds.setdefault((name, cause.stage, cause.side), []).append((part.number, cause))
+        return tuple(
+            self._located(alike) if name in _LOCAL else self._joined(alike) for (name, *_), alike in kinds.items()
+        )
+
+    def _located(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
+        """Return one cause for the wrong elements of one side."""
+        _, first = alike[0]
+        evidence = tuple(pair for pair in first.evidence if all(pair in cause.evidence for _, cause in alike))
+        wrong = mark_wrong(self.products, self.results[first.side == "expected"], alike)
+        name, where = places_of(wrong)
+        if first.name == "nan":
+            name, where = "nan", tuple(tuple(index) for index in np.argwhere(wrong)[:_LISTED].tolist())
+        return DiagnosedCause(name, first.stage, first.side, float(wrong.mean()), where, evidence + self._looked_at())
+
+    def _looked_at(self) -> tuple[tuple[str, str], ...]:
+        count, all_of_them = len(self.parts), len(self.products)
+        return (("looked at", f"{count:,} of {all_of_them:,} products"),) if count < all_of_them else ()
+
+    def _joined(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
+        """Return one cause for those of one name, stage and side."""
+        _, first = alike[0]
+        evidence = list(first.evidence)
+        share = sum(cause.share for _, cause in alike) / len(self.parts)
+        where = tuple(dict.fromkeys(place for _, cause in alike for place in self._along(cause)))
+        if (axes := self._axes(first.name)) and not self.products.is_transposed:
+            evidence.append(("axes", ", ".join(map(str, axes))))
+        if self.products.is_transposed:
+            swap = {"row": "column", "column": "row"}
+            evidence = [(key, swap.get(value, value) if key == "one number a" else value) for key, value in evidence]
+        if len(alike) < len(self.parts):
+            evidence.append(("in", self._texts([number for number, _ in alike])))
+        name = _SWAPPED.get(first.name, first.name) if self.products.is_transposed else first.name
+        return DiagnosedCause(name, first.stage, first.side, min(share, 1.0), where, (*evidence, *self._looked_at()))
+
+    def _along(self, cause: DiagnosedCause) -> tuple[Place, ...]:
+        """Return rows or columns that moved as indices along the axes of the result; ranges of terms as they are."""
+        if cause.name not in _SWAPPED:
+            return cause.where
+        is_row = cause.name == "rows-moved"
+        pairs = [cast("tuple[int, int]", pair) for pair in cause.where]
+        moved = [(self.products.place(to, is_row), self.products.place(source, is_row)) for to, source in pairs]
+        return cast("tuple[Place, ...]", tuple(moved))
+
+    def _axes(self, name: str) -> tuple[int, ...]:
+        """Return the axes of the result that a cause is about."""
+        if name not in _SWAPPED or len(self.products.shape) == 2:
+            return ()
+        return self.products.axis_of(name == "rows-moved")
+
+    def _texts(self, numbers: list[int]) -> str:
+        boxes = all_boxes(self.products.boxes(number) for number in numbers)
+        shown = ", ".join(box_text(box, self.products.shape) for box in boxes[:_MOST_SHOWN])
+        return shown + (f" and {len(boxes) - _MOST_SHOWN:,} more" if len(boxes) > _MOST_SHOWN else "")
+
+    def _first(self, status: str, causes: tuple[DiagnosedCause, ...]) -> str:
+        """Return the first line: of the causes where there is a bug, else that of the product farthest from exact."""
+        if status != "bug":
+            return next(part.found.first for part in self.parts if part.found.status == status)
+        line = bug_line(causes)
+        confined = dict.fromkeys(value for cause in causes for key, value in cause.evidence if key == "in")
+        if len(confined) == 1 and not any(cause.name in _LOCAL for cause in causes):
+            return line.replace("Yes:", f"Yes, in {next(iter(confined))}:", 1)
+        return line
+
+    def _moved_products(self) -> tuple[DiagnosedCause, ...]:
+        """Recognise a result whose products are those of the inputs at other places of the batch."""
+        strange = [p.number for p in self.parts if any(c.name == "not-the-product" for c in p.found.causes)]
+        if not strange or not 1 < len(self.products) <= _MOST:
+            return ()
+        exact = [self.products.exact(number) for number in range(len(self.products))]
+        found = []
+        for result, name in zip(self.results, ("actual", "expected"), strict=True):
+            sources = {number: self._source_of(result, number, exact) for number in strange}
+            moved = sorted((to, source) for to, source in sources.items() if source is not None and source != to)
+            if moved and None not in sources.values():
+                pairs = tuple((self.products.batch(to), self.products.batch(source)) for to, source in moved)
+                where = cast("tuple[Place, ...]", pairs)
+                found.append(DiagnosedCause("products-moved", "result", name, len(pairs) / len(exact), where, ()))
+        return tuple(found)
+
+    def _source_of(self, result: Source, number: int, exact: list[tuple[Array, Array]]) -> int | None:
+        """Return which product stands at a place of a result: its own, if that fits; None where none fits."""
+        block = self.products.result(result, number)
+        values = np.asarray(decode(block.codes, block.format), np.float64)
+        limit = _SAME * 2.0**-block.format.precision * self.products.terms
+        with np.errstate(all="ignore"):
+            fits = [bool((np.abs(values - product) <= limit * size).all()) for product, size in exact]
+        return number if fits[number] else next((other for other, fit in enumerate(fits) if fit), None)

@@ -1,0 +1,106 @@
+"""Where wrong elements of an operation's result lie, as indices and boxes of all its axes."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.findings import DiagnosedCause, Place
+from floatlab.reduce.explain.operations.boxes import Box, join_boxes
+from floatlab.reduce.explain.operations.products import Products
+
+_FILLED = 0.6  # of a box, so that it is one
+_BOXES = 16
+_MEAN = 4  # elements of a box, at least, on average
+_BEYOND = 2.0  # times the largest error of the elements that are right
+_LISTED = 1 << 12
+
+
+def mark_wrong(products: Products, result: Source, claims: list[tuple[int, DiagnosedCause]]) -> Array:
+    """Return a mask of the elements that causes of single products call wrong, in the shape of the operation's result.
+
+    A region of a product, whose rows may be several axes, is looked at again: of its elements, those count whose errors
+    are above all those of the product's other elements, or which are zero where all of the region is said to be.
+    """
+    wrong = np.zeros(products.shape, bool)
+    for number, cause in claims:
+        claimed = np.zeros((products.rows, products.columns), bool)
+        listed = []
+        for place in cause.where or (((0, products.rows), (0, products.columns)),):
+            if isinstance(place[0], tuple):
+                claimed[tuple(slice(*span) for span in place if isinstance(span, tuple))] = True
+            else:
+                listed.append(place)
+        if claimed.any():
+            claimed &= _stands_out(products, result, number, claimed, ("holds", "zeros") in cause.evidence)
+        for row, column in listed:
+            claimed[row, column] = True
+        for row, column in np.argwhere(claimed).tolist():
+            wrong[products.index(number, row, column)] = True
+    return wrong
+
+
+def _stands_out(products: Products, result: Source, number: int, claimed: Array, is_zero: bool) -> Array:
+    block = products.result(result, number)
+    values = np.asarray(decode(block.codes, block.format), np.float64)
+    if is_zero:
+        return np.asarray(values == 0)
+    exact, size = products.exact(number)
+    with np.errstate(all="ignore"):
+        q = np.abs(values - exact) / np.where(size > 0, size, 1.0)
+        others = q[~claimed & np.isfinite(q)]
+        return np.asarray(~(q <= _BEYOND * (others.max() if others.size else 0.0)))
+
+
+def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
+    """Return the boxes that marked elements fill; None where they are scattered, or too few for that.
+
+    >>> wrong = np.zeros((4, 9, 9), bool)
+    >>> wrong[:, 2:4, 3:6] = wrong[1, 7:, 3:6] = True
+    >>> find_boxes(wrong)
+    (((0, 4), (2, 4), (3, 6)), ((1, 2), (7, 9), (3, 6)))
+    """
+    count = int(wrong.sum())
+    if count < _MEAN or not wrong.ndim:
+        return None
+    axes = range(wrong.ndim)
+    spans = [_runs(np.asarray(wrong.any(axis=tuple(other for other in axes if other != axis)))) for axis in axes]
+    whole = tuple((each[0][0], each[-1][1]) for each in spans)
+    if _is_filled(wrong, whole):
+        return (whole,)
+    if prod(map(len, spans)) > _BOXES:
+        return None
+    found = []
+    for box in product(*spans):
+        part = wrong[tuple(slice(*span) for span in box)]
+        if not part.any():
+            continue
+        marked = np.argwhere(part)
+        low, high = marked.min(axis=0).tolist(), marked.max(axis=0).tolist()
+        tight = tuple((first + a, first + b + 1) for (first, _), a, b in zip(box, low, high, strict=True))
+        if not _is_filled(wrong, tight):
+            return None
+        found.append(tight)
+    return join_boxes(found) if count >= _MEAN * len(found) else None
+
+
+def places_of(wrong: Array) -> tuple[str, tuple[Place, ...]]:
+    """Return "region" with boxes, or "elements" with indices, of what is marked."""
+    boxes = find_boxes(wrong)
+    if boxes is not None:
+        return "region", boxes
+    return "elements", tuple(tuple(index) for index in np.argwhere(wrong)[:_LISTED].tolist())
+
+
+def _runs(marks: Array) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], marks, [False]]).astype(np.int8)))
+    return [(first, stop) for first, stop in edges.reshape(-1, 2).tolist()]
+
+
+def _is_filled(wrong: Array, box: Box) -> bool:
+    return bool(wrong[tuple(slice(*span) for span in box)].mean() > _FILLED)

@@ -1,0 +1,307 @@
+"""What each operation does with its inputs: which axes go together, which are added, which stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.sources import MOST_AT_ONCE, Source, source_of
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.fpmode import in_default_mode
+from floatlab.record import Record
+from floatlab.reduce.explain.operations.products import Labels, Products
+
+_SPEC = re.compile(r"([A-Za-z.]*),([A-Za-z.]*)(?:->([A-Za-z.]*))?")
+_TERM = re.compile(r"[A-Za-z]*(?:\.\.\.)?[A-Za-z]*")
+_SETTING = re.compile(r"(stride|padding|dilation|groups)=([0-9]{1,6}(?:x[0-9]{1,6})?|same|valid)")
+_AXES = re.compile(r"all|-?[0-9]{1,2}(,-?[0-9]{1,2})*")
+FORMS = "matmul, linear, dot, sum[:AXES], einsum:SPEC or conv2d[:stride=2,padding=1,dilation=1,groups=1]"
+
+Factors = tuple[tuple[Source, Labels], tuple[Source, Labels]]
+Reading = tuple[Factors, list[Labels]]
+
+
+class _Windows(Record):
+    """How the kernel of a convolution moves."""
+
+    stride: tuple[int, int]
+    padding: tuple[int, int] | None  # None: as much as keeps the size
+    dilation: tuple[int, int]
+    groups: int | None  # None: as many as the channels of x and y tell
+
+
+@in_default_mode
+def products_of(operation: str, x: object, y: object = None, bias: object = None) -> Products:
+    """Return the plain products of matrices that an operation consists of.
+
+    Parameters
+    ----------
+    operation : str
+        `matmul` as numpy.matmul, `dot` as numpy.dot, `linear` as torch.nn.functional.linear (y is (out, in)), `sum`
+        over the last axis of x, or over `sum:all`, `sum:0,2`; `einsum:ij,jk->ik`, any of two operands; `conv2d` as
+        torch.nn.functional.conv2d, with settings as in `conv2d:stride=2,padding=1x0,dilation=1,groups=2`.
+    x, y : array_like
+        The inputs; y is None for a sum.
+    bias : array_like, optional
+        What is added to the result: one number an output of `linear` and `conv2d`, else what broadcasts to the result.
+
+    Returns
+    -------
+    Products
+        The factors of each product, and where its elements stand in the result of the operation.
+
+    Raises
+    ------
+    UnsupportedError
+        For unknown operations, and shapes that do not go together.
+
+    Examples
+    --------
+    >>> products = products_of("einsum:bij,bkj->bki", np.ones((2, 3, 4)), np.ones((2, 5, 4)))
+    >>> len(products), products.shape, [factor.shape for factor in next(iter(products))]
+    (2, (2, 5, 3), [(3, 4), (4, 5)])
+    >>> products_of("conv2d:padding=1", np.ones((1, 3, 8, 8)), np.ones((16, 3, 3, 3))).shape
+    (1, 16, 8, 8)
+    """
+    name, _, settings = operation.partition(":")
+    check_operation(operation)
+    left = source_of(x, "x")
+    if name == "sum":
+        right = _no_second(y, left)
+    elif y is None:
+        raise UnsupportedError(f"{name} takes two inputs, x and y")
+    else:
+        right = source_of(y, "y")
+    factors, axes = _READINGS[name](left, right, settings)
+    shift = None if bias is None else source_of(bias, "bias")
+    if shift is not None and name in ("linear", "conv2d"):
+        shift = _one_an_output(name, shift, right)
+    return Products(name, factors, axes, shift)
+
+
+def check_operation(operation: str) -> None:
+    """Refuse what is no operation; raises UnsupportedError."""
+    name, colon, settings = operation.partition(":")
+    if name not in _READINGS:
+        raise UnsupportedError(f"{quoted(operation)} is no operation: {FORMS}{guess(name, list(_READINGS))}")
+    if name == "einsum":
+        _terms(settings)
+    elif name == "sum" and colon and not _AXES.fullmatch(settings):
+        raise UnsupportedError(f"{quoted(operation)}: the axes of a sum look like sum:0,2, or sum:all")
+    elif name == "conv2d":
+        _settings(settings)
+    elif colon and name != "sum":
+        raise UnsupportedError(f"{name} has no settings, and {quoted(settings)} stands after its colon")
+
+
+def _no_second(y: object, x: Source) -> Source:
+    """Return the factor 1 of a sum; raises UnsupportedError where another is given."""
+    if y is not None:
+        given = np.asarray(source_of(y, "y").codes)
+        one = np.asarray(encode(1.0, source_of(y, "y").format))
+        if given.size != 1 or given.reshape(())[()] != one:
+            raise UnsupportedError("sum takes one input: leave y out, or give 1")
+    return Source(np.asarray(encode(1.0, x.format)), x.format)
+
+
+def _one_an_output(name: str, bias: Source, y: Source) -> Source:
+    """Return the bias of a layer, one number an output, with an axis for each axis of the result from there on."""
+    outputs = y.codes.shape[0] if y.codes.ndim > 1 else 1
+    if bias.codes.size == 1:
+        return Source(bias.codes.reshape(()), bias.format)
+    if bias.codes.shape != (outputs,):
+        raise UnsupportedError(
+            f"{name}: the bias has shape {bias.codes.shape}, and y, {y.codes.shape}, has {outputs:,} outputs: "
+            f"({outputs},) fits"
+        )
+    return Source(bias.codes.reshape(-1, 1, 1), bias.format) if name == "conv2d" else bias
+
+
+def _named(prefix: str, count: int) -> Labels:
+    return tuple(f"{prefix}{i}" for i in range(count))
+
+
+def _misfit(name: str, x: Source, y: Source, rule: str) -> UnsupportedError:
+    return UnsupportedError(f"{name}: x has shape {x.codes.shape} and y {y.codes.shape}: {rule}")
+
+
+def _matmul(x: Source, y: Source, _: str) -> Reading:
+    if not x.codes.ndim or not y.codes.ndim:
+        raise _misfit("matmul", x, y, "both have at least one axis")
+    terms, other = x.codes.shape[-1], y.codes.shape[-2 if y.codes.ndim > 1 else 0]
+    if terms != other:
+        fits = f"({terms}, N)" if y.codes.ndim > 1 else f"({terms},)"
+        hint = "; as linear they fit" if y.codes.ndim == 2 and y.codes.shape[-1] == terms else ""
+        raise _misfit("matmul", x, y, f"the last axis of x adds, so y of {fits} would fit{hint}")
+    x_batch, y_batch = max(x.codes.ndim - 2, 0), max(y.codes.ndim - 2, 0)
+    batch = _named("b", max(x_batch, y_batch))
+    for a, b in zip(x.codes.shape[:x_batch][::-1], y.codes.shape[:y_batch][::-1], strict=False):
+        if a != b and 1 not in (a, b):
+            raise _misfit("matmul", x, y, f"the batches do not broadcast, {a:,} and {b:,}: as many, or 1, would fit")
+    rows, columns = ("m",) * (x.codes.ndim > 1), ("n",) * (y.codes.ndim > 1)
+    x_labels = (*batch[len(batch) - x_batch :], *rows, "k")
+    y_labels = (*batch[len(batch) - y_batch :], "k", *columns)
+    return ((x, x_labels), (y, y_labels)), [(each,) for each in (*batch, *rows, *columns)]
+
+
+def _dot(x: Source, y: Source, _: str) -> Reading:
+    if not x.codes.ndim or not y.codes.ndim:
+        raise _misfit("dot", x, y, "both have at least one axis")
+    terms, at = x.codes.shape[-1], -2 if y.codes.ndim > 1 else 0
+    if terms != y.codes.shape[at]:
+        fits = f"({terms}, N)" if y.codes.ndim > 1 else f"({terms},)"
+        raise _misfit("dot", x, y, f"the last axis of x adds, so y of {fits} would fit")
+    rows, others = _named("m", x.codes.ndim - 1), _named("n", y.codes.ndim - 1)
+    y_labels = (*others[:-1], "k", *others[-1:]) if others else ("k",)
+    return ((x, (*rows, "k")), (y, y_labels)), [(each,) for each in (*rows, *others)]
+
+
+def _linear(x: Source, y: Source, _: str) -> Reading:
+    if not x.codes.ndim or not 1 <= y.codes.ndim <= 2 or x.codes.shape[-1] != y.codes.shape[-1]:
+        terms = x.codes.shape[-1] if x.codes.ndim else "IN"
+        hint = "; as matmul they fit" if x.codes.ndim and y.codes.shape[:1] == (terms,) else ""
+        raise _misfit("linear", x, y, f"y is (out, in), so y of (OUT, {terms}) would fit{hint}")
+    rows, outputs = _named("m", x.codes.ndim - 1), ("o",) * (y.codes.ndim > 1)
+    return ((x, (*rows, "k")), (y, (*outputs, "k"))), [(each,) for each in (*rows, *outputs)]
+
+
+def _sum(x: Source, y: Source, settings: str) -> Reading:
+    labels, count = _named("m", x.codes.ndim), x.codes.ndim
+    if settings == "all":
+        added = set(range(count))
+    else:
+        axes = [int(each) for each in (settings or "-1").split(",")]
+        if not all(-count <= axis < count for axis in axes):
+            raise UnsupportedError(f"sum: x has shape {x.codes.shape}, and no axis {settings or '-1'}")
+        added = {axis % count for axis in axes}
+    kept: list[Labels] = [(label,) for i, label in enumerate(labels) if i not in added]
+    return ((x, labels), (y, ())), kept
+
+
+def _terms(spec: str) -> tuple[str, str, str]:
+    """Return the labels of both operands and of the result; raises UnsupportedError."""
+    found = _SPEC.fullmatch(spec.replace(" ", ""))
+    if found is None or not all(_TERM.fullmatch(each or "") for each in found.groups()):
+        raise UnsupportedError(f"einsum:{quoted(spec)} is no contraction of two operands, such as einsum:ij,jk->ik")
+    x, y, out = found[1], found[2], found[3]
+    letters = (x + y).replace(".", "")
+    if out is None:
+        once = sorted(each for each in set(letters) if letters.count(each) == 1)
+        out = "..." * ("..." in x + y) + "".join(once)
+    own = out.replace(".", "")
+    if len(set(own)) != len(own) or not set(own) <= set(letters):
+        raise UnsupportedError(f"einsum:{quoted(spec)}: each label of the result stands there once, and in an operand")
+    if "..." in out and "..." not in x + y:
+        raise UnsupportedError(f"einsum:{quoted(spec)}: the result has an ellipsis, and no operand has one")
+    return x, y, out
+
+
+def _einsum(x: Source, y: Source, spec: str) -> Reading:
+    x_term, y_term, out = _terms(spec)
+    factors: list[tuple[Source, Labels]] = []
+    widest = 0
+    for source, term, name in ((x, x_term, "x"), (y, y_term, "y")):
+        letters, more = term.replace(".", ""), "..." in term
+        own = source.codes.ndim - len(letters)
+        if own < 0 or (own and not more):
+            wanted = f"{len(letters)} axes" + " or more" * more
+            raise _misfit("einsum", x, y, f"{quoted(term)} labels {wanted}, and {name} has {source.codes.ndim}")
+        widest = max(widest, own * more)
+        before, _, after = term.partition("...") if more else (term, "", "")
+        labels = (*before, *(f"...{i}" for i in range(own, 0, -1)), *after)
+        factors.append(_diagonal(source, labels, (x, y)))
+    before, dots, after = out.partition("...")
+    ellipsis = [f"...{i}" for i in range(widest, 0, -1)] if dots else []
+    return (factors[0], factors[1]), [(each,) for each in (*before, *ellipsis, *after)]
+
+
+def _diagonal(source: Source, labels: Labels, both: tuple[Source, Source]) -> tuple[Source, Labels]:
+    """Take the diagonal of axes with the same label, as a view."""
+    unique = tuple(dict.fromkeys(labels))
+    if unique == labels:
+        return source, labels
+    sizes = {
+        label: {n for each, n in zip(labels, source.codes.shape, strict=True) if each == label} for label in unique
+    }
+    if any(len(each) > 1 for each in sizes.values()):
+        raise _misfit("einsum", *both, "axes with one label are as long")
+    numbers = {label: i for i, label in enumerate(unique)}
+    codes = np.einsum(source.codes, [numbers[each] for each in labels], list(range(len(unique))))
+    return Source(codes, source.format), unique
+
+
+def _settings(text: str) -> _Windows:
+    """Return the settings of a convolution; raises UnsupportedError."""
+    found: dict[str, tuple[int, int] | None] = {}
+    for part in map(str.strip, text.split(",") if text else ()):
+        setting = _SETTING.fullmatch(part)
+        name, value = ("", "") if setting is None else setting.groups()
+        is_word = value in ("same", "valid")
+        if not name or (is_word and name != "padding") or ("x" in value and name == "groups"):
+            raise UnsupportedError(
+                f"conv2d:{quoted(part)} is no setting: they look like stride=2, padding=1x0, padding=same, groups=4"
+            )
+        pair = [int(each) for each in ("0" if is_word else value).split("x")]
+        if name != "padding" and not all(pair):
+            raise UnsupportedError(f"conv2d: {part}: {name} is at least 1")
+        found[name] = None if value == "same" else (pair[0], pair[-1])
+    stride = found.get("stride") or (1, 1)
+    if found.get("padding", (0, 0)) is None and stride != (1, 1):
+        raise UnsupportedError("conv2d: padding=same goes with a stride of 1")
+    groups = found.get("groups")
+    return _Windows(
+        stride, found.get("padding", (0, 0)), found.get("dilation") or (1, 1), groups[0] if groups else None
+    )
+
+
+def _conv2d(x: Source, y: Source, text: str) -> Reading:
+    settings = _settings(text)
+    if x.codes.ndim not in (3, 4) or y.codes.ndim != 4:
+        rule = "x is (N, C, H, W) or (C, H, W), and y (outputs, C / groups, kernel height, kernel width)"
+        raise _misfit("conv2d", x, y, rule)
+    channels, (outputs, inner, *kernel) = x.codes.shape[-3], y.codes.shape
+    groups = settings.groups or channels // max(inner, 1)
+    if not groups or groups * inner != channels or outputs % groups:
+        fits = f"y of ({outputs}, {channels // groups if groups else channels}, …) would fit"
+        divides = f"; {groups} groups divide neither" if groups and (channels % groups or outputs % groups) else ""
+        raise _misfit("conv2d", x, y, f"{channels:,} channels in groups of {inner:,}: {fits}{divides}")
+    windows = _windows(x, y, settings)
+    batch = ("b",) * (x.codes.ndim - 3)
+    shape = windows.shape
+    parted = windows.reshape(*shape[: len(batch)], groups, inner, *shape[len(batch) + 1 :])
+    weights = y.codes.reshape(groups, outputs // groups, inner, *kernel)
+    factors = (
+        (Source(parted, x.format), (*batch, "g", "c", "h", "w", "i", "j")),
+        (Source(weights, y.format), ("g", "o", "c", "i", "j")),
+    )
+    return factors, [*((each,) for each in batch), ("g", "o"), ("h",), ("w",)]
+
+
+def _windows(x: Source, y: Source, settings: _Windows) -> Array:
+    """Return what the kernel meets at each place: (…, channels, height, width, kernel height, kernel width), a view."""
+    dilation, padding, kernel = settings.dilation, settings.padding, y.codes.shape[-2:]
+    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    around = [((s - 1) // 2, s // 2) if padding is None else (padding[i], padding[i]) for i, s in enumerate(spans)]
+    sides = [n + sum(each) for n, each in zip(x.codes.shape[-2:], around, strict=True)]
+    if min(kernel) < 1 or any(n < s for n, s in zip(sides, spans, strict=True)):
+        rule = f"a kernel that spans {spans[0]}×{spans[1]} does not fit into {sides[0]}×{sides[1]}"
+        raise _misfit("conv2d", x, y, rule)
+    codes = x.codes
+    if any(map(sum, around)):
+        if codes.size // max(codes.shape[-2] * codes.shape[-1], 1) * sides[0] * sides[1] > 2 * MOST_AT_ONCE:
+            raise _misfit("conv2d", x, y, f"with this padding x has over {2 * MOST_AT_ONCE:,} elements")
+        zero = np.asarray(encode(0.0, x.format))[()]
+        codes = np.pad(codes, [(0, 0)] * (codes.ndim - 2) + around, constant_values=zero)
+    windows = sliding_window_view(codes, spans, axis=(-2, -1))
+    (down, across), (below, beside) = settings.stride, dilation
+    return windows[..., ::down, ::across, ::below, ::beside]
+
+
+_READINGS: dict[str, Callable[[Source, Source, str], Reading]] = {
+    "matmul": _matmul, "linear": _linear, "dot": _dot, "sum": _sum, "einsum": _einsum, "conv2d": _conv2d,
+}  # fmt: skip
