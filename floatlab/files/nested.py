@@ -13,15 +13,13 @@ from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, printable, quoted
 from floatlab.files.plain import parse_dtype
 from floatlab.files.safe_open import length_of, named, open_file, read_bytes
-from floatlab.files.text import MAX_TEXT, Reader
+from floatlab.files.text import CALL, MAX_TEXT, Reader
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 
 MOST_AXES = 32
-_CALL = r"(?:Parameter containing:\s*)?(?:[A-Za-z_]\w{0,40}\.){0,3}(tensor|Tensor|array|asarray|Array|matrix)\s*\(\s*"
-_HEAD = re.compile(rf"\s*(?:{_CALL})?")
-_BEGINS = re.compile(rf"\s*(?:\[|{_CALL})")
+_HEAD = re.compile(rf"\s*(?:{CALL})?")
 _INSIDE = re.compile(r"[^\[\]]*")
 _GAP = re.compile(r"\s*,?\s*")
 _HOLE = re.compile(r"^\s*,|,\s*,")
@@ -50,15 +48,6 @@ class PrintedLayout(Record):
     stop: int
     kind: Format | DType | None  # None for a list, and for integers without a dtype
     is_said: bool  # whether the dtype is written out
-
-
-def is_nested(text: str) -> bool:
-    """Say whether text begins as a nested list or a printed array.
-
-    >>> is_nested("[[1, 2]]"), is_nested("torch.tensor([1.])"), is_nested("1,2;3,4")
-    (True, True, False)
-    """
-    return _BEGINS.match(text) is not None
 
 
 @in_default_mode

@@ -9,10 +9,9 @@ from contextlib import ExitStack, contextmanager
 from floatlab.arrays.sources import ArraySource
 from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
-from floatlab.files.nested import file_says_dtype, is_nested, open_nested, parse_nested, says_dtype
 from floatlab.files.pickles import pickle_kind, refuse_pickle
 from floatlab.files.safe_open import named, open_file, read_start, shown
-from floatlab.files.text import open_text, parse_list
+from floatlab.files.text import is_nested, open_text, parse_list
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 
@@ -70,6 +69,8 @@ def open_array(
 
         return open_raw(path, dtype, shape)
     if kind == "nested":
+        from floatlab.files.nested import open_nested
+
         return open_nested(path, parse_format(format))
     return open_text(path, parse_format(format))
 
@@ -116,9 +117,11 @@ def kind_of(word: str, dtype: str | None = None) -> str:
 def _says_format(word: str, dtype: str | None) -> bool:
     """Return whether a named array has its own format; plain text does not, since it can be read into any format."""
     kind = kind_of(word, dtype)
-    if kind in ("list", "random"):
-        return "@" in word or (is_nested(word) and says_dtype(word))
-    return file_says_dtype(word) if kind == "nested" else kind != "text"
+    if kind == "nested" or (kind == "list" and is_nested(word) and "@" not in word):
+        from floatlab.files.nested import file_says_dtype, says_dtype
+
+        return file_says_dtype(word) if kind == "nested" else says_dtype(word)
+    return "@" in word if kind in ("list", "random") else kind != "text"
 
 
 def _is_list(word: str) -> bool:
@@ -134,6 +137,8 @@ def _made(word: str, kind: str, format: Format | str) -> ArraySource:
 
         array = parse_random(text, chosen)
     elif is_nested(text):
+        from floatlab.files.nested import parse_nested
+
         return parse_nested(text, chosen, own=bool(at))
     else:
         array = parse_list(text, chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
@@ -28,7 +29,19 @@ MAX_LINE = 1 << 22
 _BATCH = 1 << 16  # the number of literals that are rounded at once
 _DIGITS = 15  # decimals of up to this many digits are distinct in binary64
 _SHORT = 40  # literals shorter than this are cached
+# How a printed array begins: the name of the function that would make it.
+CALL = r"(?:Parameter containing:\s*)?(?:[A-Za-z_]\w{0,40}\.){0,3}(tensor|Tensor|array|asarray|Array|matrix)\s*\(\s*"
+_BEGINS = re.compile(rf"\s*(?:\[|{CALL})")
 _PLAIN = frozenset("0123456789.eE+-_")
+
+
+def is_nested(text: str) -> bool:
+    """Return whether text begins as a nested list or a printed array.
+
+    >>> is_nested("[[1, 2]]"), is_nested("torch.tensor([1.])"), is_nested("1,2;3,4")
+    (True, True, False)
+    """
+    return _BEGINS.match(text) is not None
 
 
 class Reader:

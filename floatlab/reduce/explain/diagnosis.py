@@ -9,8 +9,7 @@ import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.fpmode import in_default_mode
-from floatlab.record import Record
-from floatlab.reduce.explain.findings import DiagnosedCause, SideExplanation
+from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line, shared_line
 from floatlab.reduce.explain.grid import CandidateGrid, Replaying, Way, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
@@ -20,28 +19,9 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, View, matrices
 from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.rivals import ShiftRivals
 from floatlab.reduce.explain.stages import PLAIN
+from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
 
 _REPLAYED = ("inputs-rounded",)  # models of the inputs beside which orders are replayed
-
-
-class Diagnosis(Record):
-    """Why two results of one product differ.
-
-    `status` is "identical", "rounding", "bug" or "unknown", `first` the answer in a line for a person, `nearer` the
-    result that is nearer to the exact product: "actual", "expected", or None where neither is. `stopped` says that
-    Ctrl-C ended the search.
-    """
-
-    status: str
-    first: str
-    causes: tuple[DiagnosedCause, ...]
-    nearer: str | None
-    stopped: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the causes, each once."""
-        return tuple(dict.fromkeys(cause.name for cause in self.causes))
 
 
 @in_default_mode

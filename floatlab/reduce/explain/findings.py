@@ -5,28 +5,12 @@ from __future__ import annotations
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
-from floatlab.reduce.explain.problem import Evidence, Side, View
+from floatlab.reduce.explain.problem import Side, View
 from floatlab.reduce.explain.stages import PLAIN, Model
-
-Place = tuple[tuple[int, int], ...] | tuple[int, ...]
+from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence, Place
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
 ENOUGH = 50  # elements, so that a median says something
-
-
-class DiagnosedCause(Record):
-    """One cause: its name, the stage, whose it is, the share of elements, where, and what is known of it.
-
-    `where` holds indices of elements, half-open ranges of rows and columns for regions, ranges of terms, or for what
-    moved pairs of the place and the place that it came from. Nothing in it means everywhere.
-    """
-
-    name: str
-    stage: str
-    side: str
-    share: float
-    where: tuple[Place, ...]
-    evidence: Evidence
 
 
 class SideExplanation(Individual):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.reduce.explain.findings import DiagnosedCause, Place
+from floatlab.reduce.results.verdicts import DiagnosedCause, Place
 
 LETTERS = {"actual": "A", "expected": "B", "both": "A and B"}
 _NOUNS = {

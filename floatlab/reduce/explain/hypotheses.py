@@ -14,19 +14,10 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
-from floatlab.reduce.explain.findings import (
-    DOUBLE,
-    ENOUGH,
-    SINGLE,
-    DiagnosedCause,
-    Fault,
-    SampledModel,
-    SideExplanation,
-)
+from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.grid import CandidateGrid, names_between, own_accumulator
 from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_outdone
 from floatlab.reduce.explain.problem import (
-    Evidence,
     ProductProblem,
     Side,
     View,
@@ -39,6 +30,7 @@ from floatlab.reduce.explain.problem import (
 from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.rivals import is_like_sums, narrow_share
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of, sum_models
+from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
 
 _NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these

@@ -17,11 +17,11 @@ from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of, spread
 from floatlab.reduce.explain.residuals import correlation
 from floatlab.reduce.explain.stages import PLAIN, Model, input_models
+from floatlab.reduce.results.verdicts import Evidence
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
-Evidence = tuple[tuple[str, str], ...]
 _DECIMALS = 9
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 

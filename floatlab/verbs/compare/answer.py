@@ -11,7 +11,7 @@ from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Gap, Note, Page
-from floatlab.reduce.explain.diagnosis import Diagnosis
+from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.verbs.compare.options import VERB
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Answer, Question, Started, code_of, written

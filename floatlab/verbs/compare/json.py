@@ -16,9 +16,8 @@ from floatlab.arrays.compare.differences import (
     Ulps,
 )
 from floatlab.numbers import Datum
-from floatlab.reduce.explain.diagnosis import Diagnosis
-from floatlab.reduce.explain.findings import DiagnosedCause
 from floatlab.reduce.results.judgements import Effect, Judgement
+from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
 from floatlab.wire.codecs import CODECS, FORMAT, INTEGER, TEXT, Codec, listed, optional, row
 from floatlab.wire.derivations import DATUM
 from floatlab.wire.schema import Member, Schema, field, heading, rows_of, schema_of, shown, within

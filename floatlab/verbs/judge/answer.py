@@ -16,10 +16,10 @@ from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Block, Page
-from floatlab.reduce.explain.diagnosis import Diagnosis
 from floatlab.reduce.explain.operations import diagnose_operation
 from floatlab.reduce.results.inputs import shape_of_product
 from floatlab.reduce.results.judgements import Judgement, judge_difference
+from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.verbs.attribute.answer import attribute_pair
 from floatlab.verbs.attribute.json import PART
 from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks

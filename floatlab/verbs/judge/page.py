@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from floatlab.page.model import Block, Gap, Role, Row, Span, Table, heading
 from floatlab.page.words import counted, listed
-from floatlab.reduce.explain.diagnosis import Diagnosis
-from floatlab.reduce.explain.findings import DiagnosedCause
 from floatlab.reduce.results.judgements import DifferenceCause, Judgement
+from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
 
 _MOST = 3  # places that are written out
 _CAUSES = {

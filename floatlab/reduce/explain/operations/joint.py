@@ -12,14 +12,14 @@ from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Individual
-from floatlab.reduce.explain.diagnosis import Diagnosis, diagnose
-from floatlab.reduce.explain.findings import DiagnosedCause, Place
+from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.first_line import bug_line
 from floatlab.reduce.explain.grid import Replaying
 from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
 from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
+from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
 
 _MOST = 48  # products that are diagnosed, those with the largest errors first
 _MOST_SHOWN = 3  # parts of the result that the first line names

@@ -10,9 +10,9 @@ import numpy as np
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.findings import DiagnosedCause, Place
 from floatlab.reduce.explain.operations.boxes import Box, join_boxes
 from floatlab.reduce.explain.operations.products import Products
+from floatlab.reduce.results.verdicts import DiagnosedCause, Place
 
 _FILLED = 0.6  # of a box, so that it is one
 _BOXES = 16
