@@ -1,4 +1,4 @@
-"""Floor 2a: the operations of IEEE 754-2019: computed exactly, rounded once, each with its derivation."""
+"""Layer 2a: the operations of IEEE 754-2019: computed exactly, rounded once, each with its derivation."""
 
 from floatlab.faces import face
 

@@ -1,1 +1,1 @@
-"""Floor 6: the command line. Only this package prints."""
+"""Layer 6: the command line. Only this package prints."""

@@ -149,7 +149,7 @@ def _command(words: list[str]) -> int:
 
 
 def _run(name: str, *words: str) -> int:
-    """Run a verb without questions; return the exit status."""
+    """Run a verb that has no `Question` (`vectors`, `completion`, `tui`); return the exit status."""
     if name == "vectors":
         from floatlab.cli.vectors import run
     elif name == "completion":

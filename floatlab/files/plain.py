@@ -55,7 +55,10 @@ class PlainSource(ArraySource):
         return found
 
     def _unpacked(self, first: int, count: int) -> Array:
-        """Read codes of fewer than eight bits, from the last code before them that begins on a byte boundary."""
+        """Read packed codes of fewer than eight bits.
+
+        Reading starts at the nearest earlier code on a byte boundary; the extra codes are dropped.
+        """
         width, before = self.format.width, first % _FILLED
         octets = np.empty(packed_length(before + count, width), np.uint8)
         self._filled(octets, self.offset + (first - before) * width // 8)

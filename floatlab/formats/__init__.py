@@ -1,4 +1,4 @@
-"""Floor 0: the description of a format, and the catalog of named formats."""
+"""Layer 0: the description of a format, and the catalog of named formats."""
 
 from floatlab.formats.catalog import CATALOG, CatalogRow, catalog_row, parse_format
 from floatlab.formats.format import Format

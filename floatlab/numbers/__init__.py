@@ -1,4 +1,4 @@
-"""Floor 1: exact numbers, the single rounding kernel, and the codec between codes, values and text."""
+"""Layer 1: exact numbers, the single rounding kernel, and the codec between codes, values and text."""
 
 from floatlab.numbers.datum import Datum, NumberClass, decode, hexadecimal_code
 from floatlab.numbers.exact import Exact, Literal, Ratio

@@ -1,1 +1,1 @@
-"""Floor 4: pages and their renderers: layout, charts, text, SVG, HTML, figures."""
+"""Layer 4: pages and their renderers: layout, charts, text, SVG, HTML, figures."""

@@ -163,7 +163,7 @@ class Note(Block):
     content: Line
 
     def __init__(self, content: Text) -> None:
-        """Make a note of a text, a run or a line."""
+        """Return a `Note` that holds a text, a span or a line."""
         object.__setattr__(self, "content", as_line(content))
 
 

@@ -1,4 +1,4 @@
-"""Floor 3: the mixed-precision laboratory: why updates vanish, and which techniques prevent it.
+"""Layer 3: the mixed-precision laboratory: why updates vanish, and which techniques prevent it.
 
 From the top down:
 

@@ -1,4 +1,4 @@
-"""Floor 2a: conformance vectors in TestFloat's text format, for any format."""
+"""Layer 2a: conformance vectors in TestFloat's text format, for any format."""
 
 from floatlab.vectors.check import Mismatch, check_lines
 from floatlab.vectors.functions import Function, parse_function

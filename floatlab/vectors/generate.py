@@ -1,8 +1,8 @@
 """Generating vectors: operands are weighted towards hard cases of rounding, as in TestFloat's generator.
 
-The first lines cross the landmarks of the format with each other. The following lines mix landmarks, patterned
-significands at significant exponents, and random codes. One line in four is constructed to be on or near a tie, a
-cancellation or the end of the range (`hard.py`).
+The first lines combine the landmarks of the format with each other: the extreme numbers of each class, one, their
+neighbours, NaNs. The following lines mix landmarks, patterned significands at significant exponents, and random
+codes. One line in four is constructed to be on or near a tie, a cancellation or the end of the range (`hard.py`).
 """
 
 from __future__ import annotations

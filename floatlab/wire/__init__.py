@@ -1,1 +1,1 @@
-"""Floor 4: answers as JSON, written and read back."""
+"""Layer 4: answers as JSON, written and read back."""

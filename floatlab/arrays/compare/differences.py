@@ -128,7 +128,7 @@ def _place(distances: Array) -> Array:
 
 
 def _distance(place: int) -> int:
-    """Return the smallest distance with an index."""
+    """Return the smallest distance that is counted at an index."""
     if not place:
         return 0
     return int(np.array([(place - 1 + _ONE) << _CUT]).view(np.float64)[0])

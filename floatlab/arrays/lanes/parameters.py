@@ -145,7 +145,7 @@ def can_read(format: Format, word: Format) -> bool:
 
 
 def words_that_hold(format: Format) -> list[Format]:
-    """Return the words that contain a format, the narrower first.
+    """Return the words (binary32, binary64) that contain a format, narrowest first.
 
     >>> [word.name for word in words_that_hold(parse_format("e11m9"))]
     ['binary64']
@@ -200,7 +200,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding to odd in a word first never changes the result in a format; `drawn`: also under SR.
+    """Return whether rounding to odd in `word` first never changes the result in `format`; with `drawn`, also for SR.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)

@@ -314,7 +314,10 @@ def _with_habits(
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Try the orders of libraries, too, each until a way gives all, on the results that nothing else gives."""
+    """For each result that no candidate reproduced, also try the orders known from libraries.
+
+    Within each order, stop at the first variant that reproduces every element.
+    """
     found = [list(ranked) for ranked in explanations]
     for habit in find_known_orders(kind, evaluator.terms, evaluator.into.name, targets):
         for ranked, goal in zip(found, goals, strict=True):

@@ -59,7 +59,7 @@ class Totals(Individual):
 
 
 def multiply_exactly(x: Array, y: Array, precise: bool) -> Totals:
-    """Return the product of float64 matrices: to binary64, or with `precise` to much more."""
+    """Return the product of float64 matrices in binary64; with `precise`, with many more digits."""
     with np.errstate(all="ignore"):
         size = np.abs(x) @ np.abs(y)
         squares = (x * x) @ (y * y)

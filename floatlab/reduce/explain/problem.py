@@ -207,7 +207,7 @@ def middle(z: Array) -> float:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Say which elements are NaN or infinite, or are not, against what the inputs make."""
+    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or the reverse."""
     exact, values = problem.totals.product, side.values
     with np.errstate(all="ignore"):
         most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)

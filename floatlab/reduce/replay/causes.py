@@ -98,7 +98,9 @@ class ExplanationPair(Individual):
 
 
 class Refutation(Individual):
-    """One cause that does not explain two results: so many pairs of ways differ by it alone, and none gives both.
+    """A cause that does not explain two results.
+
+    `tried` pairs of candidates differ in it alone, and none gives both results.
 
     `path` is from the first way of the simplest of them to the second: what that cause makes there.
     """

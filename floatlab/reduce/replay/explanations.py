@@ -25,7 +25,8 @@ class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
     `total` of `elements` elements were compared; huge products, and large ones that do not match, are only sampled.
-    `codes` has the compared results, in C order; None if only the sample was compared although the product is not huge.
+    `codes` has the compared results in C order (of a huge product, those of the sample); None if the comparison
+    ended at the sample because that differed.
     """
 
     candidate: Candidate

@@ -171,7 +171,10 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def _operands(self, other: Array) -> tuple[Array, Array, Array]:
-        """Return both operands, with `other` in all vectors, and the one with the lines, as one vector per row."""
+        """Return x and y, with every row of x and every column of y set to `other`, and what is to be probed.
+
+        That is a view of one operand, with one vector per row.
+        """
         assert self.lines is not None
         rows, *columns = self.sized.shape
         x, y = np.empty((rows, len(other)), other.dtype), np.empty((len(other), *columns), other.dtype)

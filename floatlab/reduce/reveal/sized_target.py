@@ -30,8 +30,8 @@ class SizedTarget:
 
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
     `carrier` is the dtype in which operands are prepared here: NumPy's own dtype for their format, or binary32, which
-    contains the format. The target is called in the floating-point mode of the caller of `mode`. In a batch, all
-    products share the right operand, and the rows of all products are counted together.
+    contains the format. If `mode` is given, the target runs in the floating-point mode that was active before `mode`
+    was entered. In a batch, all products share the right operand, and the rows of all products are counted together.
     """
 
     def __init__(

@@ -90,7 +90,10 @@ class CodeEngine:
         return sums
 
     def many_along(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after each link of a chain whose links add several terms (links, several, lanes) at once."""
+        """Return the sums after each link of chains in which every link adds several terms at once.
+
+        The shape of `slots` is (links, terms per link, chains).
+        """
         made = np.empty((len(slots), *sums.shape), sums.dtype)
         add = exact_adder(self.format, self.adder.context) if sums.size < FEW else None
         rows = max(1, ROWS // slots.shape[1])

@@ -79,7 +79,10 @@ class _Evaluation:
         return is_term, slots if is_term else self.store[slots - self.terms]
 
     def _chains(self, batch: Batch, ids: Array) -> Array:
-        """Return the results of chains in which, at each link, the lanes add either only terms or only sums."""
+        """Return the results of parallel chains of additions.
+
+        In each step, either all chains add a term, or all add an earlier sum.
+        """
         if batch.rest.shape[1] > 1 or self.engine.fuses_all:
             return self._wide_chains(batch, ids)
         engine, links = self.engine, batch.rest[:, 0]

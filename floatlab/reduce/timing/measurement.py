@@ -98,7 +98,7 @@ class Ranking(Record):
 
     @property
     def runs(self) -> int:
-        """The number of runs of each."""
+        """The smallest number of runs of any of the timings."""
         return min((len(timing.runs) for timing in self.timings), default=0)
 
     @property
@@ -118,7 +118,7 @@ class Ranking(Record):
 
 
 def rank(timings: Mapping[str, Timing]) -> Ranking:
-    """Return named timings in order, with the candidates for the shortest.
+    """Rank timings by their medians; `candidates` are those that may be the fastest.
 
     >>> a, b, c = Timing((1.0, 1.2, 1.1, 1.0)), Timing((1.1, 1.3, 1.1, 1.2)), Timing((5.0, 5.1, 5.0, 5.0))
     >>> rank({"c": c, "b": b, "a": a}).candidates, rank({"c": c, "b": b}).fastest

@@ -27,7 +27,7 @@ class BackgroundAnswer:
     prepare
         Computes from question and answers anything slow that drawing needs.
     after
-        Another answer to the same question, begun earlier, whose answers are used.
+        A `BackgroundAnswer` for the same question that was started earlier; its answers are used.
     ask
         Answers the question in place of `question.answers`.
     """

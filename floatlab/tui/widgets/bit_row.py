@@ -125,7 +125,7 @@ class BitRow(Cells):
         self.call_after_refresh(self._draw)
 
     def watch_leads(self) -> None:
-        """Redraw the label when the row starts or stops leading."""
+        """Redraw the label when the row becomes, or stops being, the one that edits apply to."""
         self.reset()
 
     def action_leave(self, rows: int) -> None:

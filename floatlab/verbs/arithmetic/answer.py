@@ -1,4 +1,7 @@
-"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step; its operands, and operands where fma differs."""
+"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step.
+
+It also reads the operands, and finds operands for which fma and multiply-then-add differ.
+"""
 
 from __future__ import annotations
 

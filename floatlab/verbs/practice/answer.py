@@ -95,7 +95,7 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
 
 
 def _stands_there(exercise: Exercise, before: Scene) -> bool:
-    """Return whether a typed answer can be read off the page before: the other way's number, or an operand."""
+    """Return whether the answer to type is an operand or the other result, both visible on the page before."""
     from floatlab.page.layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
