@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from floatlab.arrays.compare.differences import Differences
 from floatlab.arrays.compare.measure import WORST
 from floatlab.arrays.compare.measure import compare as measure
 from floatlab.arrays.compare.tolerances import NUMPY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from floatlab.arrays.compare.differences import Differences
-    from floatlab.formats import Format
+from floatlab.formats import Format
 
 
 def compare(

@@ -15,7 +15,6 @@ from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.record import Individual
-from floatlab.reduce.explain.noise import spread
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.plan.expressions import parse_schedule
@@ -24,6 +23,8 @@ from floatlab.reduce.replay.candidates import EXACTLY, Candidate, candidate_text
 from floatlab.reduce.replay.causes import Cause, causes_of
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import agreement
+from floatlab.reduce.results.product_error import spread_indices
+from floatlab.reduce.reveal.sized_target import values_of
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
@@ -64,8 +65,8 @@ class CandidateGrid:
         self.nearest: dict[str, Array] = {}  # for a result that no way gives: the elements that the best one misses
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
-        self.rows = spread(m, max(int(most**0.5), most // n))
-        self.columns = spread(n, max(1, most // len(self.rows)))
+        self.rows = spread_indices(m, max(int(most**0.5), most // n))
+        self.columns = spread_indices(n, max(1, most // len(self.rows)))
         x, y = (self._changed(side, model) for side in problem.sources)
         self.sides = (
             Source(x.codes[self.rows], x.format), Source(np.ascontiguousarray(y.codes[:, self.columns]), y.format),
@@ -210,7 +211,7 @@ def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying])
             found.append(Way("numpy.matmul of this machine"))
     for each in maps:
         try:
-            replayed = source_of(np.asarray(each.replay(*(_values(source) for source in problem.sources))))
+            replayed = source_of(np.asarray(each.replay(*(values_of(source) for source in problem.sources))))
         except FloatlabError:
             continue  # a map of another shape or format
         if replayed.format != side.format or replayed.codes.size != side.values.size:
@@ -220,11 +221,6 @@ def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying])
         if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
             found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
     return found
-
-
-def _values(source: Source) -> Array:
-    kind = native_dtype(source.format)
-    return source.codes if kind is None else np.ascontiguousarray(source.codes).view(kind)
 
 
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:

@@ -16,6 +16,7 @@ from floatlab.arrays.lanes.pairs import two_product, two_sum
 from floatlab.arrays.types import Array, DType
 from floatlab.formats import Format
 from floatlab.record import Individual, Record
+from floatlab.reduce.results.product_error import spread_indices
 
 _STEP = 0.15  # mean square of the error of one rounding, in units of (u·value)²
 # Sigmas. Partial sums that wander far off make errors of 10 sigmas in one element of 10,000.
@@ -173,7 +174,7 @@ def noise_of(format: Format) -> Noise:
 
 def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) -> Noise:
     """Return the noise with the factor that sums on these inputs need: simulated serially, products rounded."""
-    rows, columns = (spread(n, most) for n, most in ((x.shape[0], _ROWS), (y.shape[1], _COLUMNS)))
+    rows, columns = (spread_indices(n, most) for n, most in ((x.shape[0], _ROWS), (y.shape[1], _COLUMNS)))
     part = totals.take(rows, columns)
     a, b = x[rows].astype(kind), y[:, columns].astype(kind)
     total = np.zeros(part.size.shape, kind)
@@ -183,15 +184,6 @@ def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) ->
         z = np.abs(part.error(total.astype(np.float64))) / noise.sigma(part)
     z = z[np.isfinite(z)]
     return noise.replace(factor=max(noise.factor, _ROOM * float(z.max()))) if z.size else noise
-
-
-def spread(count: int, most: int) -> Array:
-    """Return some indices, spread over all.
-
-    >>> spread(10, 3).tolist()
-    [0, 4, 9]
-    """
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 
 
 def half_ulp(values: Array, format: Format) -> Array:

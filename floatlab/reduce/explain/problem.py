@@ -14,9 +14,10 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
-from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of, spread
+from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
 from floatlab.reduce.explain.residuals import correlation
 from floatlab.reduce.explain.stages import PLAIN, Model, input_models
+from floatlab.reduce.results.product_error import spread_indices
 from floatlab.reduce.results.verdicts import Evidence
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
@@ -114,8 +115,8 @@ class ProductProblem:
         self.shape = (first.shape[0], second.shape[1])
         self.precise = max(each.precision for each in results) > _SINGLE.precision
         self.totals = multiply_exactly(first, second, self.precise)
-        self.rows = spread(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
-        self.columns = spread(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
+        self.rows = spread_indices(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
+        self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
         self._models: list[tuple[Model, Array | None]] = []
 

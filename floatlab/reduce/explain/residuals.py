@@ -10,6 +10,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.results.product_error import spread_indices
 
 _MOST_TERMS = 2048  # that are solved for
 _PAIRS = 1 << 20  # of places where a range of terms may begin and end
@@ -147,7 +148,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
     with np.errstate(all="ignore"):
         clarity = np.where(np.isfinite(error), np.abs(error) / np.maximum(limit, 1e-300), 0).ravel()
     at = np.argsort(clarity)[::-1][: max(1, m * columns // 2)]
-    at = at[np.unique(np.linspace(0, len(at) - 1, _WITNESSES).astype(int))]
+    at = at[spread_indices(len(at), _WITNESSES)]
     if clarity[at[0]] <= 1:
         return None
     rows, places = np.divmod(at, columns)

@@ -22,7 +22,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.reduce.results.product_error import quotients, root_mean_square
+from floatlab.reduce.results.product_error import quotients, root_mean_square, spread_indices
 from floatlab.reduce.results.products import matmul
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
@@ -128,7 +128,7 @@ class ProductJudge:
         if x.shape[1] != y.shape[0]:
             raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
         self.format, self.shape, self.terms = format, (x.shape[0], y.shape[1]), x.shape[1]
-        self._rows, self._columns = (_some(count) for count in self.shape)
+        self._rows, self._columns = (spread_indices(count, _SIDE) for count in self.shape)
         self._whole = x, y
         self._x, self._y = x[self._rows], y[:, self._columns]
         self._high, self._low, self._size = matrix_totals(self._x, self._y)
@@ -187,11 +187,6 @@ def _matrix(x: object, name: str) -> Array:
     return array
 
 
-def _some(count: int) -> Array:
-    """Return the row (or column) indices to measure: all, or an evenly spread sample."""
-    return np.unique(np.linspace(0, count - 1, min(count, _SIDE)).astype(np.int64))
-
-
 def _measured(q: Array) -> tuple[float, float]:
     """Return the root mean square and the largest value of q; both 0 if q is empty."""
     if not q.size:
@@ -222,7 +217,7 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
             continue  # the inputs are already in this format
         rms, largest = measured(matrix_totals(*narrow)[0])
         found.append(Effect(DifferenceCause(name), rms, largest, rms))
-    terms = np.unique(np.linspace(0, x.shape[1] - 1, _DROPPED).astype(np.int64))
+    terms = spread_indices(x.shape[1], _DROPPED)
     missing = np.stack([np.multiply.outer(x[:, k], y[k]).astype(np.float64) for k in terms])
     rms, largest = _measured(quotients(missing, size, format))
     found.append(Effect(DifferenceCause.TERM, rms, largest, rms))

@@ -45,7 +45,7 @@ class ExactProduct:
         (rows, n), columns = x.codes.shape, y.codes.shape[1]
         self.format, self.shape = format, (rows, columns)
         most = min(rows, max(1, MOST_EXACT // max(1, n * columns)))
-        self.rows = np.unique(np.linspace(0, rows - 1, most).astype(np.int64))
+        self.rows = spread_indices(rows, most)
         with np.errstate(all="ignore"):
             self._high, self._low, self._size = matrix_totals(
                 decode(x.codes[self.rows], x.format), decode(y.codes, y.format)
@@ -93,3 +93,12 @@ def root_mean_square(x: Array) -> float:
     """Return √(mean x²) of nonnegative numbers, whose squares may leave the range of binary64."""
     _, exponent = np.frexp(x.max())
     return float(np.ldexp(np.sqrt(np.mean(np.ldexp(x, -exponent) ** 2)), exponent))
+
+
+def spread_indices(count: int, most: int) -> Array:
+    """Return at most `most` of the indices below `count`, evenly spread from the first to the last.
+
+    >>> spread_indices(10, 3).tolist()
+    [0, 4, 9]
+    """
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))

@@ -19,7 +19,7 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import NUMPY
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
-from floatlab.reduce.reveal.sized_target import SizedTarget, values
+from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
 PROBES_A_TERM = 64  # on average; if more are needed, the order is too irregular
 _WORK = 1 << 36  # multiply-adds spent on probing one element alone
@@ -126,7 +126,7 @@ class Prober:
             made = equal_sums(self.sized, x, y)
             self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
-            left.append(values(made).flat[0])
+            left.append(values_of(made).flat[0])
         if ends and n <= self.reader.masks.most:  # more left: fewer terms lost, so the pair is deeper
             self._from_last = bool(left[1] > left[0])
         self.reader.lines = Lines(self.alike)

@@ -14,7 +14,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum
-from floatlab.reduce.reveal.sized_target import SizedTarget, values
+from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
 
 class Masks:
@@ -112,7 +112,7 @@ class ProbeReader:
         """Return the sums of vectors (probes, terms), or of their products with another vector (default: ones)."""
         wide, other = vectors.astype(self.sized.carrier), self._ones if other is None else other
         if self.lines is None:
-            return values(self.sized.sums(iter(wide), other.astype(self.sized.carrier)))
+            return values_of(self.sized.sums(iter(wide), other.astype(self.sized.carrier)))
         parts, count = [], len(self.lines)
         for low in range(0, len(wide), count):
             part = wide[low : low + count]
@@ -158,7 +158,7 @@ class ProbeReader:
         """Return what is left of the units with a huge number at one term and its opposite at another."""
         huge = self.masks.huge
         if self.lines is None:
-            return values(self.sized.sums(_masks(units, huge, first, second), self._ones))
+            return values_of(self.sized.sums(_masks(units, huge, first, second), self._ones))
         lines, parts, count = self.lines.each, [], len(self.lines)
         x, y, mine = self._operands(self._ones)
         mine[lines] = units
@@ -183,7 +183,7 @@ class ProbeReader:
 
     def _read(self, x: Array, y: Array, count: int) -> Array:
         assert self.lines is not None
-        found: Array = values(self.sized.multiply(x, y))[tuple(place[:count] for place in self.lines.places)]
+        found: Array = values_of(self.sized.multiply(x, y))[tuple(place[:count] for place in self.lines.places)]
         return found
 
 

@@ -29,7 +29,7 @@ from floatlab.reduce.reveal.classes import Prober
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.probing import NotASum
-from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, values
+from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, values_of
 from floatlab.reduce.reveal.targets import COLUMNS, ROWS, Target, target_of
 
 _TRIALS = 32
@@ -223,7 +223,7 @@ class _Trials:
         rng = np.random.default_rng(seed)
         x, y = rng.standard_normal((trials, sized.terms)), rng.standard_normal(sized.terms)
         self.sides = [Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y)]
-        rows, other = (values(side).astype(sized.carrier) for side in self.sides)
+        rows, other = (values_of(side).astype(sized.carrier) for side in self.sides)
         if sized.shape:
             y_side = np.broadcast_to(other[:, None], (len(other), COLUMNS)) if target.kind == "matmul" else other
             made = [sized.multiply(rows[self._order(t)], y_side) for t in (*range(trials), 0)]

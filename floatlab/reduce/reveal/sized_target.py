@@ -172,7 +172,7 @@ def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
     return whole
 
 
-def values(source: Source) -> Array:
+def values_of(source: Source) -> Array:
     """Return the values of codes in NumPy's dtype for their format if it has one, else as float64."""
     kind = native_dtype(source.format)
     if kind is None:

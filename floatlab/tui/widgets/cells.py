@@ -169,7 +169,7 @@ class ColumnTable(Cells):
 
     turned: reactive[int] = reactive(0, init=False)  # columns scrolled out of view (after the first)
 
-    _shown: Sequence[int] = ()  # the columns in view
+    _shown: Sequence[int] = (0,)  # the columns in view
 
     @property
     def table(self) -> Table | None:
