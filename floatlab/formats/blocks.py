@@ -1,9 +1,9 @@
 """Block formats: numbers of few bits that share a scale. To add a block format, add a row to the table.
 
-The elements of a block are floats, or integers with an implied scale. Integers are not a `Format`: their codes are
-two's complement. Their magnitudes, however, form one: the multiples of 2^−6 below 2 are the subnormal numbers and the
-one normal binade of a format with a single exponent bit (`TwosComplement.magnitudes`). Rounding and comparison use this
-format; only the code differs.
+The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
+because its codes are two's complement. The magnitudes of its numbers, however, are the numbers of a `Format` with one
+exponent bit (`TwosComplement.magnitudes`): the multiples of 2^−6 below 2. Rounding and comparison use this format; only
+the codes differ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGEST_BLOCK = 1 << 20
 class TwosComplement(Record):
     """Integers of `width` bits in two's complement, times 2^−(width − 2): from −2 to just below 2.
 
-    The code of −2 can be decoded, but rounding never gives it: without it the numbers are symmetric around zero.
+    The code of −2 can be decoded, but rounding never returns it, so that results are symmetric around zero.
 
     >>> int8 = TwosComplement("int8", 8)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
@@ -38,7 +38,7 @@ class TwosComplement(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The same numbers as sign and magnitude, the format that elements are rounded into."""
+        """The format of the magnitudes, into which elements are rounded."""
         return Format(self.name, self.width - 1, 1, bias=1, infinities=False, nans=0)
 
     @property
@@ -86,12 +86,12 @@ class BlockFormat(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format that elements are rounded into: their own; for integers, sign and magnitude."""
+        """The format into which elements are rounded: the element format; for integers, that of the magnitudes."""
         return self.element if isinstance(self.element, Format) else self.element.magnitudes
 
     @property
     def scales_by_powers(self) -> bool:
-        """Whether block scales are powers of two: scaling is then exact, and the scale rules choose an exponent."""
+        """Whether block scales are powers of two. Scaling is then exact, and a scale rule chooses only an exponent."""
         return self.scale.precision == 1 and self.tensor is None
 
     @property
@@ -134,7 +134,7 @@ _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *ro
 
 
 def block_row(format: BlockFormat) -> BlockRow:
-    """Return a block format's row; a format with another block size, or a custom one, gets a row with a note.
+    """Return the row of a block format; for a custom format, a new row whose source says that it is custom.
 
     >>> block_row(parse_block_format("nvfp4")).purpose
     'fp4 with finer scales, on NVIDIA Blackwell'
@@ -147,7 +147,7 @@ def block_row(format: BlockFormat) -> BlockRow:
 
 
 def is_block_format(name: str) -> bool:
-    """Return whether a name denotes a block format, for error messages where another kind of format is needed.
+    """Return whether a name denotes a block format. Error messages use it if another kind of format is needed.
 
     >>> is_block_format("MXFP4"), is_block_format("fp4")
     (True, False)
@@ -179,7 +179,7 @@ def _lookup(name: str) -> BlockFormat:
 def parse_block_format(name: str | BlockFormat) -> BlockFormat:
     """Return the block format of a name; a BlockFormat is returned unchanged.
 
-    Case does not matter and `-` is `_`. Raises FormatError, which suggests the nearest name.
+    Case is ignored, and `-` equals `_`. For an unknown name, the FormatError suggests the nearest name.
 
     >>> parse_block_format("MXFP8-E4M3").element.largest
     Fraction(448, 1)

@@ -1,4 +1,4 @@
-"""The named formats, one row each with its source; and the formats that names and patterns denote.
+"""The named formats, one row each with its source; and `parse_format`, which finds the format of a name or pattern.
 
 To add a format, add a row.
 """
@@ -74,8 +74,8 @@ CATALOG: tuple[CatalogRow, ...] = (
 def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     """Return IEEE P3109's format of width `k` and precision `p` (interim report, section 4).
 
-    Its one NaN takes the code of −0 (signed) or the last code (unsigned); the infinities of the extended formats
-    follow the largest number.
+    Its one NaN takes the code of −0 (signed) or the last code (unsigned). In extended formats, the code of infinity
+    follows that of the largest number.
 
     >>> p3109(8, 4, signed=True, extended=True).largest
     Fraction(224, 1)
@@ -94,8 +94,8 @@ def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     )
 
 
-# The names of block formats and their aliases; `formats.blocks` defines them. They are listed here so that errors about
-# a block format in the place of an elementwise one can name it.
+# The names of block formats and their aliases; `formats.blocks` defines them. They are listed here so that an error can
+# name the block format that was given where an elementwise one is needed.
 BLOCK_NAMES: dict[str, tuple[str, ...]] = {
     "mxfp8_e4m3": ("mxfp8_e4m3fn",),
     "mxfp8_e5m2": (),
@@ -138,7 +138,7 @@ def _pattern(w: int, t: int, suffix: str) -> Format:
 def _ieee(name: str) -> Format:
     base = parse_format(name.removesuffix("_ieee"))
     if not base.signed or base.explicit_integer_bit:
-        raise FormatError(f"{quoted(name)}: {base.name} has no IEEE 754 twin: it is unsigned or not interchangeable")
+        raise FormatError(f"{quoted(name)}: {base.name} has no IEEE 754 form: it is unsigned or no interchange format")
     return Format(name, base.precision, base.exponent_bits)
 
 
@@ -158,7 +158,7 @@ def catalog_row(format: Format) -> CatalogRow:
 
 
 def family(name: str) -> str:
-    """Return a message with the formats of a family name; empty for other names.
+    """Return an error message that lists the formats of a family; an empty string for other names.
 
     >>> family("fp6")
     "'fp6' is a family of formats: name one of e2m3 e3m2"
@@ -168,7 +168,7 @@ def family(name: str) -> str:
 
 
 def short_name(format: Format) -> str:
-    """Return the shortest name of a format to type.
+    """Return the shortest name of a format.
 
     >>> short_name(parse_format("binary16")), short_name(parse_format("e3m4"))
     ('fp16', 'e3m4')

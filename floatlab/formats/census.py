@@ -14,7 +14,7 @@ class Census(Record):
     normals: int
     infinities: int
     nans: int
-    unsupported: int  # codes of x87, and of formats that flush, that no encoding produces
+    unsupported: int  # codes that no encoding produces, in x87 and in formats without subnormals
 
 
 def census(format: Format) -> Census:

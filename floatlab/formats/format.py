@@ -5,8 +5,8 @@ Three facts describe the special values of all vendors. The codes of each sign f
     finite ... | infinity, if there is one | NaNs, if there are any
 
 and the code of −0 is either −0 or a NaN. A code without its sign (and, in x87 extended, without its integer bit) is
-called its *magnitude*. Magnitudes count up the strip by ones, so neighbours in value are neighbours in magnitude. No
-value in this module is a float.
+called its *magnitude*. Along the strip the magnitude increases by 1 per code, so neighbouring values have neighbouring
+magnitudes. No value in this module is a float.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_EXPONENT_BITS = 19
 MAX_BIAS = 1 << 20
-MAX_TRAILING_BITS = 236  # binary256, IEEE 754-2019 table 3.5's {k} column at k = 256
+MAX_TRAILING_BITS = 236  # that of binary256 (IEEE 754-2019 table 3.5, column binary{k})
 
 
 class Format(Record):
@@ -45,7 +45,7 @@ class Format(Record):
     signed: bool
     subnormals: bool  # False: every code with a zero exponent field decodes to zero
     explicit_integer_bit: bool  # x87 extended
-    ties_to_even_code: bool  # matters only at p = 1: P3109 yes, IEEE 754-2019 4.3.1 and e8m0 no
+    ties_to_even_code: bool  # matters only at p = 1: true in P3109, false in IEEE 754-2019 (4.3.1) and e8m0
     trailing_bits: int  # t = p − 1
     width: int  # k
     emin: int

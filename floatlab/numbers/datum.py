@@ -42,7 +42,7 @@ _NOT_FINITE = (*_NAN, *_INFINITE, NumberClass.UNSUPPORTED)
 class Datum(Drawn, Record):
     """A floating-point datum (IEEE 754-2019 clause 2.1.23): the pair of a format and a code.
 
-    Two `Datum` objects are equal if format and code are: NaNs equal themselves, and +0 is not −0.
+    Two `Datum` objects are equal if their formats and codes are equal: a NaN equals itself, and +0 differs from −0.
 
     >>> from floatlab import decode
     >>> d = decode(0x3C7C, "fp16")
@@ -94,7 +94,7 @@ class Datum(Drawn, Record):
 
     @property
     def number_class(self) -> NumberClass:
-        """The class of 5.7.2; `unsupported` for x87 codes whose integer bit contradicts their exponent."""
+        """The class (5.7.2); `unsupported` for x87 codes whose integer bit contradicts their exponent."""
         fmt = self.format
         magnitude, negative = fmt.magnitude(self.code), self.sign_bit
         if fmt.explicit_integer_bit and not self.integer_bit and self.biased_exponent:
@@ -154,7 +154,7 @@ class Datum(Drawn, Record):
 
     @property
     def finite_value(self) -> Exact | None:
-        """The value, exactly; None for NaN, ∞ and unsupported codes, so that arithmetic examines a code only once."""
+        """The value, exactly; None for NaN, ∞ and unsupported codes. One look-up thus classifies and decodes a code."""
         fmt, code = self.format, self.code
         magnitude = fmt.magnitude(code)
         if magnitude > fmt.largest_magnitude:
@@ -231,7 +231,7 @@ class Datum(Drawn, Record):
         return self.exact.as_integer_ratio()
 
     def __float__(self) -> float:
-        """Return the nearest binary64 (ties to even); exact up to precision 53 and 11 exponent bits."""
+        """Return the nearest binary64 (ties to even); exact for formats of up to 53 digits and 11 exponent bits."""
         from struct import unpack
 
         code = code_in(self, parse_format("binary64"))
@@ -334,7 +334,7 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text; words for NaN, ∞ and unsupported codes.
+    """Return a datum's exact value as decimal text; `special_text` for NaN, ∞ and unsupported codes.
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')

@@ -87,7 +87,7 @@ def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
 
 
 def fraction_text(value: Fraction) -> str:
-    """Return `N/D`, of any length.
+    """Return a rational number as `N/D`, however long.
 
     >>> from fractions import Fraction
     >>> fraction_text(Fraction(-2, 6))
@@ -128,7 +128,7 @@ def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITI
     n, d = abs(value.numerator), value.denominator
     if not n:
         return "0"
-    # A single division with two extra digits, since a power of ten this large is the expensive part.
+    # Divide once, with two extra digits: computing so large a power of ten is the expensive part.
     places = digits + 2 - (n.bit_length() - d.bit_length()) * 30103 // 100_000
     quotient, below = divmod(n * 10 ** max(places, 0), d * 10 ** max(-places, 0))
     more = len(str(quotient)) - digits
@@ -177,8 +177,9 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
         low_closed, high_closed = True, False  # ties go to the larger magnitude
     if scale > 0:
         value, low, high, scale = value << scale, low << scale, high << scale, 0
-    # Multiples of 10^k are multiples of all smaller powers of ten. So take a power with multiples certain to be inside,
-    # count in units of it, and find the roundest count: the counts are short integers, and the powers are long ones.
+    # Start at a power of ten 10^k so small that the interval certainly contains multiples of it: first·10^k to
+    # last·10^k. Then divide these two short integers by ten while a multiple remains between them; the powers of ten
+    # are long integers, and are not recomputed.
     k = ((high - low).bit_length() - 1 + scale) * 30103 // 100_000 - 1
     unit, grow = _grid(k, scale)
     first, more = divmod(low * grow, unit)
@@ -213,7 +214,7 @@ def _nearest(n: int, d: int) -> int:
 
 
 # Python's int(str) and str(int) are quadratic, and limited to 4,300 digits so that untrusted text cannot stall a
-# program. Dividing the digits into halves is fast, and does not need that limit raised.
+# program. Splitting the digits into halves is faster, and each part stays below the limit.
 _CHUNK = 2000
 
 

@@ -1,4 +1,4 @@
-"""Exact numbers with unbounded integers: binary numbers (−1)^s · c · 2^q, and ratios; and other meanings of literals.
+"""Exact numbers on unbounded integers: binary numbers (−1)^s · c · 2^q, ratios and roots; and the values of literals.
 
 This module has no flags, contexts or rounding.
 """
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from floatlab.formats import Format
 
-# Number of digits kept below the rounding position if the rest is only a sticky bit: enough for a 32-bit draw.
+# Number of digits kept below the rounding position before the rest becomes a sticky bit; stochastic rounding needs 32.
 GUARD_DIGITS = 64
-MAX_EXPANDED_BITS = 1 << 24  # larger integers are not expanded: their exponent is the useful form
+MAX_EXPANDED_BITS = 1 << 24  # larger integers are not expanded: an exponent is easier to read
 _HASH_MODULUS_BITS = 61  # sys.hash_info: Python hashes numbers modulo 2^61 − 1
 
 
 class Exact(Record):
     """The number (−1)^negative · c · 2^q, with c ≥ 0 and any integer q; not normalised, and zero has a sign.
 
-    Closed under +, − and ×. Two are equal if their values are (so −0 == +0), and they equal ints and Fractions of the
-    same value.
+    Sums, differences and products are Exact, too. Comparison is by value: −0 == +0, and an Exact equals an int or a
+    Fraction of the same value.
 
     >>> Exact(False, 3, -1) + Exact(True, 1, 0)
     Exact(negative=False, c=1, q=-1)
@@ -66,7 +66,7 @@ class Exact(Record):
         return Exact(self.negative, self.c >> zeros, self.q + zeros)
 
     def scaled(self, q: int) -> int:
-        """Return the signed integer n with n·2^q equal to this number; q must not exceed the number's q."""
+        """Return the signed integer n with n·2^q equal to this number; the argument q must not exceed `self.q`."""
         n = self.c << (self.q - q)
         return -n if self.negative else n
 
@@ -188,14 +188,15 @@ class SquareRoot(Record):
     radicand: Exact
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound, one unit of the last of `digits` binary digits apart."""
+        """Return a lower and an upper bound of at least `digits` binary digits, one unit in the last place apart."""
         root, _ = square_root(self.radicand, digits)
         return root, root + Exact(False, 1, root.q)
 
 
 # Digits kept exactly beyond a format's precision; the remaining digits of longer numbers become a sticky bit.
 LONG = 8192
-# A number more than this many binades outside a format's range is replaced by a substitute.
+# A number more than this many binades outside a format's range is replaced by a power of two there, which rounds the
+# same way.
 FAR = 1 << 17
 
 
@@ -215,7 +216,7 @@ class Ratio(Record):
 
     @property
     def is_dyadic(self) -> bool:
-        """Whether it is an integer times a power of two, as far as its parts show without a division."""
+        """Whether the parts show, without a division, that it is an integer times a power of two."""
         return self.denominator == 1 and self.tens >= 0 and not self.truncated
 
     def _binade(self) -> tuple[int, int]:
@@ -228,8 +229,8 @@ class Ratio(Record):
     def enclose(self, format: Format) -> tuple[Exact, bool]:
         """Return (x, sticky) that rounds into the format like this number, in every direction.
 
-        If that is cheap, x is exact and sticky is false; else x is truncated GUARD_DIGITS below the format's precision.
-        A number far outside the range is replaced by a substitute there.
+        If an exact x is short, sticky is false; otherwise x is truncated at least GUARD_DIGITS below the format's
+        precision. A number far outside the range (`FAR`) is replaced by a power of two there.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))
@@ -290,7 +291,7 @@ class Infinity(Record):
 
 
 class NotANumber(Record):
-    """A NaN with its typed sign, payload and kind."""
+    """A NaN with the sign, payload and kind (quiet or signaling) that were typed."""
 
     negative: bool
     signaling: bool = False
@@ -298,7 +299,7 @@ class NotANumber(Record):
 
 
 class Code(Record):
-    """A code instead of a value; `width` is the width of the typed digits, `binary` is true if they were bits."""
+    """A code, typed instead of a value; `width`: bits of the typed digits; `binary`: whether the digits were binary."""
 
     code: int
     width: int

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Interval(Record):
-    """The reals from `low` to `high` (None: unbounded); each end belongs to it if it is closed.
+    """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
 
-    `mirrored`: the mirror image belongs to it, too, since one NaN may replace both overflows.
+    `mirrored`: the negated interval belongs to it, too, because one NaN may replace positive and negative overflow.
     """
 
     low: Exact | None
@@ -30,7 +30,7 @@ class Interval(Record):
     mirrored: bool = False
 
     def __neg__(self) -> Interval:
-        """Mirror it at zero."""
+        """Return the interval of the negated numbers."""
         low, high = self.high, self.low
         return Interval(
             None if low is None else -low, self.high_closed, None if high is None else -high, self.low_closed
@@ -40,7 +40,8 @@ class Interval(Record):
 def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     """Return the interval of reals that round to a datum, or None if no real does.
 
-    Under stochastic rounding: the reals that may round to it. A signed zero gets the reals of its sign, and +0 also 0.
+    Under stochastic rounding: the reals that may round to it. The interval of −0 contains negative reals only; 0
+    belongs to that of +0.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))
@@ -84,7 +85,7 @@ def _landing(datum: Datum, context: Context) -> Callable[[Exact], bool]:
     def lands(x: Exact) -> bool:
         try:
             return any(round_exact(x, datum.format, each).code == datum.code for each in contexts)
-        except UnsupportedError:  # the context refuses x, so x does not round to the datum
+        except UnsupportedError:  # the context raises an error for x, so x does not round to the datum
             return False
 
     return lands
@@ -111,10 +112,11 @@ def _above(datum: Datum, value: Exact) -> tuple[Exact, ...]:
 
 
 def _turns(format: Format) -> list[Exact]:
-    """Return the points below the smallest normal number from which results may no longer be tiny.
+    """Return the two points below the smallest normal number from which a result may no longer count as tiny.
 
-    Tininess after rounding (7.5) is judged with p digits, whose ulp is smaller than that of the subnormal numbers: the
-    points are one such ulp, and half of one, below. If tiny results are flushed, the interval of zero ends there.
+    Tininess after rounding (7.5) is judged after rounding to p digits. The ulp of p digits is smaller there than the
+    ulp of subnormal numbers; the points lie one such ulp, and half of one, below the smallest normal number. If tiny
+    results are flushed, the interval of zero ends at one of them.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]
@@ -127,7 +129,7 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return the end of the numbers from `start` that round to the datum, and whether it is one; None: no end."""
+    """Return the end of the interval around `start`, and whether it is closed; None if the interval is unbounded."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

@@ -45,7 +45,7 @@ class Tail(Enum):
 
 
 class Rounded(Record):
-    """The verdict on one rounding, with all intermediate values.
+    """The result of one rounding, with all intermediate values.
 
     `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/2 of `unit` (plus
     something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position are replaced by one
@@ -143,12 +143,12 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
         quantum, lift = format.qmin, 0
     else:
         quantum, lift = format.emin, t  # no subnormals: the neighbours are zero and 2^emin
-    # Number of codes below that of `kept`: zero, if there is one, is code 0.
+    # The rank of `kept` among the codes is base + kept; zero, if the format has it, has rank 0.
     base = 0 if lift else ((quantum - format.qmin) << t) - (not format.zero)
     kept, rest2, unit, odd, step = _decide(x, quantum, sticky, base, direction, drawn)
     rank = base + ((kept + step) << lift)
     if tiny_before and e == format.emin - 1:
-        # Would p digits, with an unbounded exponent, still not reach 2^emin?
+        # Is the number still below 2^emin after rounding to p digits with an unbounded exponent?
         quantum_at_p = e - t
         wide, _, _, _, up = _decide(
             x, quantum_at_p, sticky, ((quantum_at_p - format.qmin) << t) - (not format.zero), direction, drawn
@@ -164,9 +164,9 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
 
 
 def round_to_quantum(x: Exact, quantum: int, context: Context = DEFAULT, index: int = 0) -> Rounded:
-    """Round an exact number to an integer multiple of 2^quantum, with any number of digits (5.9 at quantum 0).
+    """Round an exact number to a multiple of 2^quantum, with any number of digits (clause 5.9 if quantum is 0).
 
-    The verdict's `code` is the multiple, without its sign.
+    In the result, `code` is the integer without its sign.
 
     >>> round_to_quantum(Exact(False, 5, -1), 0).code
     2
@@ -267,7 +267,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def absent_code(format: Format, context: Context, negative: bool, why: str) -> int:
-    """Return the code for an operand without a code in the format: its NaN, or the result of `context.absent`."""
+    """Return the code that replaces a value which the format lacks: the format's NaN, or as `context.absent` says."""
     if context.absent is Absent.ERROR:
         raise UnsupportedError(f"{why}, {_REFUSED}")
     if context.absent is Absent.ZERO:
@@ -278,7 +278,7 @@ def absent_code(format: Format, context: Context, negative: bool, why: str) -> i
 
 
 def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int, Flags]:
-    """Return the code for ±∞ and the flags: ∞ itself, the largest number when saturating, or a substitute.
+    """Return the code for ±∞ and the flags: ∞ itself, the largest number if saturating, or that of `absent_code`.
 
     >>> from floatlab import Context, parse_format
     >>> infinity_code(parse_format("e4m3"), Context(), False)
@@ -302,7 +302,7 @@ def _sized(payload: int) -> str:
 def nan_code(
     format: Format, context: Context, negative: bool, payload: int = 0, signaling: bool = False
 ) -> tuple[int, Flags]:
-    """Return the code of a NaN with this payload, and the flags; a format without NaNs gives a substitute.
+    """Return the code of a NaN with this payload, and the flags; for a format without NaNs, that of `absent_code`.
 
     Raises UnsupportedError if the format cannot represent the payload or signaling NaNs.
     """

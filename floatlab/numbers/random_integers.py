@@ -1,4 +1,4 @@
-"""Reproducible random integers: a stream of the draws that stochastic rounding documents."""
+"""Reproducible random integers, from the same generator as stochastic rounding (`rounding.draw`)."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def parse_code(text: str, whole: str | None = None) -> Code:
 
 
 def parse_literal(text: str, bits: bool = False) -> Literal:
-    """Read a value as users type it; `bits` reads it as a code even without the prefix `bits:`.
+    """Read a value as users type it. If `bits` is true, the text is read as a code even without the prefix `bits:`.
 
     Accepted are decimal, hexadecimal (`0x1.8p3`) and binary numbers, fractions (`1/3`), powers (`3*2^-24`), `inf`,
     `nan`, `nan(payload)`, `snan`, and codes. Raises LiteralError with one line that quotes the text.
@@ -221,8 +221,8 @@ def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> 
     ----------
     value : str, int, float, Fraction, Decimal, NumPy scalar, Exact or Datum
         Text as users type it (`1.5`, `1/3`, `0x1.8p3`, `nan(0x1)`), or a code (`bits:0x3c7c`), which is used unchanged.
-        A float is the binary64 number that Python read, and a NumPy scalar a number of its dtype; the error is relative
-        to that number.
+        A float means exactly the binary64 number that Python stores; a NumPy scalar means exactly the number that its
+        dtype stores. Errors are measured from this number.
     format : Format or str
         The target format, or its name.
     context : Context or str, optional
@@ -238,7 +238,7 @@ def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> 
     LiteralError
         The value is not a number.
     UnsupportedError
-        The format cannot represent the value at all (the payload of a NaN).
+        The format has no code for the value, for example for a NaN's payload.
 
     Notes
     -----
@@ -345,8 +345,8 @@ def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -
 
     Notes
     -----
-    IEEE 754-2019 clause 5.4.2 (convertFormat). The payload of a NaN is preserved from its leading digit on. A signaling
-    NaN, and an unsupported x87 code, raise invalid and become quiet NaNs.
+    IEEE 754-2019 clause 5.4.2 (convertFormat). The payload of a NaN keeps its leading digits. A signaling NaN, and an
+    unsupported x87 code, raise invalid and become quiet NaNs.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""Rounding rules: the directions, the single kernel that decides, and Context, which holds these and all other choices.
+"""Rounding rules: the directions, the one kernel that rounds, and Context, which holds the direction and other choices.
 
-The kernel determines the truncated number, the discarded tail, and whether to step away from zero. The decision is
-written once and uses operators only, so that Python integers and NumPy arrays go through the same three functions. A
-number is c·2^q with an integer c ≥ 0; truncating its lowest `shift` bits leaves
+The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses operators
+only, so that Python integers and NumPy arrays go through the same three functions. A number is c·2^q with an integer c
+≥ 0; truncating its lowest `shift` bits leaves
 
     c = kept · unit + rest        unit = 2^shift, 0 ≤ rest < unit
 
 A rounding direction may depend on the sign, the parity of the kept code, and the comparison of 2·rest with unit
-(`sticky`: something nonzero is below even c's last digit):
+(`sticky`: the exact number has nonzero digits below c's last digit):
 
     2·rest        sticky   the tail is      guard  round-or-sticky
     0             no       zero               0        0
@@ -110,8 +110,8 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
     """Classify the tail: is it nonzero, is it at least half a unit, is it a tie.
 
-    A shift of 0 is no special case; but `sticky` with unit 1 would hide half of the tail, so callers that pass `sticky`
-    keep at least one digit below the rounding position.
+    A shift of 0 is no special case. With `sticky` and unit 1, however, the tail could not be compared with half a unit;
+    so callers that pass `sticky` keep at least one digit below the rounding position.
 
     >>> tail(8, 8, False), tail(8, 8, True)
     ((True, True, True), (True, True, False))
@@ -170,7 +170,7 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any) -> Any:
-    """Return whether to step away from zero, with probability floor(2³²·rest/unit) / 2³², by comparing a draw.
+    """Return whether the random draw says to step away from zero: probability floor(2³²·rest/unit) / 2³².
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -179,7 +179,7 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any) -> Any:
 
 
 def stochastic_threshold(rest2: Any, unit: Any) -> Any:
-    """Return floor(2³²·rest/unit), the threshold for a draw.
+    """Return floor(2³²·rest/unit): draws below this threshold step away from zero.
 
     >>> hex(stochastic_threshold(1, 1 << 2))
     '0x20000000'
@@ -208,22 +208,22 @@ class Flags(Flag):
 
 
 class Overflow(Enum):
-    """The result for a finite number beyond the largest, in directions that do not stop at the largest."""
+    """The result of overflow, in rounding directions that do not themselves stop at the largest number."""
 
     NATIVE = "native"  # ∞, else NaN, else the largest
-    SATURATE = "saturate"  # the largest, and for ∞ too (OCP's saturating conversion)
-    PROPAGATE = "propagate"  # the largest for finite numbers; ∞ stays ∞ (P3109's SatPropagate)
+    SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
+    PROPAGATE = "propagate"  # the largest, for finite operands only; ∞ stays ∞ (P3109's SatPropagate)
 
 
 class Absent(Enum):
-    """The result for an operand without a code in the format: NaN, ∞, or zero.
+    """The replacement for a NaN, infinity or zero that the format lacks.
 
     In an unsigned format, a negative number that does not round to zero is treated like a NaN.
     """
 
     LARGEST = "largest"  # NaN and ∞: a NaN if there is one, else the largest; zero: the smallest
     ZERO = "zero"  # zero, or the smallest if there is no zero
-    NAN = "nan"  # a NaN for zero, too, if there is one; else as `largest`
+    NAN = "nan"  # zero also becomes a NaN if the format has one; otherwise as `largest`
     ERROR = "error"  # raise UnsupportedError
 
 
@@ -238,7 +238,7 @@ class NanRule(Enum):
     """The NaN that an operation with NaN operands returns."""
 
     FIRST = "first"  # the first NaN operand, quieted; the default NaN is positive
-    X86 = "x86"  # the first, as SSE; in x87 extended the larger significand; the default NaN is negative
+    X86 = "x86"  # the first, as in SSE; in x87 extended, that of larger significand; the default NaN is negative
     ARM = "arm"
     RISCV = "riscv"  # always the default NaN
 
@@ -267,8 +267,8 @@ class Context(Record):
     overflow: Overflow
     absent: Absent
     tininess: Tininess
-    flush_inputs: bool  # subnormal operands are read as zero ("denormals are zero")
-    flush_results: bool  # tiny results become zero ("flush to zero")
+    flush_inputs: bool  # whether subnormal operands are read as zero ("denormals are zero")
+    flush_results: bool  # whether tiny results become zero ("flush to zero")
     nan: NanRule
     fma_invalid: bool  # whether fma(∞, 0, quiet NaN) raises invalid (7.2 leaves it open)
 

@@ -29,7 +29,7 @@ def exact_value(value: object) -> Ratio | Datum | Literal:
 
 @in_default_mode
 def _ratio_of(value: Any) -> Ratio | Datum | Literal:
-    """Return the exact value of a number without a format that is not text; raises LiteralError for others."""
+    """Return the exact value of an integer, fraction or decimal; raises LiteralError for anything else."""
     if isinstance(value, Exact):
         return Ratio(value.negative, value.c, twos=value.q)
     dtype = getattr(value, "dtype", None)
@@ -128,7 +128,7 @@ def _long_double(value: Any, dtype: Any) -> Datum | None:
 def whole_number(value: Any) -> int | None:
     """Return an integer of Python, or of a library's integer dtype, as a Python int; None for everything else.
 
-    Raises LiteralError for True and False, which do not count as numbers.
+    Raises LiteralError for True and False: floatlab does not read them as numbers.
 
     >>> whole_number(3), whole_number(3.0), whole_number("3")
     (3, None, None)

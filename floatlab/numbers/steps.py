@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Truth = Exact | Ratio | SquareRoot
 
 
-# Pages and JSON compute errors exactly with numbers of up to this many bits, and report if they do not.
+# Pages and JSON compute the error exactly if the numbers have at most this many bits; otherwise they say so.
 EXACT_ERROR_BITS = 200_000
 ERROR_DIGITS = 30  # binary digits of an error that is computed from an enclosure
 
@@ -126,7 +126,7 @@ class Special(Step):
 
 
 class Round(Step):
-    """The one rounding."""
+    """The rounding of an exact number into the result's format."""
 
     format: Format
     rounded: Rounded
@@ -150,7 +150,7 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if it is rational, else at most 2^-32 ulp apart."""
+        """Bounds on the error: equal if the error is rational, else at most 2^-32 ulp apart."""
         if not isinstance(self.truth, SquareRoot):
             error = self.error
             return None if error is None else (error, error)
@@ -191,7 +191,7 @@ class Derivation(Answering, Record):
 
     @property
     def rounded(self) -> Rounded | None:
-        """The last rounding's verdict, if there was a rounding."""
+        """The last rounding with its intermediate values; None if nothing was rounded."""
         return next((step.rounded for step in reversed(self.steps) if isinstance(step, Round)), None)
 
     @property
@@ -204,7 +204,7 @@ class Derivation(Answering, Record):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if it is rational, close if the truth is a square root."""
+        """Bounds on the error: equal if the error is rational, close if the truth is a square root."""
         last = self.steps[-1]
         return last.error_bounds if isinstance(last, Encode) else None
 
@@ -212,7 +212,8 @@ class Derivation(Answering, Record):
     def nearby_error_ulps(self) -> Fraction | None:
         """The error in ulps to at least eight digits, computed quickly: from an enclosure if the exact one is long.
 
-        None if there is none, or if even the digits used for rounding are far away.
+        None if there is no error, or if the literal was so far out of range that a substitute was rounded
+        (`exact.FAR`).
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -232,13 +233,13 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal, unless a substitute far out of range replaced the number."""
+        """Return the step that read a literal; None if a substitute replaced a number far out of range."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 
     @property
     def error_binade_ulps(self) -> int | None:
-        """An exponent k with |error| < 2^k ulp, from the digits read; None if no literal was read."""
+        """An exponent k with |error| < 2^k ulp, computed from the digits kept; None if no literal was read."""
         read = self._near_reading()
         if read is None or self.truth is None or not self.result.is_finite:
             return None
