@@ -1,7 +1,7 @@
-"""Exact quantization of one block: its largest magnitude, its scale by a rule, and its scaled and rounded elements.
+"""Exact quantization of one block: its largest magnitude, its scale, and its scaled and rounded elements.
 
-All intermediate values are exact. Only the tensor scale, the block scale and each element are rounded, once each. With
-block scale s and tensor scale t (1 if there is none), an element is the exact quotient x / (s·t), rounded once.
+All intermediate values are exact. The tensor scale, the block scale and the elements are each rounded once. With block
+scale s and tensor scale t (1 if there is none), an element is the exact quotient x / (s·t), rounded once.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 class ScaleRule(Enum):
     """The rule that derives a block's scale from its largest magnitude, amax.
 
-    Let e be the exponent of amax and emax that of the element format's largest number. The first three rules give
-    2^(e − emax), for scales that are powers of two; they differ in the definition of e. The others round amax / largest
-    (/ tensor scale) into the scale's format.
+    Let e be the exponent of amax and emax that of the element format's largest number. The first three rules are for
+    scales that are powers of two. They give 2^(e − emax), and differ in the definition of e. The other rules round amax
+    / (largest element · tensor scale) into the scale's format.
     """
 
     FLOOR = "floor"  # e = ⌊log2 amax⌋: OCP MX 1.0, section 6.3
     EVEN = "even"  # e of amax rounded to the element's precision
     CEIL = "ceil"  # e = ⌈log2 amax⌉
-    UP = "up"  # upward: the smallest scale at which nothing saturates
-    NEAREST = "nearest"  # to nearest
+    UP = "up"  # round up: the smallest scale at which no element saturates
+    NEAREST = "nearest"  # round to nearest
 
 
 BY_EXPONENT = (ScaleRule.FLOOR, ScaleRule.EVEN, ScaleRule.CEIL)
@@ -51,7 +51,7 @@ _SPELLINGS = {"ocp": "floor", "rceil": "up"}
 
 
 def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
-    """Return the rules that a block format's scales can use, the default first.
+    """Return the scale rules of a block format, the default first.
 
     >>> [rule.value for rule in rules_for(parse_block_format("nvfp4"))]
     ['nearest', 'up']
@@ -82,8 +82,8 @@ def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
 def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
-    Flushing of results is dropped for integers, which have no subnormal numbers. Raises ContextError for flushed
-    inputs, since an element has no format before it is scaled.
+    Integer elements have no subnormal numbers, so `flush_results` is ignored for them. Raises ContextError for
+    `flush_inputs`: an input has no format before it is scaled, so it cannot be subnormal.
 
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
     Context(rounding='RTZ', overflow='saturate')
@@ -97,7 +97,7 @@ def element_context(context: Context, format: BlockFormat) -> Context:
 class Element(Record):
     """One element: its value, the value divided by the scales, the rounding, the code, and the decoded value.
 
-    `scaled`, `rounded` and `decoded` are None in a block that is NaN.
+    `scaled`, `rounded` and `decoded` are None if the block's scale is NaN.
     """
 
     value: Value
@@ -116,7 +116,7 @@ class Element(Record):
 
 
 class TensorScale(Record):
-    """A tensor's scale: the largest magnitude that it was derived from (None if the scale was given), and its datum."""
+    """A tensor's scale, and the largest magnitude from which it was derived (None if the caller gave the scale)."""
 
     amax: Ratio | None
     datum: Datum
@@ -126,8 +126,8 @@ class BlockDerivation(Answering, Record):
     """The derivation of a block, from values to codes.
 
     `amax` is None if a NaN or an infinity is among the values; the block's scale is then NaN. `exponent` is amax's
-    exponent by the rule's definition (None for rules without one). `wanted` is the scale before it was rounded into the
-    scale's format (None if amax is zero or None).
+    exponent as the rule defines it (None for rules that use no exponent). `wanted` is the scale before it was rounded
+    into the scale's format (None if amax is zero or None).
     """
 
     format: BlockFormat
@@ -170,10 +170,11 @@ def quantize_blocks(
 ) -> tuple[BlockDerivation, ...]:
     """Scale and round values in blocks of `format.block`, and record every step; the last block may be shorter.
 
-    Values are everything that `read` accepts, taken exactly: text and fractions are not rounded first. A derivation
-    from `read` is replaced by its result. A tensor scale that is not given is amax / (largest element · largest scale),
-    rounded to nearest into its format. Stochastic draws are numbered along the values. Raises LiteralError for values
-    that are not numbers; UnsupportedError for numbers too long for exact arithmetic, and for an invalid tensor scale.
+    A value is anything that `read` accepts; text and fractions are used exactly, not rounded first. Of a derivation
+    from `read`, the result is used. The default tensor scale is amax / (largest element · largest scale), rounded to
+    nearest into its format. The random draw of a stochastic rounding has the index of its value. Raises LiteralError
+    for values that are not numbers; UnsupportedError for numbers too long for exact arithmetic, and for an invalid
+    tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
@@ -191,7 +192,7 @@ def quantize_blocks(
 
 
 def _typed(value: object) -> str | None:
-    """Return the text of a typed value, with @ and the format if it was read into a format first."""
+    """Return the typed text of a value (None if it was not text); text that was read into a format gets `@FORMAT`."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return f"{value.operands[0].text}@{short_name(value.result.format)}"
     return value if isinstance(value, str) else None
@@ -209,9 +210,9 @@ def _exactly(value: object) -> Value:
         return Ratio(operand.exact.negative, operand.exact.c, twos=operand.exact.q)
     number = operand.value if isinstance(operand, Literal) else operand
     if isinstance(number, Code):
-        raise LiteralError(f"{quoted(str(value))} is a code, and of no format: VALUE@FORMAT names it")
+        raise LiteralError(f"{quoted(str(value))} is a code without a format: write VALUE@FORMAT")
     if isinstance(number, Ratio) and not number.is_short(EXACT_ERROR_BITS):
-        raise UnsupportedError(f"{quoted(str(value))} is too long a number for a block, which is worked out exactly")
+        raise UnsupportedError(f"{quoted(str(value))} is too long for the exact arithmetic of blocks")
     return number
 
 
@@ -243,7 +244,7 @@ def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: ob
 
 
 def given_tensor_scale(value: object, kind: Format) -> Datum:
-    """Return a given tensor scale, rounded to nearest into its format; raises UnsupportedError if it is invalid.
+    """Return the caller's tensor scale, rounded to nearest into its format; raises UnsupportedError if it is invalid.
 
     >>> from floatlab import parse_format
     >>> given_tensor_scale("0.1", parse_format("fp32"))
@@ -270,7 +271,7 @@ def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
 
 
 def _positive(scale: Datum) -> Datum:
-    """Return the scale, or the smallest positive number in place of zero, since nothing can be divided by zero."""
+    """Return the scale, or the smallest positive number if it is zero: elements are divided by the scale."""
     kind = scale.format
     return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)
 
@@ -296,7 +297,7 @@ def _counted_exponent(amax: Fraction, rule: ScaleRule, precision: int) -> int:
     digits = amax / _fraction(Exact(False, 1, e))
     if rule is ScaleRule.CEIL:
         return e + (digits > 1)
-    # Rounded to p digits, values from 2 − 2^−p on become 2: a tie there goes up, since the last digit kept is 1.
+    # Rounding to p digits turns all values from 2 − 2^−p up to 2 into 2: the last digit kept is 1, so a tie goes up.
     return e + (rule is ScaleRule.EVEN and digits >= 2 - _fraction(Exact(False, 1, -precision)))
 
 

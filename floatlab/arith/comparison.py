@@ -51,8 +51,8 @@ def compare(
 ) -> Comparison:
     """Return the relation of a and b; a NaN is unordered with everything, and −0 equals +0.
 
-    With `signaling`, any NaN raises invalid; else only signaling NaNs do. The operands may have different formats:
-    their values are compared exactly.
+    If `signaling` is true, any NaN raises invalid; otherwise only signaling NaNs do. The operands may have different
+    formats: their values are compared exactly.
 
     >>> compare("-0", "0", "fp16").relation.value, compare("nan", "1", "fp16").relation.value
     ('equal', 'unordered')
@@ -68,7 +68,7 @@ def _compared(
     context: AnyContext,
     signaling: bool,
 ) -> Comparison:
-    if format is None:  # no result needs a format, so the operands keep theirs
+    if format is None:  # a comparison needs no common format, so the operands keep theirs
         given = [in_own_format(value) for value in values]
         format = next((value.format for value in given if isinstance(value, Datum)), None)
     work = begin(operation, values, format, context)

@@ -1,4 +1,4 @@
-"""Fused and separate multiply-add: a·b + c rounded once, compared with rounding a·b first and then the sum."""
+"""Fused and separate multiply-add: a·b + c rounded once, compared with rounding the product and then the sum."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Contrast(Answering, Record):
 
     @property
     def parting(self) -> Rounded | None:
-        """The product's rounding in the separate computation, where the results part; None if it was exact."""
+        """The rounding of the product in the separate computation; None if the product was exact."""
         rounded = next((step.rounded for step in self.separate.steps if isinstance(step, Round)), None)
         return rounded if rounded is not None and rounded.flags else None
 
@@ -49,7 +49,7 @@ class Contrast(Answering, Record):
 def multiply_then_add(
     a: object, b: object, c: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return a·b rounded, then + c rounded: two roundings, as without a fused operation.
+    """Return a·b + c with two roundings, of the product and of the sum, as without a fused operation.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def multiply_then_add(
     Returns
     -------
     Derivation
-        Its error is relative to the exact a·b + c; its flags are those of both roundings.
+        Its error is measured from the exact a·b + c; its flags are those of both roundings.
 
     Raises
     ------
@@ -105,12 +105,12 @@ def contrast(fused: Derivation, separate: Derivation) -> Contrast:
     Returns
     -------
     Contrast
-        `.same`, `.product` (the rounded product), `.parting` (the rounding after which they differ).
+        `.same`, `.product` (the rounded product), `.parting` (the rounding of the product; None if it was exact).
 
     Raises
     ------
     UnsupportedError
-        The arguments are not such derivations, or have different operands.
+        The arguments are not an `fma` and a `multiply_then_add` of the same operands.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class Integer(Record):
     def __post_init__(self) -> None:
         """Raise for an unsupported width."""
         if not isinstance(self.width, int) or not 1 <= self.width <= MAX_INTEGER_BITS:
-            raise FormatError(f"an integer has 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
+            raise FormatError(f"an integer type has 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ def parse_integer(name: str) -> Integer:
 
 
 class IntegerResult(Answering, Record):
-    """A conversion to an integer: the integer, the rounding's verdict if there was one, and the raised flags."""
+    """A conversion to an integer: the integer, the rounding (None if nothing was rounded), and the raised flags."""
 
     operands: tuple[Datum, ...]
     context: Context
@@ -137,10 +137,10 @@ def round_to_integral(
 
     Notes
     -----
-    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may lack the integer: e2m3fn ends at 7.5,
-    and 7.5 rounds to 8. The integer is then rounded into the format like any other result: the context's overflow rule
-    applies, and overflow and inexact are raised. In this case the error is relative to the integer, otherwise to the
-    operand.
+    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may lack the integer: the largest number of
+    e2m3fn is 7.5, which rounds to 8. The integer is then rounded into the format like any other result: the context's
+    overflow rule applies, and overflow and inexact are raised. In this case the error is measured from the integer,
+    otherwise from the operand.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def to_integer(
     context: AnyContext = DEFAULT,
     exact: bool = True,
 ) -> IntegerResult:
-    """Convert to an integer of a given type; an integer out of its range raises invalid.
+    """Convert to an integer of a given type; a result out of the type's range raises invalid.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def to_integer(
     Notes
     -----
     IEEE 754-2019 clause 5.8 (convertToInteger). The context's NaN rule determines the result for NaN and for numbers
-    out of range. x86: one pattern (the least signed integer, or all ones). Arm: the nearest integer, and 0 for NaN.
-    RISC-V: the nearest integer, and the largest for NaN.
+    out of range. x86: one code for all (the least signed integer, or all ones if unsigned). Arm: the nearest integer,
+    and 0 for NaN. RISC-V: the nearest integer, and the largest for NaN.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def to_integer(
 
 
 def _unfit(sign: int, kind: Integer, context: Context) -> int:
-    """Return the result for an integer out of range (`sign` ±1) or for a NaN (0)."""
+    """Return the result for a number out of range (`sign` is its sign, ±1) or for a NaN (`sign` 0)."""
     if context.nan in (NanRule.FIRST, NanRule.X86):
         return kind.least or kind.greatest
     if not sign:

@@ -30,7 +30,7 @@ _NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN, NumberClass.UNSUPPORTE
 
 
 class Lack(Enum):
-    """A reason why a format does not contain the numbers of another."""
+    """A reason why one format does not contain all numbers of another."""
 
     DIGITS = "digits"
     LARGE = "large numbers"
@@ -41,7 +41,7 @@ class Lack(Enum):
 
 
 def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
-    """Return why `wide` does not contain all finite numbers of `narrow`; empty if it does.
+    """Return the reasons why `wide` does not contain all finite numbers of `narrow`; empty if it does.
 
     >>> lacks(parse_format("bf16"), parse_format("fp16"))
     (<Lack.DIGITS: 'digits'>,)
@@ -51,7 +51,7 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
         Lack.DIGITS: wide.precision < narrow.precision,
         Lack.LARGE: wide.largest < narrow.largest,
         Lack.SMALL: small,
-        # The last place of the smallest normal numbers, which a format may have without subnormal numbers.
+        # The spacing of `narrow` near its smallest number is finer than that of the subnormal numbers of `wide`.
         Lack.STEPS: not small and wide.subnormals and wide.qmin > narrow.qmin,
         Lack.ZERO: narrow.zero and not wide.zero,
         Lack.SIGN: narrow.signed and not wide.signed,
@@ -73,7 +73,7 @@ def holds(wide: Format, narrow: Format) -> bool:
 
 
 def common_format(formats: list[Format]) -> Format:
-    """Return the format that operands of these formats are promoted to; raises FormatError if none contains them.
+    """Return the format to which operands of these formats are promoted; raises FormatError if none contains them all.
 
     >>> common_format([parse_format("fp16"), parse_format("bf16")]).name
     'binary32'
@@ -88,7 +88,7 @@ def common_format(formats: list[Format]) -> Format:
 
 
 class Work:
-    """An operation in progress: steps are appended until it is closed into a Derivation."""
+    """An operation being computed: it collects steps, and `close` makes a Derivation of them."""
 
     __slots__ = ("context", "format", "literals", "operands", "operation", "steps", "values")
 
@@ -101,7 +101,7 @@ class Work:
         context: Context,
         steps: list[Step],
     ) -> None:
-        """Start with the values that `begin` determined."""
+        """Store the values that `begin` determined."""
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
         self.values = [datum.finite_value for datum in operands]
@@ -143,7 +143,7 @@ class Work:
 
 
 def reading_context(context: Context) -> Context:
-    """Return the context that reads operands: to nearest, as a compiler reads constants, with the same range rules."""
+    """Return the context for reading operands: to nearest, as a compiler reads constants; other rules unchanged."""
     if context.rounding is Direction.RNE and not context.flush_results:
         return context
     return context.replace(rounding=Direction.RNE, flush_results=False)
@@ -153,8 +153,9 @@ def begin(operation: str, values: tuple[object, ...], format: Format | str | Non
     """Decode the operands, determine the result's format, and promote operands of other formats.
 
     Datum objects, derivations returned by `read`, Python floats and NumPy numbers keep their formats. Text, fractions
-    and decimals are read, to nearest, into the result's format: `format`, else the common format of the others, else
-    binary32. Integers are exact: an integer that the format cannot represent is refused.
+    and decimals are rounded to nearest into the result's format. That is `format` if given, else the common format of
+    the operands that have one, else binary32. An integer must be exact: if the format cannot represent it,
+    UnsupportedError is raised.
     """
     context = as_context(context)
     fmt = None if format is None else parse_format(format)
@@ -184,7 +185,7 @@ def begin(operation: str, values: tuple[object, ...], format: Format | str | Non
 
 
 def _share_format(values: tuple[object, ...], format: Format | None) -> TypeGuard[tuple[Datum, ...]]:
-    """Return whether all operands are Datum objects of the result's format, so that none has to be read or promoted."""
+    """Return whether all operands are already Datum objects of the result's format: none has to be read or promoted."""
     shared = format
     for value in values:
         if type(value) is not Datum or (shared is not None and value.format is not shared):
@@ -194,7 +195,7 @@ def _share_format(values: tuple[object, ...], format: Format | None) -> TypeGuar
 
 
 def in_own_format(value: object) -> object:
-    """Return the Datum of an operand with a format; text, integers and fractions unchanged."""
+    """Return an operand as a Datum if it has a format; return text, integers and fractions unchanged."""
     if isinstance(value, Datum):
         return value
     if isinstance(value, Derivation):
@@ -226,7 +227,7 @@ def exact_integer(n: int, format: Format) -> Datum:
 
 
 def _typed(value: object) -> str | None:
-    """Return the original text of a reading."""
+    """Return the text that a derivation was read from; None for other values."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return value.operands[0].text
     return None
@@ -235,7 +236,7 @@ def _typed(value: object) -> str | None:
 def readings(
     operands: tuple[Datum, ...], literals: tuple[str | None, ...], context: Context
 ) -> tuple[Derivation | None, ...]:
-    """Return the derivation of each operand from its text; None for operands without text.
+    """Return, for each operand, the derivation that reads its text; None for operands that were not text.
 
     >>> from floatlab import add
     >>> d = add("0.1", "1", "fp16")

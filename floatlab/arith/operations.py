@@ -1,8 +1,8 @@
 """The operations of IEEE 754-2019 clauses 5.4.1 and 5.3.1: computed exactly, rounded once at the end.
 
-Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`; if that is None,
-the common format of the operands with a format (after promotion, as in frameworks), or binary32 if none has one. The
-format may be narrower or wider than the operands' (the standard's *formatOf* operations); the result is still rounded
+Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`. If that is None,
+it is the format to which the operands are promoted, as in frameworks, or binary32 if no operand has a format. It may be
+narrower or wider than the formats of the operands (the standard's *formatOf* operations); the result is still rounded
 once. Raises FormatError, LiteralError or UnsupportedError for operands that cannot be read.
 """
 
@@ -62,7 +62,7 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
 
 
 def subtract(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Subtract b from a, rounded once: addition with b's sign changed unless b is a NaN.
+    """Subtract b from a, rounded once: the sum of a and −b; the sign of a NaN does not change.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def subtract(a: object, b: object, format: Format | str | None = None, context: 
 
 
 def multiply(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Multiply two numbers: the exact product has at most twice the digits; it is rounded once.
+    """Multiply two numbers exactly (at most twice the digits), and round the product once.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def _zero_beside_infinity(work: Work) -> bool:
 
 
 def _zero_times_infinity_plus(work: Work) -> Derivation:
-    """Close ∞ × 0 + c: invalid, unless c is a quiet NaN and the context disables that (7.2)."""
+    """Close ∞ × 0 + c: it raises invalid, unless c is a quiet NaN and `context.fma_invalid` is false (7.2)."""
     addend, context = work.operands[2], work.context
     if not counts_as_nan(addend):
         return invalid(work, Rule.ZERO_TIMES_INFINITY)

@@ -1,4 +1,4 @@
-"""NaN operands and invalid operations (IEEE 754-2019 clauses 6.2 and 7.2), by a named rule."""
+"""Results for NaN operands and invalid operations (IEEE 754-2019 clauses 6.2 and 7.2), each with a named rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def _payload(datum: Datum) -> int:
 def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datum:
     """Return the NaN that an x87 instruction keeps (Intel SDM volume 1, table 4-7).
 
-    A quiet NaN is preferred to a signaling one; of two equal kinds the larger significand; of equal ones the positive.
+    A quiet NaN is preferred to a signaling one. If both are of the same kind, the one with the larger significand is
+    preferred; if the significands are equal, the positive one.
     """
     second_is_quiet = not second.is_signaling
     if first_is_quiet != second_is_quiet:
@@ -46,7 +47,7 @@ def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datu
 
 
 def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool, x87: bool) -> Datum:
-    """Return the one of two operands' NaNs that propagates."""
+    """Return which of two NaN operands propagates."""
     if first is None:
         return second
     first_is_quiet = first_is_quiet or not first.is_signaling
@@ -60,10 +61,10 @@ def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet
 def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None) -> Derivation:
     """Close an operation with NaN operands: one of them propagates, quieted (6.2.3).
 
-    `first` and `x86` (as SSE) take the first. If an operand or the result is x87 extended, `x86` chooses like the x87,
-    pair by pair. `arm` (as Arm VFPv2) takes the first signaling NaN, else the first, pair by pair. `riscv` always takes
-    the default NaN. `start` is the code of a NaN that an earlier part of the operation produced; its flags are already
-    raised.
+    The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
+    follows the x87 instructions, two operands at a time. `arm` (as in Arm VFPv2) takes the first signaling NaN, else
+    the first NaN, two operands at a time. `riscv` always takes the default NaN. `start` is the code of a NaN that an
+    earlier part of the operation produced and whose flags are already raised.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)
@@ -77,7 +78,7 @@ def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None)
         if datum.is_signaling or kind is NumberClass.UNSUPPORTED:
             flags = Flags.INVALID
         if datum.is_nan:
-            # From the third operand on, the NaN chosen before is quiet already.
+            # From the third operand on, the NaN chosen so far is the quiet result of an earlier pair.
             chosen = _chosen(chosen, datum, work.context, position > 1 or start is not None, x87)
     rule = Rule.SIGNALING_OPERAND if flags else Rule.NAN_OPERAND
     if unsupported:

@@ -1,8 +1,8 @@
-"""Witnesses: operands for which a·b + c rounded once differs from rounding a·b first and then the sum.
+"""Witnesses: operands for which a·b + c rounded once differs from rounding the product and then the sum.
 
-The search begins near given operands. It continues with short numbers whose product is just too long for the format,
-with c = −round(a·b), so that the sum is the product's rounding error; then with random operands. Formats with few
-values are searched exhaustively, so None is a proof for them.
+The search begins near given operands. It continues with short factors whose product is just too long for the format,
+and c = −round(a·b): the exact sum is then the product's rounding error. Last come random operands. Formats with few
+values are searched exhaustively; for them, a result of None proves that no witness exists.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ def find_witness(
     tries: int = 100_000,
     progress: Callable[[int, int], bool] | None = None,
 ) -> Triple | None:
-    """Return finite a, b and c whose fma and multiply-then-add are different finite numbers, determined by the seed.
+    """Return finite a, b and c for which fma and multiply-then-add return different finite numbers.
 
-    None if `tries` found none; this is a proof if the format `is_searched_through`. `near` are operands to start from.
-    `progress` is called at intervals with the number of tries done and the total; it returns whether to continue.
+    Return None if no try succeeded; if `is_searched_through(format)`, this proves that there are none. The seed
+    determines the random tries; `tries` is their number. The search starts near the operands `near`. `progress` is
+    called at intervals with the number of tries done and the total; if it returns False, the search stops.
 
     >>> find_witness("fp16")
     (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))
@@ -60,7 +61,7 @@ def find_witness(
 
 
 def is_searched_through(format: Format | str) -> bool:
-    """Return whether the search tries every number of a format, so that finding none is a proof.
+    """Return whether the search tries all numbers of a format, so that a result of None is a proof.
 
     >>> is_searched_through("e2m1"), is_searched_through("fp16")
     (True, False)
@@ -80,7 +81,7 @@ def _candidates(fmt: Format, context: Context, seed: int, near: Triple | None, t
 
 
 def _may_differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
-    """Return False for most operands that cannot differ, without building derivations."""
+    """Return False for most operands that are no witness; this test is fast, since it builds no derivations."""
     try:
         exact, addend = a.exact * b.exact, c.exact
         product = _product(exact, a.format, context)
@@ -92,7 +93,7 @@ def _may_differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
         if context.flush_inputs or not once.c or not twice.c:
             return True
         return round_exact(once, a.format, context).code != round_exact(twice, a.format, context).code
-    except FloatlabError:  # the context refuses a value without a code
+    except FloatlabError:  # the context raises an error for a value that the format lacks
         return False
 
 
@@ -137,7 +138,7 @@ def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
 
 
 def _beside(near: Triple, fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield the given operands, then new addends for the given factors, then factors some ulps away."""
+    """Yield the given operands; then the given factors with other addends; then factors some ulps away."""
     a, b, c = (each if each.format == fmt else convert(each, fmt, DEFAULT).result for each in near)
     if not (a.is_finite and b.is_finite):
         return
@@ -161,7 +162,7 @@ def _stepped(datum: Datum, count: int) -> Datum:
 def _short(fmt: Format, context: Context) -> Iterator[Triple]:
     """Yield pairs of odd integers whose product has slightly more digits than the format keeps.
 
-    The integers themselves come first, then the same digits in numbers from 1 to 2.
+    First the integers themselves, then the same digits scaled to numbers from 1 to 2.
     """
     first = isqrt(1 << fmt.precision) | 1
     factors = range(first, first + 2 * _SHORT, 2)
@@ -184,7 +185,7 @@ def _placed(fmt: Format, c: int, q: int) -> Datum | None:
 
 
 def _all(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield every case, from 1 outward, with a ≥ 0 (by symmetry) and each product once."""
+    """Yield all operands whose product is inexact, from 1 outward, with a ≥ 0 (by symmetry) and every product once."""
     data = [each for each in (Datum(fmt, code) for code in range(1 << fmt.width)) if each.is_finite]
     one = round_exact(Exact(False, 1, 0), fmt).code
     data.sort(key=lambda datum: (abs(datum.magnitude - one), datum.sign_bit))
@@ -201,7 +202,7 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
 
 
 def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
-    """Yield factors near 1 with an addend that nearly cancels their product; now and then any three numbers."""
+    """Yield random factors near 1 with addends that nearly cancel the product; in between, three arbitrary numbers."""
     t, draws = fmt.trailing_bits, RandomIntegers(seed)
     while True:
         factors = [_placed(fmt, 1 << t | draws.below(1 << t), draws.below(7) - 3 - t) for _ in range(2)]
@@ -211,5 +212,5 @@ def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
         anywhere = [Datum(fmt, draws.below(1 << fmt.width)) for _ in range(3)]
         if all(each.is_finite for each in anywhere):
             yield anywhere[0], anywhere[1], anywhere[2]
-        else:  # this counts as a try: in some formats hardly any code is finite
+        else:  # zeros, so that this counts as a try: in some formats hardly any code is finite
             yield (Datum(fmt, 0),) * 3
