@@ -1,4 +1,4 @@
-"""Arrays in any format: rounding, encoding and decoding of whole arrays (NumPy starts here).
+"""Arrays in any format: rounding, encoding and decoding of whole arrays. The lowest layer that uses NumPy.
 
 The modules and subpackages, from the highest layer to the lowest:
 

@@ -1,7 +1,8 @@
-"""Block formats on arrays: MX and NVFP4, bit for bit as `arith.blocks`.
+"""Block formats on arrays: MX and NVFP4, with the same bits as `arith.blocks`.
 
 `arith.blocks` computes the quotients amax / (largest·t) and x / (s·t) exactly and rounds them once. Here they are
-float64; `scales` explains why this double rounding gives the same bits. A division by a power of two is exact anyway.
+computed in float64 and then rounded; `scales` explains why the bits are the same. Division by a power of two is exact
+in any case.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Job:
         self.fmt = block_format(format, block)
         self.context = _element_context(rules_of(context, rounding), self.fmt)
         self.lane = dispatch.parse_lane(lane)
-        # `str` makes arguments of other types, such as lists, unknown rules.
+        # `str` turns arguments of other types, such as lists, into names of unknown rules.
         self.steps = scales_for(self.fmt, scale if scale is None or isinstance(scale, ScaleRule) else str(scale))
         # The NumPy lane is faster with float32, but stochastic draws need digits that float32 lacks.
         drawn = self.context.rounding is Direction.SR
@@ -74,7 +75,7 @@ class Job:
         self.given = _given_scale(tensor_scale, self.fmt)
 
     def scales(self) -> tuple[Array, np.float32 | None]:
-        """Return the codes of the scales, one row per block, and the tensor's scale."""
+        """Return the codes of the scales, as (rows of blocks, 1, columns), and the tensor's scale."""
         amax = self._amax()
         top = float(amax.max(initial=0))
         self.finite = top < np.inf
@@ -86,7 +87,7 @@ class Job:
 
     def _amax(self) -> Array:
         """Return the largest magnitude of each block; NaN or ∞ if the block has one."""
-        # As integers, unsigned codes have the order of the magnitudes, and NaNs come last.
+        # Codes without their signs, compared as integers, have the order of the magnitudes; NaNs come last.
         every = _EVERY[self.array.dtype]
         bits = self.array.view(every.dtype)
         rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
@@ -101,7 +102,7 @@ class Job:
     def round(
         self, scales: Array, tensor: np.float32 | None, into: Array | None, target: Format | None = None
     ) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield rows, the codes of their elements (or values in `target`), and s·t; written to `into` if given."""
+        """Yield rows of blocks, their elements' codes (or values in `target`), and s·t; `into` receives all codes."""
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)
         for rows in cut.slabs():
@@ -109,7 +110,7 @@ class Job:
             word = WORDS[scaled.dtype]
             work = dispatch.rounder(word, numbers, self.context, self.lane, target)
             made = np.empty(scaled.shape, held) if into is None else into[rows]
-            # Draws are numbered across the whole array.
+            # The random draws are numbered in the order of the whole array.
             first = rows.start * cut.size * cut.inner
             work(scaled.reshape(-1).view(container(word)), first, made.reshape(-1).view(held), None)
             yield rows, made, by
@@ -271,10 +272,10 @@ def decode_blocks(
         tensor_scale = blocks.tensor_scale
     tensor = _given_scale(tensor_scale, fmt)
     if fmt.tensor is not None and tensor is None:
-        raise UnsupportedError(f"tensor_scale: {fmt.name} needs the scale of the tensor, which a pair does not hold")
+        raise UnsupportedError(f"tensor_scale: {fmt.name} needs the scale of the tensor, which a pair does not contain")
     cut = BlockLayout(codes.shape, axis, fmt)
     if scales.shape != cut.scales_shape:
-        raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} have {cut.scales_shape}")
+        raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} need {cut.scales_shape}")
     kind = dtype_of(fmt) if dtype is None else np.dtype(dtype)  # type: ignore[call-overload]
     if kind not in WORDS:
         raise UnsupportedError(f"dtype {kind.name} does not hold the range of {fmt.name}; float32 and float64 do")

@@ -20,7 +20,7 @@ from floatlab.numbers.rounding import DEFAULT, Absent, AnyContext, as_context
 from floatlab.numbers.scalars import whole_number
 
 _FLAGS = tuple(Flags)
-# For each set of flags, the count of each flag in it.
+# For each set of flags, as an integer: 1 for each flag in the set, else 0.
 _SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
 _FEW = 1 << 13  # below this many elements, `bincount` is faster than a pass for each flag
 _PIECE = 1 << 16  # the number of elements that stay in the cache
@@ -127,9 +127,9 @@ def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native"
     """
     if isinstance(rounding, Context):
         if context is not None:
-            raise UnsupportedError("two contexts: one in the place of rounding, and context= besides; give one of them")
+            raise UnsupportedError("rounding is a Context, and context= is given too: give one of them")
         if overflow not in ("native", rounding.overflow.value):
-            raise UnsupportedError(f"overflow is {overflow}, and the context says {rounding.overflow.value}: give one")
+            raise UnsupportedError(f"overflow is {overflow}, but the context has {rounding.overflow.value}: give one")
         return rounding
     if context is None:
         direction = "RNE" if rounding is None else rounding
@@ -157,23 +157,23 @@ def dtype_for(given: DType | None, format: Format) -> DType:
     (dtype('float16'), dtype('float32'))
     """
     own = format_of(given) if given is not None else None
-    # If the format contains the dtype, rounding changes no value but those that the format lacks.
+    # If the format contains the dtype, rounding changes only special values that the format lacks.
     if given is not None and own is not None and (holds(own, format) or holds(format, own)):
         return given.newbyteorder("=")
     return float_for(format)
 
 
 def operand(x: object, name: str, format: Format) -> Source:
-    """Return an operand in its own format; numbers and lists, which have none, rounded into `format`."""
+    """Return an operand in its own format; numbers and lists have none, so they are rounded into `format`."""
     source = source_of(x, name)
     return source if is_typed(x) else Source(round_array(source, format, as_codes=True), format)
 
 
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
-    """Return an operand exactly: arrays in their formats, Python floats in binary64, integers as they are.
+    """Return an operand without rounding: arrays in their formats, Python floats in binary64, and integers.
 
-    If `format` represents all the numbers, they are returned in it, which is faster. Raises UnsupportedError for a
-    Python integer that the format does not represent.
+    If `format` represents all the numbers, they are returned in this format, which is faster. Raises UnsupportedError
+    for a Python integer that the format does not represent.
     """
     source = source_of(x, name)
     if is_typed(x):
@@ -233,9 +233,9 @@ def written(
 ) -> Any:  # fmt: skip
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
-    Flags are those of each element (True or "each"), or the number of elements that raised each flag ("counts").
-    Nothing is written to `out` before the last possible error, nor over operands that are still to be read. `in_place`:
-    `work` does not read a block again after writing it, so the result may overwrite the operands.
+    If `return_flags` is True or "each", the flags are those of every element; if it is "counts", they are the number of
+    elements that raised each flag. After an error, `out` is unchanged; it never overwrites operands that are still to
+    be read. `in_place`: `work` does not read a block again after writing it, so the result may overwrite the operands.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None
@@ -275,7 +275,7 @@ def written(
 
 
 def _counting(work: Work, counts: list[Array]) -> Work:
-    """Return work that also counts the flags of each block, with one append, which is safe with threads."""
+    """Return a function that does `work` and appends the counts of a block's flags to `counts`, safely with threads."""
 
     def counted(*arguments: Any) -> None:
         flags = np.empty(len(arguments[-2]), np.uint8)
@@ -315,7 +315,7 @@ def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
 
 
 def _is_the_same(x: Array, out: Array) -> bool:
-    """Return whether `out` and x have the same memory layout, element for element."""
+    """Return whether every element of `out` has the memory address of the same element of x."""
     placed = x.ctypes.data == out.ctypes.data and x.strides == out.strides
     return placed and x.shape == out.shape and x.itemsize == out.itemsize
 

@@ -28,7 +28,7 @@ def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -
         if name in known or (blocks and name in _OF_BLOCKS):
             continue
         if name in _OF_BLOCKS:
-            raise UnsupportedError(f"{name} goes with formats of blocks such as mxfp4, not with {quoted(str(format))}")
+            raise UnsupportedError(f"{name} is for block formats such as mxfp4, not for {quoted(str(format))}")
         hint = ': a seed is part of a context, Context("SR", seed=1)' if name == "seed" and not blocks else ""
         where = " for formats of blocks" if blocks else hint
         raise UnsupportedError(f"there is no argument {quoted(name)}{guess(name, _KNOWN)}{where}")
@@ -53,7 +53,7 @@ def _block_keywords(options: AnyOptions, out: object, overflow: str = "native") 
     }
     for name, is_given in refused.items():
         if is_given:
-            raise UnsupportedError(f"{name} is not for formats of blocks, whose elements saturate in new arrays")
+            raise UnsupportedError(f"{name} is not for block formats: their elements saturate, in new arrays")
     return kept
 
 
@@ -104,7 +104,8 @@ def encode(
     Raises
     ------
     UnsupportedError
-        For arrays that are not numeric, an `out` that does not fit, and values that the context refuses.
+        For arrays that are not numeric, an `out` that does not fit, and values that the format lacks if `absent` is
+        "error".
     FormatError, ContextError
         For unknown names.
 

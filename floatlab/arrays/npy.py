@@ -48,7 +48,7 @@ def read_header(stream: IO[bytes], length: int) -> Header:
     """Return the header of a `.npy` of `length` bytes that starts at the stream's position.
 
     Raises FileFormatError for an invalid header, for a dtype that is not numeric, and for a shape that takes more or
-    fewer bytes than there are. Its text is a continuation of the file's name.
+    fewer bytes than there are. The message is written to follow the file's name.
 
     >>> file = io.BytesIO()
     >>> np.save(file, np.zeros((2, 3), np.float16))
@@ -58,9 +58,9 @@ def read_header(stream: IO[bytes], length: int) -> Header:
     """
     start = stream.read(8) or b""  # None if reading would block
     if len(start) < 8 or start[:6] != MAGIC:
-        raise FileFormatError("is no .npy: it does not begin as one")
+        raise FileFormatError("is no .npy: its first bytes are wrong")
     if (version := (start[6], start[7])) not in _VERSIONS:
-        raise FileFormatError(f"is .npy of version {version[0]}.{version[1]}; 1.0 and 2.0 hold plain arrays")
+        raise FileFormatError(f"is .npy of version {version[0]}.{version[1]}; versions 1.0 and 2.0 are read")
     form, parse = _VERSIONS[version]
     stated = stream.read(struct.calcsize(form))
     if len(stated) < struct.calcsize(form):
@@ -84,11 +84,11 @@ def read_header(stream: IO[bytes], length: int) -> Header:
 def _checked(header: Header, length: int) -> Header:
     dtype, shape = header.dtype, header.shape
     if dtype.hasobject or dtype.kind not in PLAIN or dtype.shape:
-        raise FileFormatError(f"holds {quoted(str(dtype))}, which is never read")
+        raise FileFormatError(f"holds {quoted(str(dtype))}, which is not read")
     if len(shape) > _MAX_AXES or any(type(n) is not int or not 0 <= n < 1 << 63 for n in shape):
-        raise FileFormatError("has a shape that no array has")
+        raise FileFormatError("has an impossible shape")
     given = length - header.offset
     if header.nbytes != given:
         words = str(shape) if len(shape) < 5 else f"of {len(shape)} axes"
-        raise FileFormatError(f"has {given:,} bytes of numbers, and its shape {words} takes {header.nbytes:,}")
+        raise FileFormatError(f"has {given:,} bytes of numbers, but its shape {words} takes {header.nbytes:,}")
     return header

@@ -1,6 +1,6 @@
 """Arithmetic on arrays: `add`, `subtract`, `multiply`, `divide`, `sqrt` and `fma`, each rounded once into any format.
 
-They equal the scalar operations of the same names: the same values, signs of zero, codes and flags.
+The results are those of the scalar operations of the same names: values, signs of zero, codes and flags.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from floatlab.record import Individual
 
 
 class _Asked(Individual):
-    """The checked arguments of a call other than operands; cached, so that equal calls find their work by identity."""
+    """The checked arguments of a call, without its operands; cached, so that equal calls share one object."""
 
     operation: str
     names: tuple[str, ...]  # of the operands
@@ -65,7 +65,7 @@ def _asked(
 def _work(
     asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], told: bool, as_codes: bool
 ) -> tuple[Work, DType]:
-    """Return a function that computes blocks, and the dtype that it writes (for values, from the operands' dtypes)."""
+    """Return a function that computes blocks, and the dtype that it writes; that of values depends on the operands."""
     from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 
     fmt, lane = asked.format, asked.lane
@@ -109,8 +109,8 @@ def operate(
     operation
         `add`, `subtract`, `multiply`, `divide`, `sqrt` or `fma`.
     operands
-        Operands that broadcast. They are read exactly, whatever the result's format: arrays in their own format, Python
-        floats and lists of them in binary64. Integers must be representable in the result's format.
+        Operands that broadcast. They are not rounded to the result's format: arrays keep their own formats, Python
+        floats and lists of them are binary64. Integers must be representable in the result's format.
     format, rounding, overflow, out, context, return_flags, lane, threads
         As in `encode`.
     as_codes
@@ -119,8 +119,8 @@ def operate(
     Returns
     -------
     values
-        Floats of the common dtype of the arrays of floats if that contains the format, else float32 or float64; codes
-        with `as_codes`; a pair with flags with `return_flags`.
+        Floats. Their dtype is the common dtype of the floating operands if that contains the format, else float32 or
+        float64. If `as_codes` is true, codes instead. If `return_flags` is given, a pair of result and flags.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def operate(
     words = operation, len(operands), format, rounding, overflow, context, lane
     try:
         asked = _asked(*words)
-    except TypeError:  # not hashable, such as a list in place of a name: find the argument for the message
+    except TypeError:  # an argument is not hashable, such as a list in place of a name: the error message names it
         asked = _asked.__wrapped__(*words)
     names, told = asked.names, return_flags is not False
     plain = None

@@ -38,14 +38,14 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
     Returns
     -------
     ranks
-        As `Datum.ordinal`: an infinity is one beyond the largest number; a NaN is −2^63.
+        As `Datum.ordinal`; the rank of ∞ is one above that of the largest number; NaNs have −2^63.
 
     Raises
     ------
     UnsupportedError
         For numbers that the format does not represent.
     FormatError
-        For a format of more than 63 bits besides the sign.
+        For a format with more than 63 bits without the sign.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
     Returns
     -------
     distances
-        −0 and 0 are the same number; an infinity is one step from the largest number. The distance of two NaNs is 0,
-        and that of a NaN and a number is −1. Distances beyond 2^63 − 1, which are possible in binary64 between numbers
-        of opposite signs, are 2^63 − 1.
+        −0 and 0 are the same number; an infinity is one step from the largest number. The distance between two NaNs is
+        0, and between a NaN and a number −1. Distances beyond 2^63 − 1 become 2^63 − 1; they occur in binary64 between
+        numbers of opposite signs.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 
     def work(x: Array, y: Array, first: int, distances: Array, flags: Array | None) -> None:
         a, b = (_ranks(read(codes), fmt) for read, codes in zip(readers, (x, y), strict=True))
-        apart = (np.maximum(a, b) - np.minimum(a, b)).view(np.uint64)  # correct as unsigned, even if it wraps
+        apart = (np.maximum(a, b) - np.minimum(a, b)).view(np.uint64)  # correct, since unsigned
         apart = np.minimum(apart, np.uint64(_MOST)).view(np.int64)
         lone = (a == NAN_RANK) != (b == NAN_RANK)
         distances[...] = np.where(lone, NOT_COMPARABLE, apart).view(np.uint64)
@@ -116,7 +116,7 @@ def spacing(x: object, format: Format | str | None = None) -> Array:
     Returns
     -------
     units
-        Positive, for negative numbers too, in the dtype of `x` if it represents them, else float32 or float64.
+        Always positive; in the dtype of `x` if it represents them, else in float32 or float64.
 
     Raises
     ------
@@ -148,16 +148,16 @@ def spacing(x: object, format: Format | str | None = None) -> Array:
 
 @in_default_mode
 def next_after(x: object, toward: object, format: Format | str | None = None) -> Array:
-    """Return the neighbour of each number in a format: "up", "down", or toward other numbers, which broadcast.
+    """Return the neighbour of each number in a format: the next above or below, or the next toward other numbers.
 
     Parameters
     ----------
     x
         Array of numbers.
     toward
-        "up" or "down", as `Datum.next_up` and `next_down`: the last number in a direction is its own neighbour, and
-        the neighbour above the negative number closest to zero is −0. Or numbers, as in `numpy.nextafter`: for equal
-        numbers the result is the second, and a NaN in either gives a NaN.
+        "up" or "down", as `Datum.next_up` and `next_down`: the last number in a direction is its own neighbour, and the
+        neighbour above the negative number closest to zero is −0. Or an array of numbers, as in `numpy.nextafter`: if
+        both numbers are equal, the result is the second; if either is a NaN, the result is a NaN.
     format
         By default that of the dtype of `x`.
 
@@ -192,7 +192,7 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
         *blocks, _, made, _ = given
         codes = read(blocks[0])
         if aimed is None:
-            made[...] = _moved(codes, fmt, side, side > 0)  # zero from below is −0
+            made[...] = _moved(codes, fmt, side, side > 0)  # a negative number steps up to −0
             return
         here, there = aimed[0](codes), aimed[1](blocks[1])
         step = (there > here).astype(np.int64) - (there < here)
@@ -200,7 +200,7 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
         lost = np.isnan(there)
         if lost.any():
             if not fmt.has_nan:
-                raise UnsupportedError(f"toward holds a NaN, and {fmt.name} has none")
+                raise UnsupportedError(f"toward has a NaN, but {fmt.name} has none")
             made[lost] = fmt.nan_code
 
     kind = shared_dtype((floating_dtype(x, source),), fmt)
@@ -255,7 +255,7 @@ def _magnitudes(codes: Array, format: Format) -> Array:
 
 
 def _hidden(format: Format) -> int:
-    """Return the number of unsigned codes above zero without a number of their own, if the format lacks subnormals."""
+    """Return the number of codes, without sign, between zero and the smallest number: not 0 without subnormals."""
     return format.smallest_normal_magnitude - 1 if format.zero and not format.subnormals else 0
 
 
@@ -272,7 +272,7 @@ def _ranks(codes: Array, format: Format) -> Array:
 
 
 def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
-    """Return the codes one step up or down; zeros are −0 if `minus` is true there; NaNs are unchanged."""
+    """Return the codes one step up or down; where `minus` is true, zeros become −0. NaNs are unchanged."""
     ranks = _ranks(codes, format)
     top = max(format.largest_magnitude, format.infinity_magnitude) - _hidden(format)
     there = np.clip(ranks + step * (ranks != NAN_RANK), -top if format.signed else 0, top)

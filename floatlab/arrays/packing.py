@@ -1,4 +1,4 @@
-"""Codes of fewer than eight bits, packed without gaps: two of 4 bits in a byte, four of 6 in three.
+"""Codes of fewer than eight bits, packed without gaps: two 4-bit codes in a byte, four 6-bit codes in three bytes.
 
 The OCP MX specification 1.0 names the elements and leaves their memory layout to implementations. Here the codes of a
 row are one stream of bits, least significant bit first, in ascending bytes. The first of two 4-bit codes is thus in the
@@ -27,7 +27,7 @@ def _width(width: int | str | Format) -> int:
     found = width if isinstance(width, int) else parse_format(width).width
     if isinstance(width, bool) or not 1 <= found <= MAX_WIDTH:
         told = f"{width!r}" if format is None else f"{format.name}, which has {found}"
-        raise UnsupportedError(f"width is 1 to {MAX_WIDTH} bits, or a format of so many, not {told}")
+        raise UnsupportedError(f"width is 1 to {MAX_WIDTH} bits, or a format of that width, not {told}")
     return found
 
 
@@ -75,10 +75,10 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
     own = getattr(codes, "format", None)
     if isinstance(own, Format):
         if width is not None and _width(width) != own.width:
-            raise UnsupportedError(f"codes are of {own.width} bits ({own.name}), and width says {_width(width)}")
+            raise UnsupportedError(f"codes have {own.width} bits ({own.name}), but width is {_width(width)}")
         codes, width = codes.codes, own
     if width is None:
-        raise UnsupportedError("width says how many bits a code has (4, 6, or a format): plain integers do not")
+        raise UnsupportedError("width is missing: give the bits of a code (4, 6) or a format for plain integers")
     bits = _width(width)
     array = checked_codes(codes, bits)
     if array.ndim == 0:
@@ -106,8 +106,8 @@ def unpack(packed: object, width: int | str | Format, count: int | None = None) 
     width
         Bits of a code, 1 to 8, or a format.
     count
-        Number of codes in a row; by default as many as fit, so that a row whose last byte was padded with zeros may
-        become longer than it was.
+        Number of codes in a row; by default as many as fit. If the last byte was padded with zeros, that may be more
+        than were packed.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def unpack(packed: object, width: int | str | Format, count: int | None = None) 
     if given.ndim == 0:
         raise UnsupportedError("packed has no axis to unpack along: give at least one row")
     if given.size and (given.dtype.kind not in "iu" or int(given.min()) < 0 or int(given.max()) > 255):
-        raise UnsupportedError("packed has what is no byte: integers from 0 to 255 are")
+        raise UnsupportedError("packed has values that are not bytes (integers from 0 to 255)")
     octets_given = given.shape[-1]
     most = octets_given * 8 // bits
     if count is None:

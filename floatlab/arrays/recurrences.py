@@ -1,7 +1,8 @@
 """Recurrences: a straight-line sequence of rounded operations on rows of numbers, repeated for many steps.
 
-The weight update of a training step is one. Every stage is an operation of `operate`, a conversion, or a rounding into
-a block format. The compiled lane does many steps in one call; the NumPy lane goes stage by stage.
+The weight update of a training step is an example. Every stage is an operation of `operate`, a conversion, or a
+rounding into a block format. The compiled lane does many steps in one call; the NumPy lane does every stage in one
+call.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Part = tuple[str, tuple[str, ...], Recipe]
 CONVERT = "convert"
 # Constant rows with which the compiled lane expresses binary64's own operations by FMA: x + y is 1·x + y.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
-_HISTORY = 1 << 18  # numbers in a history: 2 MB, so that even thousands of weights do several steps at a time
+_HISTORY = 1 << 18  # numbers in a history: 2 MB, enough for several steps of thousands of weights at a time
 
 
 class RecurrenceStage(Record):
@@ -51,7 +52,7 @@ class RecurrenceStage(Record):
 
 
 def drawing(context: Context, index: int) -> Context:
-    """Return a context whose first stochastic draw is draw `index` of this one; without SR, the same context.
+    """Return a context whose first random draw is draw `index` of this context; without SR, the same context.
 
     >>> from floatlab.numbers.rounding import draw
     >>> draw(drawing(Context("SR", seed=5), 3).seed) == draw(5, 3)
@@ -63,7 +64,7 @@ def drawing(context: Context, index: int) -> Context:
 
 
 class _History:
-    """The rows before a step and after each of the next steps, as many as stay in a processor's cache."""
+    """The rows before a step, and after each of the next steps; limited in number, to stay in the cache."""
 
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
         """Start with rows, of which `kept` are not changed by any stage; `memory` of an earlier history is reused."""
@@ -76,7 +77,7 @@ class _History:
         self.states[1:, kept] = rows[kept]
 
     def fill(self, row: int, numbers: Array) -> None:
-        """Fill a row of every step: with a number per element, or one number per step."""
+        """Fill one row in every step, with a number per element or with one number per step."""
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
@@ -88,7 +89,7 @@ class _History:
         return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
-        """Record for each element the last step that changed a watched row, and the number of such steps."""
+        """For each element, record the last step that changed it in a watched row, and count such steps."""
         if not watched:
             return
         before, after = self.states[:did], self.states[1 : did + 1]
@@ -124,7 +125,7 @@ class Recurrence:
     """
 
     def __init__(self, names: Sequence[str], stages: Sequence[RecurrenceStage], lane: str | None = None) -> None:
-        """Assign a row to every name, and prepare the compiled lane if it applies; raises UnsupportedError."""
+        """Assign a row to every name, and prepare the compiled lane if it has all stages; raises UnsupportedError."""
         self.names = {name: row for row, name in enumerate(dict.fromkeys([*names, *_CONSTANTS]))}
         self.stages = tuple(stages)
         self.lane = dispatch.parse_lane(lane)
@@ -140,7 +141,7 @@ class Recurrence:
         # Memory of finished walks. Each walk removes one from the list, so threads do not share any.
         self._memories: list[Array] = []
         if self.lane == "compiled" and self._parts is None:
-            raise UnsupportedError("lane compiled cannot do all of these stages; lane numpy can")
+            raise UnsupportedError("lane compiled cannot do all of these stages; use lane numpy")
 
     @property
     def is_compiled(self) -> bool:
@@ -170,7 +171,7 @@ class Recurrence:
         return None if recipe.refuses else (operation, operands, recipe)
 
     def _program(self, fed: frozenset[str]) -> compiled.KernelProgram:
-        """Return the stages for the compiled lane, if the rows `fed` are filled before every step."""
+        """Return the stages for the compiled lane; the rows `fed` are inputs, filled before every step."""
         if fed not in self._programs:
             program = compiled.KernelProgram(len(self.names))
             # A row that is written only by a later stage is read from the step before.
@@ -183,7 +184,7 @@ class Recurrence:
         return self._programs[fed]
 
     def rows(self, count: int, start: Mapping[str, Array | float]) -> Array:
-        """Return rows of `count` numbers, with the values of `start`, or else zeros."""
+        """Return rows of `count` numbers: those of `start`, and zeros in all other rows."""
         made = np.zeros((len(self.names), count))
         for name, values in (_CONSTANTS | dict(start)).items():
             made[self.names[name]] = values
@@ -202,12 +203,12 @@ class Recurrence:
         moves: Array | None = None,
         first: int = 0,
     ) -> int:
-        """Do steps on rows, in place; stop after a step in which a row of `finite` is not finite; return their number.
+        """Do steps on rows, in place; return their number. A step that makes a row of `finite` non-finite is the last.
 
         `inputs` has the values of rows before every step: (steps, count) numbers, or one per step. `outputs` receives
-        rows after every `every`-th step, counted from the first of all steps, of which `first` are already done. For
-        each element, `last` receives the number (from 1) of the last step that changed a watched row, and `moves` is
-        increased by the number of such steps.
+        rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each
+        element, `last` receives the number of the last step that changed a watched row, and `moves` is increased by the
+        number of such steps.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}
@@ -228,7 +229,7 @@ class Recurrence:
             did = 0
             if self.is_compiled:
                 did = self._program(frozenset(fed)).walk(history.states[: many + 1], start)
-            pace = 2 * pace if did else 1  # steps that the compiled lane cannot do often come in sequence
+            pace = 2 * pace if did else 1  # a step that the compiled lane cannot do is often followed by another one
             if not did:
                 history.states[1] = history.states[0]
                 for name, each in fed.items():
@@ -290,5 +291,5 @@ def recurrence_format(name: str | Format) -> Format:
     """
     fmt = parse_format(name)
     if not holds(DOUBLE, fmt):
-        raise UnsupportedError(f"{fmt.name} has numbers that binary64 does not hold: no array lane has it")
+        raise UnsupportedError(f"{fmt.name} has numbers that binary64 does not hold, so arrays do not support it")
     return fmt

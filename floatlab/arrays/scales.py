@@ -1,7 +1,7 @@
 """Splits arrays into blocks, and computes the codes of their scales (from the largest magnitudes) and the values.
 
-`BlockScales` computes once everything that depends only on the block format and the rule: tables by code, and for rules
-that use only exponents a table by the exponent field of the largest magnitude.
+`BlockScales` computes once everything that depends only on the block format and the rule. These are tables indexed by
+code and, for rules that use only exponents, a table indexed by the exponent field of the largest magnitude.
 
 Quotients are computed in float64 and then rounded again, but the result equals that of a single rounding. Let d be the
 divisor, and m a number of the target format, or a tie between two, such that m·d is exact in float64. Then the float64
@@ -35,20 +35,20 @@ from floatlab.record import Record
 
 SLAB = 1 << 17  # the number of elements that are computed at a time
 DIGITS = DOUBLE.precision
-TINY = -200  # an exponent below every small format's range, and too small to differ from smaller ones in a draw
+TINY = -200  # an exponent below every small format's range; SR's draws cannot tell smaller ones from it
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 _TABLED = 8  # scales of up to this many bits are decoded by a table
 SINGLES, DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 WORDS: dict[DType, Format] = {SINGLES: SINGLE, DOUBLES: DOUBLE}
-_TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in which tiny numbers round like zero
+_TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in which tiny numbers round to zero
 
 
 class Blocks(Record):
     """Encoded blocks: a code for each scale, a code for each element, and nvfp4's scale of the tensor (else None).
 
-    It unpacks as `scales, codes` for all formats, without the tensor's scale, which not all formats have.
-    `decode_blocks` accepts it unchanged.
+    It unpacks as `scales, codes`, without the tensor's scale, which only some formats have. `decode_blocks` accepts it
+    unchanged.
     """
 
     scales: Array
@@ -76,7 +76,7 @@ class BlockLayout:
         """Check the axis; raises UnsupportedError."""
         if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
             dimensions = "none" if not shape else f"{-len(shape)} to {len(shape) - 1}"
-            raise UnsupportedError(f"axis {quoted(str(axis))} is not one of x, whose shape is {shape}: {dimensions}")
+            raise UnsupportedError(f"axis {quoted(str(axis))} is no axis of x, whose shape is {shape}: {dimensions}")
         at, size = axis.__index__() % len(shape), fmt.block
         if shape[at] % size:
             raise UnsupportedError(
@@ -105,14 +105,15 @@ class BlockLayout:
 
 
 def is_quotient(digits: int, format: Format) -> bool:
-    """Return whether a float64 quotient by a divisor of `digits` bits rounds into a format as the exact quotient."""
+    """Return whether the float64 quotient by a divisor of `digits` bits always rounds like the exact quotient."""
     return digits + format.precision + 1 <= DIGITS
 
 
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
-    """Return x / divisor, a divisor of `digits` bits, as float64 that rounds into a format as the exact quotient.
+    """Return x / divisor as a float64 that rounds into `format` like the exact quotient; `digits`: the divisor's bits.
 
-    This holds for all rounding directions but stochastic. Underflowing quotients are lost; special values are NumPy's.
+    This holds for all rounding directions but stochastic. Quotients that underflow are lost; special values are those
+    of NumPy.
     """
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
@@ -121,7 +122,7 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 
 
 def divide_to_odd(x: Array, divisor: Array) -> Array:
-    """Return x / divisor (> 0) rounded to odd into float64; extreme quotients are clipped to values that round alike.
+    """Return x / divisor (> 0) rounded to odd into float64; extreme quotients are clipped, and still round correctly.
 
     For special values the result is undefined.
 
@@ -136,7 +137,7 @@ def divide_to_odd(x: Array, divisor: Array) -> Array:
 
 
 def narrow_to_odd(x: Array) -> Array:
-    """Round float64 to odd into float32: rounding that into a small format gives the same result, faster.
+    """Round float64 to odd into float32: rounding the float32 into a small format is faster, with the same result.
 
     Overwrites the array. Outside float32's normal range, numbers are rounded to nearest.
 
@@ -180,9 +181,10 @@ class BlockScales:
         self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
-        """Return a table of codes by amax's exponent field, the bits below it, an addend for amax, and two limits.
+        """Return a table of codes by amax's exponent field, the position of that field, an addend, and two limits.
 
-        The table is valid for magnitudes from the first limit on, below the second.
+        The addend is added to the bits of amax before the exponent field is taken. The table is valid for magnitudes
+        from the first limit up to, but not including, the second.
         """
         fields = np.maximum(np.arange((1 << word.exponent_bits) - 1), 1)
         table = self._slowly(np.ldexp(1.0, fields - word.bias), None)
@@ -219,7 +221,7 @@ class BlockScales:
         return codes
 
     def _slowly(self, amax: Array, tensor: np.float32 | None) -> Array:
-        """Return the codes for any magnitudes; NaN's code if they are not finite."""
+        """Return the codes for any magnitudes, without the table; NaN's code for those that are not finite."""
         kind, numbers = self.fmt.scale, self.numbers
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)
@@ -257,7 +259,7 @@ class BlockScales:
     def scaled(
         self, x: Array, codes: Array, tensor: np.float32 | None, context: Context, finite: bool, narrows: bool
     ) -> tuple[Array, Array]:
-        """Return numbers that round into the elements as x / (s·t), and s·t.
+        """Return s·t, and before it numbers that round into the element format like x / (s·t).
 
         `finite`: all elements of the array are finite; `narrows`: float64 results are converted into float32.
         """
@@ -298,20 +300,20 @@ def _checked(fmt: BlockFormat) -> BlockFormat:
 
 @lru_cache(maxsize=64)
 def scales_for(fmt: BlockFormat, rule: ScaleRule | str | None) -> BlockScales:
-    """Return the scales of a block format by a rule, by default its own; raises ContextError for an unknown rule."""
+    """Return the BlockScales of a format and a rule (default: its own); raises ContextError for an unknown rule."""
     return BlockScales(fmt, parse_rule(rule, fmt))
 
 
 @lru_cache(maxsize=64)
 def multiplies_in_single(fmt: BlockFormat) -> bool:
-    """Return whether binary32 contains elements and scales, and has the precision (if not the range) of products."""
+    """Return whether binary32 contains elements and scales, and has the precision of their products."""
     parts = fmt.magnitudes, fmt.scale
     digits = sum(each.precision for each in parts)
     return fmt.tensor is None and digits <= SINGLE.precision and all(holds(SINGLE, each) for each in parts)
 
 
 def product_dtype(fmt: BlockFormat, kind: DType) -> DType:
-    """Return the dtype in which elements and scales are multiplied, so that there is at most one rounding, the last."""
+    """Return the dtype in which elements and scales are multiplied, such that at most the final result is rounded."""
     return kind if kind == SINGLES and multiplies_in_single(fmt) else DOUBLES
 
 
@@ -323,7 +325,7 @@ def dtype_of(fmt: BlockFormat) -> DType:
     >>> dtype_of(parse_block_format("mxfp4"))  # its largest number, 6 · 2^127, is beyond float32
     dtype('float64')
     """
-    # Two's complement has one more negative number; twice the largest number is an upper bound for it.
+    # Two's complement has one more negative number, which is less than twice the largest number in magnitude.
     most = fmt.magnitudes.largest * fmt.scale.largest * (1 if isinstance(fmt.element, Format) else 2)
     least = fmt.magnitudes.qmin + fmt.scale.qmin
     fits = multiplies_in_single(fmt) and most <= SINGLE.largest and least >= SINGLE.qmin

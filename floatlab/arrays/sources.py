@@ -1,6 +1,6 @@
-"""Arrays of any kind as inputs: in memory as codes of a format, or read piece by piece, so that files may be large.
+"""Arrays of any kind as inputs: in memory as codes of a format, or read piece by piece, for large files.
 
-`floatlab.files` has the arrays in files. Indices follow the order of numbers in memory.
+Arrays in files are in `floatlab.files`. Indices follow the order of the numbers in memory.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
 class Origin(Record):
     """The source of numbers before they were converted into their present format."""
 
-    format: Format | None  # None for text, fractions and integers, which have none
+    format: Format | None  # None for text, fractions and integers, which have no format
     inexact: int  # the number of values that the conversion changed
 
 
 class Source(Record):
-    """An array of floats: its codes (with its shape and memory), their format, and NumPy's dtype for such floats."""
+    """An array of floats: its codes (of the same shape, sharing its memory), their format, and NumPy's dtype for it."""
 
     codes: Array
     format: Format
@@ -95,7 +95,7 @@ def is_floating(x: object) -> bool:
     (True, False, False)
     """
     dtype = getattr(x, "dtype", None)
-    kind = getattr(dtype, "kind", None) or str(dtype).rpartition(".")[2][:1]  # for PyTorch's dtypes, the first letter
+    kind = getattr(dtype, "kind", None) or str(dtype).rpartition(".")[2][:1]  # the first letter of a PyTorch dtype
     return is_typed(x) and kind not in ("i", "u") and not (kind == "b" and str(dtype).endswith("bool"))
 
 
@@ -111,7 +111,7 @@ def source_of(x: Any, name: str = "x") -> Source:
     if isinstance(getattr(x, "format", None), Format) and isinstance(getattr(x, "codes", None), np.ndarray):
         return Source(x.codes, x.format, None, x.origin if isinstance(x, Source) else None)
     if hasattr(x, "mask") and hasattr(x, "filled"):
-        raise UnsupportedError(f"{name} is a masked array, and codes have no mask: give {name}.filled(…)")
+        raise UnsupportedError(f"{name} is a masked array, but codes have no mask: give {name}.filled(…)")
     array = _array(x, name)
     if isinstance(array, Source):
         return array
@@ -120,7 +120,7 @@ def source_of(x: Any, name: str = "x") -> Source:
     if array.dtype.kind in "iu":
         if array.size and max(int(array.max()), -int(array.min())) > _MOST_INTEGER:
             raise UnsupportedError(
-                f"{name} holds integers beyond 2^53, where float64 has not all of them: convert them first"
+                f"{name} holds integers beyond 2^53, which float64 cannot all represent: convert them first"
             )
         return Source(array.astype(np.float64).view(np.uint64), _DOUBLE)
     found = kind_of(array.dtype)
@@ -158,7 +158,7 @@ def _array(x: object, name: str) -> Array | Source:
 
 
 def _bits_of(x: Any) -> Source | None:
-    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16 and float8) by way of integers with the same bits."""
+    """Convert a tensor whose dtype NumPy lacks (torch's bfloat16 and float8) through integers with the same bits."""
     found = format_called(str(getattr(x, "dtype", "")).rpartition(".")[2])
     if found is None or found.width not in (8, 16) or not hasattr(x, "view"):
         return None
@@ -171,7 +171,7 @@ Piece = Array | Source
 
 
 class ArraySource:
-    """An array with a name, a shape and a dtype or a format, which can be read from any index on.
+    """An array with a name, a shape, and a dtype or a format, which can be read from any index on.
 
     `dtype` is NumPy's own dtype, or None if NumPy has none. `format` is the format of the floats; binary64 for
     integers, which are used by value. `by_columns`: column-major order, as in Fortran. `origin`: for text, how many
@@ -246,7 +246,7 @@ class HeldSource(ArraySource):
     """
 
     def __init__(self, x: object, name: str = "x") -> None:
-        """Take the array, without a copy if it is contiguous. Raises as `source_of`."""
+        """Take the array, without a copy if it is contiguous. Raises the errors of `source_of`."""
         array, kind = _held(x, name)
         super().__init__(name, array.shape, kind)
         self._flat = array.reshape(-1)

@@ -7,6 +7,6 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DType = np.dtype[Any]
-Rounder = Callable[[Array, int, Array, Array | None], None]  # words, index of the first, codes out, flags out
-Reader = Callable[[Array, Array], None]  # codes, words out
-Work = Callable[..., None]  # codes of each operand, index of the first, result out, flags out or None
+Rounder = Callable[[Array, int, Array, Array | None], None]  # words, first index, output codes, output flags
+Reader = Callable[[Array, Array], None]  # arguments: codes, output words
+Work = Callable[..., None]  # arguments: codes of each operand, index of the first element, output, output flags or None

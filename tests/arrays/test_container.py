@@ -246,7 +246,7 @@ def test_the_context_rounds_every_result():
             assert found.context == x.context
     assert np.exp(down).tolist()[0] < np.e < np.exp(up).tolist()[0]
     assert (down * 0.1).tolist() == (down * FloatArray([0.1, 0.1], "bf16")).tolist()  # constants are read to nearest
-    with pytest.raises(UnsupportedError, match="two contexts meet"):
+    with pytest.raises(UnsupportedError, match="contexts differ"):
         down + up
     assert (down + up.with_context(down.context)).context == down.context
     saturating = FloatArray([448, 1.0], "e4m3", fl.Context(overflow="saturate"))
@@ -265,7 +265,7 @@ def test_comparisons_round_nothing():
     assert (FloatArray([1.0], "fp64") < FloatArray([1 + 2.0**-52], "fp64")).tolist() == [True]
     assert (FloatArray([-0.0], "fp16") == FloatArray([0.0], "bf16")).tolist() == [True]
     for number in (Fraction(1, 3), 10**400, Decimal("1e400"), 2**53 + 1):
-        with pytest.raises(UnsupportedError, match="float64 does not have it"):
+        with pytest.raises(UnsupportedError, match="is not a float64"):
             operator.lt(x, number)
     assert (FloatArray([np.inf], "fp16") == Decimal("inf")).tolist() == [True]
     assert (x == None).tolist() == [False] * 3  # noqa: E711
@@ -383,8 +383,8 @@ def test_without_torch_the_way_to_it_is_said(monkeypatch):
         (lambda x: x + 1j, "complex"),
         (lambda x: x + None, "object"),
         (lambda x: x < "1", "an operand is str"),
-        (lambda x: np.std(x), "numpy.std has no rounding"),
-        (lambda x: np.linalg.norm(x), "linalg.norm has no rounding"),
+        (lambda x: np.std(x), "numpy.std is not defined"),
+        (lambda x: np.linalg.norm(x), "linalg.norm is not defined"),
         (lambda x: np.sum(x, dtype=np.float32), "dtype"),
         (lambda x: np.add(x, x, dtype=np.float32), "takes no dtype="),
         (lambda x: np.add(x, x, where=[True, False]), "takes no where="),

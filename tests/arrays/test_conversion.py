@@ -105,7 +105,7 @@ def test_formats_of_blocks_go_by_the_same_three_functions():
     assert decode(encoded, "mxfp8_e4m3")[:2].tolist() == [896.0, 1.125]
     rows = quantize(np.stack([x, x]).T, "mxfp8_e4m3", axis=0)
     assert np.array_equal(rows[:, 1], quantize(x, "mxfp8_e4m3"))
-    with pytest.raises(FloatlabError, match="axis goes with formats of blocks"):
+    with pytest.raises(FloatlabError, match="axis is for block formats"):
         quantize(x, "e4m3", axis=0)
     with pytest.raises(FloatlabError, match="out is not for formats of blocks"):
         quantize(x, "mxfp4", out=x)

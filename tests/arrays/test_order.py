@@ -116,7 +116,7 @@ def test_operands_broadcast_and_numbers_take_the_format():
         ),
         (lambda: ulp_distance(np.float32([1]), np.array(["a"])), "y is an array of str"),
         (lambda: next_after(np.float32([1]), "upp"), "did you mean 'up'"),
-        (lambda: next_after(np.float32([1]), [np.nan], "e2m1"), "toward holds a NaN, and e2m1fn has none"),
+        (lambda: next_after(np.float32([1]), [np.nan], "e2m1"), "toward has a NaN, but e2m1fn has none"),
         (lambda: next_after(np.float32([1]), [1j]), "toward is an array of complex"),
         (lambda: ordinal(np.float32([1]), "fp128"), "arrays hold at most 63"),
         (lambda: ordinal(np.float32([1]), "fp17"), "fp17"),

@@ -121,11 +121,11 @@ def test_a_save_keeps_the_mode_and_follows_a_link(path, tmp_path):
     ("obj", "named"),
     [
         ("text", "obj holds str"),
-        ([np.array([None])], "no safe .npy"),
+        ([np.array([None])], "stored safely as .npy"),
         ({1: np.ones(1)}, "the key 1; keys are strings"),
         ({"\ud800": np.ones(1)}, "no text"),
-        (np.array(["a"]), "no safe .npy"),
-        (np.zeros(2, [("a", int)]), "no safe .npy"),
+        (np.array(["a"]), "stored safely as .npy"),
+        (np.zeros(2, [("a", int)]), "stored safely as .npy"),
     ],
 )
 def test_what_is_not_saved_is_named(obj, named, path):
@@ -237,7 +237,7 @@ def test_hostile_files_get_one_line(make, path):
 def test_a_member_repeated_or_shared_is_refused(path):
     with pytest.warns(UserWarning, match="Duplicate name"):
         bundle(path, members=[("array.npy", npy(np.array([56], np.uint8)))] * 2)
-    with pytest.raises(FileFormatError, match="two members have one name"):
+    with pytest.raises(FileFormatError, match="two members have the same name"):
         load(path)
     # Many members over the same bytes: each is small, together they are more than there is.
     data = npy(np.zeros(100_000, np.uint8))

@@ -18,7 +18,7 @@ _CUT = 53 - _DISTANCE_DIGITS  # the other bits of the binary64 significand, whic
 _ONE = int(np.array([1.0]).view(np.int64)[0]) >> _CUT
 _LONGEST = 1 << 24  # on longer axes, single indices are not tracked
 _DIGITS = (4, 5)  # log2 of the largest numbers of a map's rows and columns
-_PIECE = 1 << 13  # elements that are added to the map at once: few enough that NumPy reuses its temporary memory
+_PIECE = 1 << 13  # elements added to the map at once: few enough that NumPy reuses its temporary memory
 
 
 class Extreme(Record):
@@ -54,8 +54,9 @@ class Tolerance(Record):
 class Ulps(Record):
     """Distances between the elements of two arrays in steps of a format, over pairs without NaNs.
 
-    `percentiles` are pairs (percent, distance): `percent` of the pairs do not exceed the distance; above 4,096 it is up
-    to 1/2048 too small. `histogram` has (low, high, count) of distances from low to high, in powers of two.
+    `percentiles` are pairs (percent, distance): in `percent` of the pairs of elements, the distance is at most this.
+    Distances above 4,096 are up to 1/2048 too small. `histogram` has entries (low, high, count): the number of
+    distances from low to high, which are powers of two.
     """
 
     format: Format
@@ -76,7 +77,7 @@ class Distances:
     """
 
     def __init__(self) -> None:
-        """Start without any distances."""
+        """Start with no distances."""
         self._counts = np.zeros(_place(np.array([(1 << 63) - 1]))[0] + 1, np.int64)
         self._largest, self._where = -1, 0
 
@@ -85,7 +86,7 @@ class Distances:
         self._counts[_place(np.array([distance]))[0]] += count
 
     def see(self, distances: Array, index: Array) -> None:
-        """Count the distances of the elements with these indices; negative values mean "no distance"."""
+        """Add the distances of the elements with these indices; a negative value means "no distance"."""
         known = distances >= 0
         places = _place(distances[known])
         if not len(places):
@@ -137,8 +138,8 @@ def _distance(place: int) -> int:
 class Extent(Record):
     """The indices of the selected elements along one axis.
 
-    They range from `low` to `high`; `distinct` different ones occur, and their differences are multiples of `step` (0
-    if there is only one). The last two are None for an axis longer than 2^24.
+    They range from `low` to `high`. `distinct` is the number of different indices, and their differences are multiples
+    of `step` (0 if there is only one). These two are None for an axis longer than 2^24.
     """
 
     low: int
@@ -150,9 +151,9 @@ class Extent(Record):
 class Map(Record):
     """The number of selected elements in each tile of an array, which is viewed as a matrix and split into equal tiles.
 
-    The columns are the indices of the last axis, and the rows those of all others in order; for an array in
-    column-major order, the rows are those of the first axis. A tile has `part` rows and columns; tiles at the end may
-    be smaller.
+    The columns of the matrix are the indices of the last axis, and its rows the indices of all other axes, flattened.
+    For an array in column-major order, the rows are the indices of the first axis. A tile has `part` rows and columns;
+    tiles at the end may be smaller.
     """
 
     sides: tuple[int, int]
@@ -184,7 +185,7 @@ class Structure(Record):
 
 
 class Finder:
-    """Accumulator for the positions of selected elements, which arrive in rising order.
+    """Accumulator for the positions of selected elements, which must be added in ascending order.
 
     >>> finder = Finder((4, 8))
     >>> finder.see(np.array([2, 10, 18]))
@@ -193,7 +194,7 @@ class Finder:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Start without any elements."""
+        """Start with no elements."""
         self.shape, self.count, self.first, self.last = shape, 0, 0, 0
         self._low, self._high = [0] * len(shape), [0] * len(shape)
         # Allocated on first use: arrays that agree need none.
@@ -208,7 +209,7 @@ class Finder:
         return -(-self._sides[side] >> self._shifts[side])
 
     def see(self, index: Array) -> None:
-        """Add elements by their linear indices, in rising order."""
+        """Add elements by their linear indices, in ascending order."""
         if not index.size:
             return
         places = np.unravel_index(index, self.shape) if self.shape else ()
@@ -318,14 +319,14 @@ class Differences(Answering, Record):
     equal: int  # the same number, whatever the sign of zero; NaNs are not equal
     specials: Specials
     absolute: ErrorSummary
-    relative: ErrorSummary  # over elements whose expected value is not zero
+    relative: ErrorSummary  # only elements whose expected value is not zero
     ulps: Ulps | None
     allclose: Tolerance
     assert_close: Tolerance
-    worst: tuple[ComparedElement, ...]  # by share of NumPy's tolerance
+    worst: tuple[ComparedElement, ...]  # the elements with the largest shares of NumPy's tolerance
     differing: Structure | None
     failing: Structure | None
-    diagnosis: object = None  # why they differ, where their inputs are known: a Diagnosis
+    diagnosis: object = None  # a Diagnosis of the causes, if the inputs are known
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
 
     def __repr__(self) -> str:

@@ -74,7 +74,7 @@ def compare(
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype.
     worst
-        How many elements to list, 0 to 10,000.
+        Number of elements to list, 0 to 10,000.
     progress
         Called repeatedly with the number of elements done since the last call.
 
@@ -104,14 +104,14 @@ def compare(
         if not isinstance(value, int | float | np.floating | np.integer) or not 0 <= value <= _LARGEST:
             raise UnsupportedError(f"{name} is {value!r}; a tolerance is a finite number from 0 on")
     if type(worst) is not int or not 0 <= worst <= MOST_WORST:
-        raise UnsupportedError(f"worst is {worst!r}; it is how many elements to list, 0 to {MOST_WORST:,}")
+        raise UnsupportedError(f"worst is {worst!r}; it is the number of elements to list, 0 to {MOST_WORST:,}")
     x, y = (
         each if isinstance(each, ArraySource) else HeldSource(each, name)
         for each, name in ((actual, "actual"), (expected, "expected"))
     )
     steps = ulp_format(x, y) if format is None else parse_format(format)
     if steps.magnitude_bits > 63 or steps.explicit_integer_bit:
-        raise UnsupportedError(f"format is {steps.name}, whose steps are not counted on arrays; binary64's are")
+        raise UnsupportedError(f"format is {steps.name}, whose ulps are not counted on arrays; binary64 is the largest")
     sides = [Operand(each.name, each.shape, each.kind, each.format) for each in (x, y)]
     small = y.format.width <= 8 and y.dtype is None  # PyTorch requires equality for these
     torch = (0.0, 0.0) if small else torch_tolerances or default_tolerances(y)
@@ -254,12 +254,12 @@ class _Measure:
             self.second.see(p, q, index)
         if self.judge.failing:
             self.failing.see(index[fails])
-        else:  # not reported once something fails
+        else:  # reported only if nothing fails
             self.differing.see(index)
         self._list(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
 
     def _errors(self, p: Array, q: Array, finite: Array, index: Array) -> Array:
-        """Measure errors in binary64; return the absolute ones (infinite or NaN if an operand is not finite)."""
+        """Measure errors in binary64; return the absolute errors (infinite or NaN if an operand is not finite)."""
         wide = q.astype(np.float64)
         absolute: Array = np.abs(p.astype(np.float64) - wide)
         based = finite & (wide != 0)
@@ -334,8 +334,8 @@ def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
     if source.by_columns:
         if source.size > MOST_AT_ONCE:
             raise UnsupportedError(
-                f"{source.name} lies in memory by columns, and the other array by rows: such are compared up to "
-                f"{MOST_AT_ONCE:,} numbers; save both in one order"
+                f"{source.name} is column-major, and the other array row-major: such arrays are compared up to "
+                f"{MOST_AT_ONCE:,} numbers; save both in the same order"
             )
         source = HeldSource(source.whole(), source.name)
     return source if source.shape == shape else Spread(source, shape)

@@ -1,9 +1,9 @@
 """Tolerances as NumPy and PyTorch define them: passing elements, used share, smallest sufficient tolerance.
 
-Both test |actual − expected| ≤ atol + rtol·|expected|, each in its own arithmetic, on which results near the limit
-depend: NumPy computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This
-module follows each library. Equal numbers always pass. An infinity passes with no other number. A NaN passes only with
-a NaN, and only with `equal_nan`.
+Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit: NumPy
+computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module does the
+same as either library. Equal numbers always pass. An infinity never passes with a different number. A NaN passes only
+with a NaN, and only if `equal_nan` is true.
 """
 
 from __future__ import annotations
@@ -98,10 +98,10 @@ def default_tolerances(expected: ArraySource) -> tuple[float, float]:
 
 
 class Judge:
-    """Accumulates the result of one tolerance test over pairs; pairs not passed to `see` count as equal."""
+    """Accumulates the result of one tolerance test over pairs. Pairs that are not passed to `see` count as equal."""
 
     def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
-        """Start without any pairs."""
+        """Start with no pairs."""
         self.rule, self.rtol, self.atol, self.equal_nan = rule, rtol, atol, equal_nan
         self.failing = 0
         self.hopeless = False  # whether a pair fails with every tolerance
@@ -148,7 +148,7 @@ class Judge:
         return self.rule._rounded(quotient) if isinstance(self.rule, AssertClose) else quotient
 
     def _widen(self, error: Array, size: Array) -> None:
-        """Raise the smallest sufficient tolerances so that these pairs pass too."""
+        """Increase the smallest sufficient tolerances so that these pairs pass, too."""
         for which, other in (("rtol", self.atol), ("atol", self.rtol)):
             known = self._lowest[which]
 
@@ -179,7 +179,7 @@ class Judge:
 
 
 def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[float, int]:
-    """Return the largest value so far and its first index; NaN is larger than all, as in both libraries."""
+    """Return the largest value so far and its first index. A NaN counts as the largest, as in both libraries."""
     if not values.size or isnan(found[0]):
         return found
     at = int(np.argmax(values))

@@ -1,14 +1,14 @@
 """Sums, products and matrix products of FloatArrays, in a stated order and a stated accumulator.
 
-Three things decide the bits of a reduction, and all three are arguments:
+Three arguments determine the bits of a reduction:
 
-* `accumulator`: the format of terms, products (of the unrounded operands) and partial sums; each is rounded to it once.
-  By default fp32, or the operands' format if fp32 does not contain it.
-* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `pairwise` adds neighbours, then neighbours of
-  the sums, and so on, with an odd last one going to the next round unchanged. Terms are in C order.
-* `format`: the format to which the result is finally rounded once more. By default the operands' own.
+* `accumulator`: the format to which terms, products of operands, and partial sums are rounded, each once. By default
+fp32, or the operands' format if fp32 does not contain it. * `schedule`: `serial` is the order of a loop, ((x0 + x1) +
+x2) + …; `pairwise` adds pairs of neighbours, then pairs of neighbouring sums, and so on; an unpaired last term goes to
+the next round unchanged. Terms are in C order. * `format`: the format to which the result is finally rounded once more.
+By default the operands' format.
 
-Roundings follow the array's context; step n of a stochastic reduction uses the seed + n. Nothing is fused.
+All roundings use the array's context; step n of a stochastic reduction uses seed + n. Products are not fused.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Summation(TypedDict, total=False):
 
 
 class Accumulator:
-    """The format of additions. Its numbers are floats if the processor adds in this format, and codes otherwise."""
+    """Adds and multiplies in one format. Its numbers are floats if the processor has the format, else codes."""
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
         """Choose the format: the requested one, else fp32, or a format that contains the operands."""
@@ -120,7 +120,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
         )
     if schedule == "serial":
         if accumulator.native is not None and terms.ndim == 1:
-            with np.errstate(all="ignore"):  # a C loop in this order
+            with np.errstate(all="ignore"):  # NumPy's C loop has this order
                 whole: Array = getattr(np, operation).accumulate(terms)
             return np.asarray(whole[-1])
         total = terms[0]
@@ -148,10 +148,11 @@ def reduced(
     x: CodedArray, operation: str, axis: Axis = None, keepdims: bool = False, *,
     mean: bool = False, accumulator: object = None, schedule: str = "serial", format: object = None,
 ) -> CodedArray:  # fmt: skip
-    """Return the sum ("add") or the product ("multiply") along one axis, several, or all; 0 or 1 if empty.
+    """Return the sum ("add") or the product ("multiply") along one axis, several or all; 0 or 1 if empty.
 
-    With `mean`, the sum is divided by the count (rounded to the accumulator's format) in that format. Raises
-    UnsupportedError for an unknown schedule and for the mean of an empty array, FormatError for an unknown format.
+    If `mean` is true, the sum is divided by the count; the count and the quotient are rounded to the accumulator's
+    format. Raises UnsupportedError for an unknown schedule and for the mean of an empty array, FormatError for an
+    unknown format.
 
     >>> from floatlab.arrays import FloatArray
     >>> ones = FloatArray(np.ones(1000), "bf16")
@@ -165,7 +166,7 @@ def reduced(
     terms, kept = _first(work.taken(x), axis)
     if not len(terms):
         if mean:
-            raise UnsupportedError("the mean of no elements is no number")
+            raise UnsupportedError("the mean of an empty array is undefined")
         terms = work.taken(CodedArray(np.full((1, *terms.shape[1:]), float(operation == "multiply")), "fp64"))
     result = folded(terms, work, schedule, operation)
     if mean:

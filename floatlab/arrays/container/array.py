@@ -24,8 +24,8 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     x
         Numbers: an array of NumPy, ml_dtypes, PyTorch or JAX, nested lists, a number, a Datum, a FloatArray.
     format
-        Format of the values, its name or a dtype; by default that of `x`, and float64 for lists. Each number is rounded
-        into it once.
+        Format of the values, its name or a dtype; by default the format of `x`, or float64 for lists. Each number is
+        rounded once into this format.
     context
         Rounding context for `x`, every result and every assigned value.
 
@@ -73,7 +73,7 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         return _own(accumulation.reduced(self, "multiply", axis, keepdims, **how))
 
     def mean(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the mean along axes, which is divided in the accumulator's format; arguments as for `sum`."""
+        """Return the mean along axes; the division is rounded to the accumulator's format. Arguments as for `sum`."""
         return _own(accumulation.reduced(self, "add", axis, keepdims, mean=True, **how))
 
     def matmul(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:
@@ -85,11 +85,11 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         return self.matmul(other, **how)
 
     def max(self, axis: Axis = None, keepdims: bool = False) -> FloatArray:
-        """Return the largest value along axes; NaN if there is one, as in NumPy."""
+        """Return the largest value along axes; NaN if any value is NaN, as in NumPy."""
         return _own(extreme(self, axis, keepdims, largest=True))
 
     def min(self, axis: Axis = None, keepdims: bool = False) -> FloatArray:
-        """Return the smallest value along axes; NaN if there is one, as in NumPy."""
+        """Return the smallest value along axes; NaN if any value is NaN, as in NumPy."""
         return _own(extreme(self, axis, keepdims, largest=False))
 
     def argmax(self, axis: int | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""The base of FloatArray: codes, their format and a context; and the shared format and context of operands."""
+"""The base class of FloatArray: codes, their format, and a context; and the common format and context of operands."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Axis = int | tuple[int, ...] | None
 
 
 def is_number(x: object) -> bool:
-    """Return whether `x` is a single number, which is rounded into the format of the other operand."""
+    """Return whether `x` is a single number. Operations round it into the format of the other operand."""
     return isinstance(x, int | float | np.number | np.bool_ | Fraction | Decimal | Datum)
 
 
 def codes_in(x: object, format: Format, context: Context) -> Array:
-    """Return the codes of any argument for a FloatArray, rounded once, or unchanged if it has the format already.
+    """Return the codes in `format` of an argument of FloatArray: rounded once, or unchanged if it has this format.
 
     Raises UnsupportedError for arguments that are not numeric.
     """
@@ -113,7 +113,7 @@ class CodedArray:
 
     @property
     def context(self) -> Context:
-        """The rounding of results and assigned values."""
+        """The rounding rules for results and assigned values."""
         return self._context or DEFAULT
 
     @property
@@ -201,7 +201,7 @@ class CodedArray:
 
     def __iter__(self) -> Iterator[Self]:
         if not self.ndim:
-            raise TypeError("a FloatArray of no axes has nothing to iterate over")
+            raise TypeError("a FloatArray without axes cannot be iterated over")
         return (self[i] for i in range(len(self)))
 
     def reshape(self, *shape: Any) -> Self:
@@ -251,7 +251,7 @@ class CodedArray:
     @in_default_mode
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("the values of a FloatArray are made from its codes: there is nothing to share")
+            raise ValueError("the values of a FloatArray are computed from its codes: they cannot share its memory")
         return self.values if dtype is None else self.values.astype(dtype)
 
     def __dlpack__(self, **wanted: Any) -> Any:
@@ -266,7 +266,7 @@ class CodedArray:
         return import_module("jax.numpy").asarray(self.values)
 
     def to_torch(self) -> Any:
-        """Return a tensor with the same bits if PyTorch has the format (float8_e4m3fn …), else with the values.
+        """Return a tensor with the same bits if PyTorch has the format (float8_e4m3fn …), else a tensor of the values.
 
         Raises MissingPartError if PyTorch is not installed.
         """
@@ -333,14 +333,14 @@ def shared_format(values: Iterable[object]) -> Format:
         return array_format(common_format(formats or [DOUBLE]))
     except FormatError:
         names = ", ".join(dict.fromkeys(each.name for each in formats))
-        raise FormatError(f"no one of fp16, bf16, fp32 and fp64 holds {names}: convert one with astype") from None
+        raise FormatError(f"none of fp16, bf16, fp32 and fp64 contains {names}: convert one with astype") from None
 
 
 def shared_context(values: Iterable[object]) -> Context | None:
-    """Return a result's context: that of the operands that have one; raises UnsupportedError if two differ."""
+    """Return a result's context, which is that of its operands; raises UnsupportedError if two contexts differ."""
     given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):
-        raise UnsupportedError(f"two contexts meet, {given[0]} and {given[1]}: give one to both (with_context)")
+        raise UnsupportedError(f"the operands' contexts differ, {given[0]} and {given[1]}: see with_context")
     return given[0] if given else None
 
 
@@ -349,7 +349,7 @@ def typed(x: object, format: Format, context: Context) -> object:
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):
-        raise UnsupportedError("an operand is text: numbers and arrays of numbers are taken")
+        raise UnsupportedError("an operand is text; operands are numbers and arrays of numbers")
     return CodedArray._of(codes_in(x, format, reading_context(context)), format, None)
 
 
@@ -361,7 +361,7 @@ def values_of(x: object, format: Format, context: Context, dtype: object = None)
 
 
 def finished(values: Array, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
-    """Return values rounded by `rules`, as an array with this context; every NaN becomes the format's default NaN."""
+    """Return values, rounded by `rules`, as an array with this context. NaNs become the format's default NaN."""
     codes = np.asarray(encode(values, format, context=rules))
     if format.has_nan:
         codes[np.isnan(values)] = format.nan_code

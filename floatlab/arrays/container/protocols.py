@@ -38,7 +38,7 @@ from floatlab.numbers.rounding import DEFAULT
 
 # Correctly rounded by `operations`, for every format, rounding direction and rule.
 _ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
-# Return one of the operands; the bool says whether it is the larger one.
+# Functions that return one of the operands; True for the larger one.
 _CHOICES = {"maximum": True, "minimum": False, "fmax": True, "fmin": False}
 _ANSWERS = {
     "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit",
@@ -66,7 +66,7 @@ _FILLS = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
 
 @in_default_mode
 def rounded_operation(name: str, values: tuple[object, ...], into: Format | None = None) -> CodedArray:
-    """Return the correctly rounded result of an operation on FloatArrays and other operands, with the scalar NaNs."""
+    """Return the correctly rounded result of an operation on FloatArrays; NaNs are those of the scalar operation."""
     format, context = shared_format(values), shared_context(values)
     given = [typed(x, format, context or DEFAULT) for x in values]
     codes = operate(name, given, into or format, context=context, as_codes=True)
@@ -74,7 +74,7 @@ def rounded_operation(name: str, values: tuple[object, ...], into: Format | None
 
 
 def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
-    """Return units in the last place (`spacing`), or neighbours toward other numbers (`nextafter`)."""
+    """Return units in the last place (`spacing`), or neighbours in the direction of other numbers (`nextafter`)."""
     format, context = shared_format(values), shared_context(values)
     given = [values_of(x, format, context or DEFAULT) for x in values]
     found = spacing(given[0], format) if name == "spacing" else next_after(given[0], given[1], format)
@@ -82,7 +82,7 @@ def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
 
 
 def _as_float(number: Any) -> float | None:
-    """Return a number as an exactly equal float; None if there is none."""
+    """Return the float that equals a number; None if no float does."""
     try:
         ratio = number.as_integer_ratio()
     except (OverflowError, ValueError):  # an infinity or a NaN
@@ -101,13 +101,13 @@ def _exactly(x: object) -> Array:
     if is_number(x):
         near = _as_float(x.item() if isinstance(x, np.generic) else x)
         if near is None:
-            raise UnsupportedError(f"{x} is compared exactly, and float64 does not have it")
+            raise UnsupportedError(f"{x} is not a float64, and comparisons do not round")
         return np.asarray(near)
     if own_format(x) is not None:
         return values_of(x, DOUBLE, DEFAULT, np.float64)
     array = np.asarray(x)
     if array.dtype.kind in "USO":
-        raise UnsupportedError(f"an operand is {type(x).__name__}: numbers and arrays of numbers are taken")
+        raise UnsupportedError(f"an operand is {type(x).__name__}; operands are numbers and arrays of numbers")
     return array if array.dtype == bool else values_of(array, DOUBLE, DEFAULT, np.float64)
 
 
@@ -121,7 +121,7 @@ def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
 
 @in_default_mode
 def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedArray:
-    """Return the largest or the smallest value along axes; NaN if there is one; zeros are ordered by their signs."""
+    """Return the largest or the smallest value along axes; NaN if any value is NaN; +0 is larger than −0."""
     values = x.values
     found = np.asarray((np.max if largest else np.min)(values, axis=axis, keepdims=keepdims))
     wanted = np.any((values == 0) & (np.signbit(values) != largest), axis=axis, keepdims=keepdims)
@@ -144,7 +144,7 @@ def _with_sign(x: CodedArray, name: str) -> CodedArray:
 
 
 def _computed(ufunc: np.ufunc, values: tuple[object, ...], into: Format | None) -> Any:
-    """Compute in float64 and round once: correct up to float64's own error, and correctly rounded if it has none."""
+    """Compute in float64, then round into the format: correctly rounded if the float64 result is exact."""
     format, context = shared_format(values), shared_context(values)
     rules = context or DEFAULT
     if ufunc.__name__ in _CHOICES:
@@ -204,7 +204,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: 
         raise UnsupportedError(f"numpy.{name}.{method} is not defined for a FloatArray; its .values are plain floats")
     refuse_options(options, name)
     if len(outs) > 1 or (outs and isinstance(outs[0], CodedArray) and name in _ANSWERS):
-        raise UnsupportedError(f"out of numpy.{name} is one array of what it gives")
+        raise UnsupportedError(f"out of numpy.{name} must be one array of the result's type")
     if not outs:
         return _called(ufunc, values, None)
     out = outs[0]
@@ -300,4 +300,4 @@ def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]
             return _OWN[name](*args, **options)
         except TypeError as trouble:
             raise UnsupportedError(f"numpy.{name} of a FloatArray: {str(trouble).replace('<lambda>', name)}") from None
-    raise UnsupportedError(f"numpy.{name} has no rounding of its own for a FloatArray: ask it about its .values")
+    raise UnsupportedError(f"numpy.{name} is not defined on a FloatArray: call it on the .values")

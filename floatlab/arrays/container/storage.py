@@ -1,9 +1,9 @@
-"""FloatArrays in files: `save` and `load` one array, a list or a dict, as `.npz` files that NumPy can also read.
+"""FloatArrays in files: `save` and `load` an array, a list or a dict as `.npz` files, which NumPy can also read.
 
 A file is an uncompressed zip of `.npy` members, one per array: codes as plain unsigned integers, other arrays
-unchanged. The member `floatlab.json` lists the key, the format and the context of each. So
-`numpy.load(path)["weight"]` gives the codes without floatlab. Nothing is ever unpickled, and sizes that a file declares
-are checked against its length, so that reading takes at most a few times the file's size in memory.
+unchanged. The member `floatlab.json` lists the key, the format and the context of each. So `numpy.load(path)["weight"]`
+gives the codes without floatlab. Nothing is ever unpickled. Sizes that a file declares are checked against its length,
+so that reading needs at most a few times the file's size in memory.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from floatlab.writing import replacing
 
 CONTENTS = "floatlab.json"
 VERSION = 1
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that serve unchanged as names of members
-# Besides BadZipFile, zipfile raises these for encryption, other compressions, odd names, offsets and sizes.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are also used as names of members
+# The exceptions that zipfile raises for bad files: encrypted, compressed otherwise, or with invalid names or sizes.
 _UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
 _PIECE = 1 << 20  # the number of bytes read at once
 _DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same arrays give the same file
@@ -63,7 +63,7 @@ def _entry(key: object, x: object) -> tuple[dict[str, Any], Array]:
     array = np.asarray(x)
     if array.dtype.kind not in PLAIN or array.dtype.hasobject:
         hint = ": FloatArray(x) keeps it" if format_of(array.dtype) else ""
-        raise UnsupportedError(f"obj holds an array of {array.dtype.name}, which has no safe .npy{hint}")
+        raise UnsupportedError(f"obj holds an array of {array.dtype.name}, which cannot be stored safely as .npy{hint}")
     return {"key": key, "format": None, "context": None}, array
 
 
@@ -159,7 +159,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     FileFormatError
-        For every file that `save` did not write or that was changed since; the message is one line.
+        For a file that `save` did not write, or that was changed later; the message is one line.
     OSError
         For a file that cannot be opened.
 
@@ -193,12 +193,12 @@ def _line(trouble: Exception) -> str:
 def _loaded(bundle: zipfile.ZipFile, length: int) -> object:
     members = {info.filename: info for info in bundle.infolist()}
     if len(members) != len(bundle.infolist()):
-        raise FileFormatError("two members have one name")
+        raise FileFormatError("two members have the same name")
     for info in members.values():
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-            raise FileFormatError(f"member {quoted(info.filename)} is compressed, and floatlab's own never are")
+            raise FileFormatError(f"member {quoted(info.filename)} is compressed, which floatlab never does")
     if sum(info.file_size for info in members.values()) > length:
-        raise FileFormatError("its members say that they are longer than the file")
+        raise FileFormatError("its members declare more bytes than the file has")
     if CONTENTS not in members:
         raise FileFormatError(f"there is no {CONTENTS} in it; numpy.load reads files of plain arrays")
     contents = read_contents(bundle.read(CONTENTS))
@@ -226,17 +226,17 @@ def read_contents(text: bytes) -> dict[str, Any]:
         raise FileFormatError(f"{CONTENTS} is no JSON") from None
     if not isinstance(found, dict) or found.get("floatlab") != VERSION:
         version = found.get("floatlab") if isinstance(found, dict) else None
-        raise FileFormatError(f"{CONTENTS} says version {quoted(str(version))}; this floatlab reads {VERSION}")
+        raise FileFormatError(f"{CONTENTS} has version {quoted(str(version))}; this floatlab reads {VERSION}")
     kind, entries = found.get("kind"), found.get("arrays")
     if kind not in ("one", "list", "dict") or not isinstance(entries, list) or (kind == "one" and len(entries) != 1):
-        raise FileFormatError(f"{CONTENTS} says neither one array, nor a list, nor a dict")
+        raise FileFormatError(f"{CONTENTS} describes neither an array, nor a list, nor a dict")
     for entry in entries:
         if not isinstance(entry, dict) or set(entry) != {"key", "member", "format", "context"}:
-            raise FileFormatError(f"{CONTENTS}: an array has a key, a member, a format and a context")
+            raise FileFormatError(f"{CONTENTS}: an entry has other fields than key, member, format and context")
         if not isinstance(entry["member"], str) or (kind == "dict" and not isinstance(entry["key"], str)):
-            raise FileFormatError(f"{CONTENTS}: keys and members are text")
+            raise FileFormatError(f"{CONTENTS}: a key or a member is not text")
     if kind == "dict" and len({entry["key"] for entry in entries}) != len(entries):
-        raise FileFormatError(f"{CONTENTS}: two arrays have one key")
+        raise FileFormatError(f"{CONTENTS}: two arrays have the same key")
     return found
 
 
@@ -262,7 +262,7 @@ def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
             header.shape, order="F" if header.by_columns else "C"
         )
     except ValueError:
-        raise FileFormatError(f"member {name} has a shape that no array has") from None
+        raise FileFormatError(f"member {name} has an impossible shape") from None
 
 
 def _restored(entry: dict[str, Any], array: Array) -> FloatArray | Array:
@@ -273,7 +273,7 @@ def _restored(entry: dict[str, Any], array: Array) -> FloatArray | Array:
         format = read_format(entry["format"])
         context = None if entry["context"] is None else _context_read(entry["context"])
         if array.dtype != container(format):
-            raise FileFormatError(f"its codes are {array.dtype.name}, and {format.name}'s are {container(format).name}")
+            raise FileFormatError(f"its codes are {array.dtype.name}; {format.name} has {container(format).name}")
         return FloatArray._of(checked_codes(array, format), format, context)
     except FloatlabError as trouble:
         raise FileFormatError(f"member {name}: {trouble}") from None
@@ -285,10 +285,10 @@ def read_format(said: object) -> Format:
         return array_format(said)
     kinds = {"name": str, "precision": int, "exponent_bits": int, "bias": int, "nans": int}
     if not isinstance(said, dict) or set(said) != set(Format._fields):
-        raise FileFormatError("its format is neither a name nor the parameters of one")
+        raise FileFormatError("its format is neither a name nor a set of parameters")
     for field, value in said.items():
         if type(value) is not kinds.get(field, bool):
-            raise FileFormatError(f"its format's {field} is {quoted(str(value))}")
+            raise FileFormatError(f"its format has {field} = {quoted(str(value))}")
     if len(said["name"]) > 100 or not said["name"].isprintable():
         raise FileFormatError("its format has no printable name")
     return array_format(Format(**said))
@@ -296,9 +296,9 @@ def read_format(said: object) -> Format:
 
 def _context_read(said: object) -> Context:
     if not isinstance(said, dict) or set(said) != set(Context._fields):
-        raise FileFormatError("its context is not all of one")
+        raise FileFormatError("its context has missing or unknown fields")
     words: dict[str, Any] = {field: value for field, value in said.items() if isinstance(value, str | bool | int)}
     flags = ("flush_inputs", "flush_results", "fma_invalid")
     if len(words) != len(said) or any(not isinstance(said[field], bool) for field in flags):
-        raise FileFormatError("its context is not one of words, a seed and yes or no")
+        raise FileFormatError("its context has fields of wrong types")
     return Context(**words)

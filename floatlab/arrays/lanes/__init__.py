@@ -1,1 +1,1 @@
-"""The three lanes that round blocks of codes: compiled, NumPy, and the scalar codec."""
+"""The three lanes, which are implementations of rounding blocks of codes: compiled, NumPy, and the scalar codec."""

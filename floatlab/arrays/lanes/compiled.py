@@ -1,8 +1,8 @@
 """The compiled lane: packs recipes and readings for the C extension `floatlab._kernels`, if it was built.
 
-An operation is one pass, rounded to odd in binary32 if that is enough. The kernel marks elements for which this word
-may be too narrow (numbers far from 1 in products, overflow of the word, infinities, NaNs, divisions by zero). These
-are computed again in the wider word, and elements marked there by the pairs of `numpy_operations`.
+An operation is one pass over the array, in binary32 rounded to odd if that is enough. The kernel marks elements for
+which binary32 may be too narrow (numbers far from 1 in products, overflow, infinities, NaNs, divisions by zero). Marked
+elements are computed again in binary64; elements marked there are computed by the pairs of `numpy_operations`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Tininess, convert
 
 try:
-    _kernels = import_module("floatlab._kernels")  # a `from` import would load the package's API, a higher layer
+    _kernels = import_module("floatlab._kernels")  # a `from` import would load higher layers
 except ImportError:  # installed without a C compiler: the NumPy lane is used
     _kernels = None  # type: ignore[assignment]
 
 
-# Bits beside the flags of an element: the context refuses it, or another lane must compute it.
+# Bits after the flags of an element: the element raises an error, or another lane must compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
 OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
@@ -70,14 +70,14 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
 
 
 def _way(recipe: Recipe) -> tuple[int, int]:
-    """Return the fastest way to round, and the largest word for which it is valid."""
+    """Return the fastest method of rounding, and the largest word for which it is valid."""
     if not recipe.is_plain:
         return _WHOLE, -1
     fmt, direction = recipe.format, recipe.direction
     same_range = recipe.low == 1 and fmt.exponent_bits == recipe.source.exponent_bits
     if direction is Direction.RNE and same_range and fmt.negative_zero:
         return _FIXED, recipe.largest
-    # Rounding by adding a power of two, which must be a number of the word and greater than the rounded number.
+    # Rounding by adding a power of two. It must be a number of the word, and greater than the number to be rounded.
     room = (1 << recipe.source.exponent_bits) - 2 - recipe.cut
     if direction in _OWN and fmt.trailing_bits and recipe.cut and recipe.low <= room:
         return _MAGIC, min(recipe.largest, room << recipe.source.trailing_bits)
@@ -127,7 +127,7 @@ def packed_stage(
     operation: str, recipe: Recipe, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
     flags: tuple[int, ...] = _NOWHERE, marks: tuple[int, ...] = _NOWHERE,
 ) -> bytes:  # fmt: skip
-    """Pack an operation, a rounding and the locations of their numbers as a Stage of _kernels.c."""
+    """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels.c."""
     way, largest = _way(recipe)
     direction = _OWN.index(recipe.direction) if recipe.direction in _OWN else 0
     own = _is_processors_own(recipe)
@@ -157,7 +157,7 @@ def _reading_bytes(fmt: Format, word: Format) -> Array:
 
 
 class KernelPass:
-    """One pass: reads codes as words, applies an operation (or none), rounds, and writes codes or values."""
+    """One pass over a block: reads codes as words, applies an operation or none, rounds, writes codes or values."""
 
     def __init__(
         self, recipe: Recipe, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
@@ -195,7 +195,7 @@ def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
 
 
 def in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return an operation on blocks: marked elements go through the next pass, and finally through `rest()`."""
+    """Return an operation on blocks. Elements that a pass marks go through the next pass, in the end `rest()`."""
     first_pass, others = passes[0], partial(in_passes, passes[1:], rest) if passes[1:] else rest
 
     def work(*arguments: Any) -> None:
@@ -234,18 +234,18 @@ def reader(format: Format, word: Format) -> Reader:
 
 
 class KernelProgram:
-    """The stages of a recurrence on rows of binary64, for one step after the other.
+    """The stages of a recurrence on rows of binary64, computed step by step.
 
-    Every step has rows of its own: it reads its own and those of the step before, and writes its own.
+    Each step has its own rows: its stages read rows of this step and of the previous one, and write rows of this step.
     """
 
     def __init__(self, rows: int) -> None:
-        """Start with no stages, for steps of `rows` rows."""
+        """Start with no stages; every step has `rows` rows."""
         self._rows, self.packed = rows, b""
         self.readings: list[Array] = []
 
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe) -> None:
-        """Add a stage that writes binary64. Operands are rows, each of this step (True) or of the one before."""
+        """Add a stage that writes binary64. Operands are rows, of this step (True) or of the previous step (False)."""
         rows, number = self._rows, -1
         if recipe.format != recipe.source:
             number = 2 + len(self.readings)
@@ -255,7 +255,7 @@ class KernelProgram:
         self.packed += packed_stage(operation, recipe, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
-        """Do steps from states[0] into states[1:] (steps, rows, count); return the number of steps done."""
+        """Compute the steps after states[0] into states[1:] (steps, rows, count); return the number of steps done."""
         steps, _, count = states.shape
         done: int = _kernels.run(
             self.packed, (states, np.empty(count, np.uint8)), tuple(self.readings), count, steps - 1, first * count

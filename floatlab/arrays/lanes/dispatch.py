@@ -46,9 +46,9 @@ def parse_lane(name: str | None) -> str | None:
 def rounder(
     source: Format, format: Format, context: Context, lane: str | None, target: Format | None = None
 ) -> Rounder:
-    """Return a function that rounds blocks of one format's codes into another's; with `target`, into values in it.
+    """Return a function that rounds blocks of codes of `source` into codes of `format`, or into values in `target`.
 
-    The target must contain all results. Raises UnsupportedError if the requested lane cannot do this.
+    `target` must contain all results. Raises UnsupportedError if the requested lane cannot do this.
     """
     if (
         target is not None
@@ -71,7 +71,7 @@ def is_compiled(lane: str | None) -> bool:
 
 
 def telling_values(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
-    """Turn work that writes a format's codes into work that writes values in a target that contains them."""
+    """Return a function like `work` that converts the codes it writes into values in `target`, which contains them."""
     if target is None or target == format:
         return work
     read, held = reader(format, target, lane), container(format)
@@ -92,7 +92,8 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
     flushes = context.flush_inputs and source != word
-    # Numbers that are subnormal in the source are flushed below, after decoding: subnormal words are others.
+    # Flushing concerns numbers that are subnormal in the source, which are not the subnormal words. Therefore the
+    # function below flushes them, after decoding.
     recipe = recipe_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     fast = is_compiled(lane) and can_read(source, word)
     if fast and not flushes:
@@ -139,7 +140,7 @@ def _numpy_lane() -> Any:
 
 @lru_cache(maxsize=256)
 def reader(format: Format, target: Format, lane: str | None) -> Reader:
-    """Return a function that converts blocks of a format's codes into those of a target that contains the numbers."""
+    """Return a function that converts blocks of a format's codes into codes of `target`, which contains the numbers."""
     if target not in words_that_hold(format):
         exactly = _rounder(format, target, Context(), lane if lane == "scalar" else None, None)
         return lambda codes, values: exactly(codes, 0, values, None)
@@ -197,11 +198,11 @@ def sweep(
     threads: int | None = None,
     start: int = 0,
 ) -> None:
-    """Call `work` on contiguous blocks of arrays, in C order: of those read, those written, and flags if given.
+    """Call `work` on contiguous blocks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
 
-    Arrays may have any strides and byte order, and those read are broadcast. Each thread has its own part of the
-    elements. `start` is the index of the first element in the numbering of draws. Arrays read must be copies if their
-    memory overlaps that of arrays written, unless each element overlaps only itself.
+    Arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
+    `start` is the index of the first element's random draw. `reads` must be copies if their memory overlaps that of
+    `to`, unless each element overlaps only itself.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:
@@ -229,8 +230,8 @@ def sweep(
                 buffersize=BLOCK,
             ) as walk,
         ):
-            # This also allocates the buffers. A reset before it would allocate them at the first element, which may
-            # belong to another thread, and write them back there.
+            # Setting the range also allocates the buffers. If they were allocated before it, they would begin at the
+            # first element of the array, which may belong to another thread, and would be written back there.
             walk.iterrange = (low, high)  # type: ignore[misc]  # read-only according to its stub
             for blocks in walk:
                 if stopped:

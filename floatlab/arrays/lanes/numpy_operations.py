@@ -1,8 +1,8 @@
 """Operations on blocks of arrays: results are computed exactly as pairs of binary64, and then rounded once.
 
-A table has for each operation the pair with its exact result and the equivalent scalar operation. The scalar operation
-is used if a pair might not be exact (binary64 overflows, or the residual underflows), if the result is a NaN, and if a
-stochastic draw needs more bits than a pair has.
+`OPERATIONS` has, for each operation, the function that returns its exact result as a pair, and the equivalent scalar
+operation. The scalar operation is used if a pair might be inexact (binary64 overflows, or the residual underflows), if
+the result is a NaN, and if stochastic rounding needs more bits than a pair has.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Operation(Record):
     name: str
     operands: tuple[str, ...]
     scalar: Callable[..., Derivation]
-    pair: Callable[..., pairs.Pair]  # arguments: whether products fit one float, and the numbers
-    small: Callable[..., Array | bool]  # mask: an intermediate result may be too small for a pair
-    is_defined: Callable[..., Array | bool]  # mask: the operation is defined for these finite operands
-    terms: Callable[..., tuple[Array, Array]] | None  # the two terms of the last addition
+    pair: Callable[..., pairs.Pair]  # arguments: whether a product fits one float; the operands
+    small: Callable[..., Array | bool]  # returns a mask: an intermediate result may be too small for a pair
+    is_defined: Callable[..., Array | bool]  # returns a mask: the operation is defined for these finite operands
+    terms: Callable[..., tuple[Array, Array]] | None  # returns the two terms of the last addition
 
     @property
     def has_ties(self) -> bool:
@@ -113,14 +113,14 @@ class OneByOne:
     def __init__(
         self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
     ) -> None:  # fmt: skip
-        """Take the operation, the formats of its operands and its result, and the context."""
+        """Store the operation, the formats of its operands and its result, and the context."""
         self.scalar, self.sources, self.format, self.context = operation.scalar, sources, format, context
 
     def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
         """Return the code and the flags of the operation on codes; `index` is the index of the draw."""
         context = self.context
         if context.rounding is Direction.SR:
-            # The draw of element i is the first draw of the stream advanced by i draws.
+            # Element i takes the first draw of the stream after it is advanced by i draws.
             context = context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
         data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
         derivation = self.scalar(*data, format=self.format, context=context)
@@ -168,12 +168,12 @@ def _kinds(number: Array, codes: Array) -> Array:
 def calculator(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None, told: bool
 ) -> Work:  # fmt: skip
-    """Return a function on blocks: operands' codes, index of the first element, result's codes, flags or None.
+    """Return a function on blocks; its arguments: operands' codes, index of the first element, output, flags or None.
 
     `told` says whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
     alone = OneByOne(operation, sources, format, context)
-    # Whether binary64, rounded to odd, is enough for the format (or is the format).
+    # Whether binary64 rounded to odd is enough for the format, or the format is binary64.
     within = context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
     if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
         if not told and _is_processors_own(operation, sources, format, context):
@@ -189,7 +189,7 @@ def calculator(
 
 
 def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
-    """Return the passes of an operation, that of the narrower word first; none if it is computed by pairs."""
+    """Return the passes of an operation, binary32's first; an empty list if it must be computed by pairs."""
     if context.flush_inputs:
         return []
     words: tuple[Format, ...] = WORDS
@@ -198,7 +198,7 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
         # The processor's own operation, which returns no flags.
         words, name = (DOUBLE,) if operation == "fma" and context == Context() else (), "fma_to_nearest"
     elif drawn and not all(holds(SINGLE, each) for each in sources):
-        words = ()  # elements in a second pass would lose their indices, and so their draws
+        words = ()  # elements in a second pass would lose their indices, which determine the random draws
     found: list[compiled.KernelPass] = []
     for word in words:
         if not all(holds(word, each) and can_read(each, word) for each in sources):
@@ -246,7 +246,7 @@ class Pairwise:
         self.sources, self.context = sources, context = alone.sources, alone.context
         format = alone.format
         self.direct = format == DOUBLE
-        # Products of binary32 numbers are exact in binary64; quotients, roots and sums stay within its range.
+        # Products of binary32 numbers are exact in binary64; quotients, roots and sums are within its range.
         self.narrow = not self.direct and all(holds(SINGLE, each) for each in sources)
         drawn = context.rounding is Direction.SR
         self.short_of_digits = drawn and not is_enough(DOUBLE, format, drawn)
@@ -255,7 +255,7 @@ class Pairwise:
         words = [SINGLE if holds(SINGLE, each) else DOUBLE for each in sources]
         self.readers = [dispatch.float_reader(each, word, lane) for each, word in zip(sources, words, strict=True)]
         if not self.direct:
-            # The rounded numbers are results, which are not flushed as inputs.
+            # The numbers to be rounded are results, so `flush_inputs` does not apply to them.
             rules = context.replace(flush_inputs=False)
             self.round = dispatch.rounder(DOUBLE, format, rules, lane)
             if self.single:
@@ -294,7 +294,7 @@ class Pairwise:
         return number
 
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
-        """Return where the result is a NaN and where the pair may not be exact; both are replaced by 1."""
+        """Return masks of NaN results and of pairs that may be inexact; both are replaced by 1."""
         s, e = pair
         doubtful: Any = np.False_
         if not self.narrow:
@@ -313,7 +313,7 @@ class Pairwise:
         return aside
 
     def _is_at_an_edge(self, s: Array) -> Array:
-        """Return a mask of results in binary64 itself to which rules for overflow or flushing may apply."""
+        """Return a mask of results for the format binary64 to which a rule for overflow or flushing may apply."""
         found = np.isfinite(s) & (np.abs(s) >= 2.0**DOUBLE.emax)
         if self.context.overflow is Overflow.SATURATE:
             found |= np.isinf(s)
@@ -335,7 +335,7 @@ class Pairwise:
     def _round_single(
         self, pair: pairs.Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
     ) -> None:
-        """Round by way of binary32, which is faster; results that are too large for it are rounded from binary64."""
+        """Round through binary32, which is faster; results too large for binary32 are rounded from binary64."""
         if self.all_single:
             beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])
         else:

@@ -1,7 +1,7 @@
 """The NumPy lane: splits a block of floats into integer fields, rounds the significands, and composes codes.
 
-`numbers.rounding`, which accepts arrays as well as integers, decides how to round. This general path has all the rules;
-most numbers take a faster one (`numpy_shortcuts`), or a table made by the general path.
+The decision how to round is in `numbers.rounding`, which accepts arrays as well as integers. This module is the general
+path, with all rules. Most numbers take a faster path (`numpy_shortcuts`), or a table made by the general path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FAR = 63  # the largest valid shift of a 64-bit integer
 
 
 def in_pieces(work: Work) -> Work:
-    """Split work into pieces; arguments: blocks read, index of the first element, a block to write, flags or None.
+    """Return a function that does `work` in pieces; arguments: input blocks, first index, output block, flags or None.
 
     >>> lengths = []
     >>> in_pieces(lambda read, first, to, flags: lengths.append((first, len(to))))(range(10**5), 7, range(10**5), None)
@@ -93,7 +93,7 @@ def _cut(
     c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None
 ) -> tuple[Array, Array, Array]:
     """Truncate significands; return the kept bits, whether to round up in magnitude, and whether bits were lost."""
-    near = np.minimum(shift, 8 * c.itemsize - 2)  # larger shifts keep nothing of c either
+    near = np.minimum(shift, 8 * c.itemsize - 2)  # a larger shift also discards all of c
     kept, rest2, unit = split(c, near)
     inexact, half, tie = tail(rest2, unit, False)
     if drawn is not None:
@@ -109,8 +109,8 @@ def _cut(
 def encode_block(bits: Array, recipe: Recipe, drawn: Array | None = None) -> tuple[Array, Array]:
     """Return the codes (uint64) of a block of floats, and the flags of each (uint8).
 
-    `drawn` has the draws of the elements if the rounding is stochastic. Raises UnsupportedError if the context refuses
-    a value.
+    `drawn` has the random draws of the elements if the rounding is stochastic. Raises UnsupportedError if the context
+    makes a value an error (`absent="error"`).
     """
     fmt, context, t = recipe.format, recipe.context, recipe.format.trailing_bits
     parts = Parts(bits, recipe)
@@ -132,7 +132,7 @@ def encode_block(bits: Array, recipe: Recipe, drawn: Array | None = None) -> tup
         flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in recipe.zero]
         _put(codes, flags, tiny, flushed, negative)
         rank = np.where(tiny, 0, rank)
-    finite = ~parts.special  # negative numbers may be refused, but negative NaNs may not
+    finite = ~parts.special  # the context may raise an error for negative numbers, but not for negative NaNs
     _put(codes, flags, (rank > fmt.largest_magnitude) & finite, recipe.overflow, negative)
     if not fmt.zero:
         flags[(rank < 0) & (c != 0)] = _UNDERFLOW
@@ -151,7 +151,7 @@ def _reaches(parts: Parts, negative: Array, tiny: Array, recipe: Recipe, drawn: 
     if recipe.low > 1:
         near = np.flatnonzero(tiny & (parts.magnitude >= ((recipe.low - 1) << source_t)))
         places = np.full(len(near), recipe.cut, parts.c.dtype)
-    else:  # the binade below 2^emin has only subnormal numbers of the source
+    else:  # in the binade below 2^emin, all numbers of the source are subnormal
         near = np.flatnonzero(tiny & (parts.c >= 1 << (source_t - 1)))
         places = np.full(len(near), recipe.cut - 1, parts.c.dtype)
     if not len(near):
@@ -174,7 +174,7 @@ def _composed(rank: Array, negative: Array, recipe: Recipe) -> Array:
 
 
 def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], negative: Array) -> None:
-    """Write the resolved code and flags for each sign where the mask is set; raises UnsupportedError for a refusal."""
+    """Write the code and flags for each sign where the mask is set; raises UnsupportedError if they are an error."""
     for sign, settled in enumerate(pair):
         here = where & (negative == bool(sign))
         if here.any():
@@ -195,15 +195,15 @@ def _specials(codes: Array, flags: Array, parts: Parts, recipe: Recipe) -> None:
     flags[nans & (payload & quiet == 0)] |= np.uint8(Flags.INVALID.value)
 
 
-# From binary32 into a format with at most this many trailing significand bits and at least this quantum exponent, a
-# rounding depends only on the upper half of the bits and on whether any lower bit is set, since the last bit of the
-# upper half is below the guard bit.
+# A table is enough for rounding from binary32 into a format with at most this many trailing significand bits and at
+# least this quantum exponent. The result then depends only on the upper half of the bits, and on whether any lower bit
+# is set: the last bit of the upper half is below the guard bit.
 _TABLE_DIGITS, _TABLE_QUANTUM = 5, -131
-_WORTH_A_TABLE = 1 << 15  # from this many elements on, the table is used
+_WORTH_A_TABLE = 1 << 15  # the table is used for at least this many elements
 
 
 def has_table(recipe: Recipe) -> bool:
-    """Return whether a table for the upper halves of words suffices for the rounding."""
+    """Return whether a table indexed by the upper halves of words is enough for the rounding."""
     fmt = recipe.format
     return (
         recipe.source.width == 32
@@ -216,7 +216,7 @@ def has_table(recipe: Recipe) -> bool:
 
 @lru_cache(maxsize=64)
 def table_for(recipe: Recipe) -> tuple[Array, Array]:
-    """Return a table of codes for every upper half, and one of codes with the flags in the bits above."""
+    """Return two tables indexed by upper halves: of codes, and of codes with the flags in the bits above."""
     codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), recipe)
     held = container(recipe.format)
     both: Any = np.dtype(f"u{2 * held.itemsize}").type
@@ -272,7 +272,7 @@ def reader(fmt: Format, word: Format) -> Reader:
     every = (1 << word.width) - 1
     moved = reading.adjust << word.trailing_bits
     moved_on = unsigned(moved & every)
-    # The step from the exponent field of the format's infinity to that of the word.
+    # The difference between the exponent fields of the word's infinity and the format's.
     to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
     one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
 
@@ -287,9 +287,9 @@ def reader(fmt: Format, word: Format) -> Reader:
         if not reading.same_range:
             small = magnitude < unsigned(fmt.smallest_normal_magnitude)
             if fmt.subnormals:
-                # With the next larger exponent, subnormal numbers and zero are too large by 2^emin.
+                # If their exponent field is increased by one, subnormal numbers and zero are too large by 2^emin.
                 words += small * one_up
-                with np.errstate(invalid="ignore"):  # NaNs before their correction below
+                with np.errstate(invalid="ignore"):  # NaNs, which are corrected below
                     numbers = words.view(number)
                     numbers -= small * least
             else:

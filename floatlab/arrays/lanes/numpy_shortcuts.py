@@ -1,10 +1,11 @@
-"""The fast path of the NumPy lane: rounds a block in a dozen NumPy passes, whose number determines the time.
+"""The fast path of the NumPy lane: rounds a block in a dozen NumPy calls; their number determines the time.
 
-Adding a power of two rounds. Let u be the format's unit in the last place at |x|, and M = 2^T·u with T the source's
-trailing significand bits. Floats near M + |x| are multiples of u, so the processor's sum is M plus |x| rounded to
-nearest even. The sum's bits minus M's, as integers, are the kept bits, whose code follows from M's exponent. The float
-(M + |x|) − M is exact, and comparing it with |x| is enough for the other rounding directions and the flag *inexact*.
-If the format has the source's exponent range, every number is rounded at the same bit, and integers are faster.
+Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u
+with T the source's trailing significand bits. Floats near M + |x| are multiples of u, so the processor's sum is M plus
+|x| rounded to nearest even. The sum's bits minus M's, as integers, are the kept bits, whose code follows from M's
+exponent. The float (M + |x|) − M is exact, and comparing it with |x| is enough for the other rounding directions and
+the flag *inexact*. If the format has the source's exponent range, every number is rounded at the same bit, and integers
+are faster.
 
 Rare elements (NaNs, infinities, overflows to a NaN) are collected and go through the general path.
 """
@@ -24,7 +25,7 @@ from floatlab.numbers import Direction, Flags, Tininess
 Draws = Callable[[int, int], Array]  # (first, count) -> draws
 Slow = Callable[[Array, Array | None], tuple[Array, Array]]  # (words, draws) -> (codes, flags)
 
-_BYTES = 1 << 17  # bytes in a piece of words, so that a few arrays of this size stay in the cache
+_BYTES = 1 << 17  # bytes per piece of a block, so that a few arrays of this size stay in the cache
 _ASIDE = 1 << 13  # elements per call of the general path
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, Flags.UNDERFLOW.value
 
@@ -36,8 +37,8 @@ def can_cut(recipe: Recipe) -> bool:
     plain = not (recipe.lift or flushes or recipe.refuses) and fmt.width <= source.width
     if recipe.low == 1 or not plain:
         return plain
-    # The added powers of two, and their last places, must be normal numbers. Ties to even use the parity of the
-    # significand, which is that of the code unless the precision is 1.
+    # The added powers of two, and their units in the last place, must be normal numbers. Ties to even use the parity of
+    # the significand, which equals the parity of the code unless the precision is 1.
     largest = fmt.emax + 1 + source.bias + recipe.cut
     least = recipe.low + recipe.cut - source.trailing_bits - 1
     by_digits = fmt.trailing_bits > 0 or recipe.direction is not Direction.RNE
@@ -45,7 +46,7 @@ def can_cut(recipe: Recipe) -> bool:
 
 
 def _known(settled: Settled) -> tuple[int, int]:
-    assert not isinstance(settled, UnsupportedError)  # refusals take the general path
+    assert not isinstance(settled, UnsupportedError)  # contexts that raise errors take the general path
     return settled[0], settled[1].value
 
 
@@ -139,19 +140,19 @@ class FastRounder:
         return aside
 
     def _seldom(self, magnitude: Array, top: int, told: bool) -> list[Array]:
-        """Return masks for the general path: NaNs, infinities, numbers below the smallest, tiny numbers under SR."""
+        """Return a mask for the general path: NaNs, infinities, numbers below the smallest, tiny numbers under SR."""
         found = []
         if top >= self.special:
             found.append(magnitude >= self.special)
         if not self.zero:
             found.append(magnitude < self.full)
         if told and self.drawn and self.recipe.context.tininess is Tininess.AFTER:
-            # A draw decides whether these round up to 2^emin.
+            # A random draw decides whether these numbers round up to 2^emin.
             found.append((magnitude < self.full) & (magnitude >= self.full - self.unit_below))
         return found
 
     def _added(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
-        """Return the rank of each code, computed by additions, and where bits are lost."""
+        """Return the rank of each code, computed by floating-point additions, and a mask of inexact elements."""
         x, direction, t = magnitude.view(self.float), self.direction, self.t
         power = magnitude & self.word(((1 << (self.width - 1)) - 1) >> t << t)
         np.clip(power, self.low << t, self.beyond, out=power)
@@ -173,7 +174,7 @@ class FastRounder:
         return rank, inexact
 
     def _correct(self, rank: Array, x: Array, back: Array, power: Array, whole: Array, drawn: Array | None) -> None:
-        """Correct ranks from nearest even (which gave `back`) to the rounding direction."""
+        """Change ranks rounded to nearest even (whose values are `back`) to the rounding direction."""
         direction = self.direction
         if direction is Direction.RNE:
             return
@@ -201,7 +202,7 @@ class FastRounder:
             rank += drawn < rest.astype(np.int64)
 
     def _shifted(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
-        """Return the rank of each code if all numbers are rounded at the same bit, and where bits are lost."""
+        """Return the rank of each code if all numbers are rounded at the same bit, and a mask of inexact elements."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:

@@ -19,14 +19,14 @@ from floatlab.arrays.types import Array
 from floatlab.numbers import Direction
 from floatlab.numbers.rounding import increments
 
-Pair = tuple[Array, Array | None]  # None: all residuals are zero
+Pair = tuple[Array, Array | None]  # the number and its residual; None: all residuals are zero
 
 _WORDS = {4: np.int32, 8: np.int64}
 _HALVES = float(1 + (1 << 27))  # splits binary64 into two halves of at most 26 bits and a sign
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a + b as a pair; exact unless the sum overflows (then e is a NaN)."""
+    """Return a + b as a pair; exact unless the sum overflows; then e is a NaN."""
     s = a + b
     c = s - a
     return s, (a - (s - c)) + (b - c)
@@ -49,7 +49,7 @@ def quotient(a: Array, b: Array) -> tuple[Array, Array]:
     """Return a/b in binary64 as a pair, if |a| and |a/b| are at least 2^-900."""
     s = a / b
     product, rest = two_product(s, b)
-    return s, ((a - product) - rest) * np.copysign(1.0, b)  # a − s·b fits a float
+    return s, ((a - product) - rest) * np.copysign(1.0, b)  # a − s·b is a float
 
 
 def root(a: Array) -> tuple[Array, Array]:

@@ -1,8 +1,8 @@
-"""Parameters of formats for the lanes: how to decode codes into binary32 or binary64 words, and how to round words.
+"""Parameters of formats for the lanes: how to decode codes into words, and how to round words.
 
-A lane processes words as integers. Everything that depends only on formats and the context (the results for ∞, NaN,
-overflow and zero) is computed here once by the scalar kernel, so that no lane decides it again. Readings keep the
-payloads of NaNs.
+A *word* is a binary32 or binary64 number, which a lane processes as the integer of its bits. Whatever depends only on
+formats and the context (the results for ∞, NaN, overflow and zero) is computed here once by the scalar kernel, so that
+no lane decides it again. Decoding keeps the payloads of NaNs.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from floatlab.numbers.projection import direction_in, infinity_code, nan_code
 from floatlab.numbers.rounding import NanRule, Overflow, increments
 from floatlab.record import Individual
 
-Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags that it raises, or the error
+Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
 _TWICE = 2  # the extra bits that rounding to odd needs below those of the format
 _DRAWN = 33  # the extra bits for stochastic rounding: those of the draw, and the sticky last bit
 
 
 class Reading(Individual):
-    """The decoding of a format whose numbers are all numbers of `word`."""
+    """Parameters to decode codes of a format into words; all its numbers must be numbers of `word`."""
 
     format: Format
     word: Format
-    cut: int  # the bits that the significand gains
+    cut: int  # number of bits that the significand gains
     adjust: int  # the amount added to the exponent field
-    same_range: bool  # whether subnormal numbers are also subnormal in the word, and only shift
+    same_range: bool  # whether subnormal numbers are also subnormal in the word, so that a shift decodes them
     by_fields: bool  # whether fields can be shifted into place, with subnormal numbers normalised
     table: Array | None  # for codes of at most 8 bits: the word of each code
 
 
 class Recipe(Individual):
-    """Parameters to round words of one format into a format by a context; pairs are for positive and negative."""
+    """Parameters to round words into a format by a context. Pairs are for positive and negative numbers."""
 
     format: Format
     context: Context
     source: Format
-    direction: Direction  # with the rule for ties at precision 1 applied
-    cut: int  # the bits that a normal number loses
+    direction: Direction  # of the context, with ties at precision 1 resolved (`direction_in`)
+    cut: int  # number of bits that a normal number loses
     low: int  # the source's exponent field of the format's smallest normal number
     lift: int  # for formats without subnormal numbers: log2 of the steps, in codes, from zero to its neighbour
     overflow: tuple[Settled, Settled]
@@ -54,7 +54,7 @@ class Recipe(Individual):
     nan: tuple[Settled, Settled]
     zero: tuple[Settled, Settled]
     negative: Settled | None  # the result for negative numbers, if the format has no sign
-    refuses: bool  # whether the context refuses some numbers
+    refuses: bool  # whether the context makes some numbers errors
 
     @property
     def keeps_payloads(self) -> bool:
@@ -63,26 +63,27 @@ class Recipe(Individual):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is flushed or refused, and the format has a sign, a zero and subnormal numbers."""
+        """Whether nothing is flushed or an error, and the format has a sign, a zero and subnormal numbers."""
         flushes = self.context.flush_inputs or self.context.flush_results
         return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
 
     @property
     def largest(self) -> int:
-        """The source's unsigned code of the largest number of the format (or of the source, if less)."""
+        """The source's code, without sign, of the largest number of the format (or of the source, if that is less)."""
         top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
         return min(top, self.source.largest_magnitude)
 
     @property
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
-        """Return the limits that decide whether a number below 2^emin is tiny.
+        """Return the limits that decide whether a number is tiny.
 
-        They are the word of 2^emin (or of infinity, if less); the number of bits that rounding to p bits discards in
-        the binade below; and the words, for positive and for negative numbers, from which this rounds up to 2^emin.
+        The first is the word of 2^emin (or of infinity, if that is less). The second is the number of bits that
+        rounding to p bits discards in the binade below 2^emin. The last two are the smallest words, for positive and
+        for negative numbers, that this rounds up to 2^emin.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
-        # The source's subnormal numbers have one bit less there.
+        # The source's subnormal numbers have one bit less in this binade.
         places = max(self.cut - (self.low == 1), 0) if self.low << source.trailing_bits == normal else 0
         if self.context.tininess is Tininess.BEFORE or self.direction is Direction.SR:
             return normal, places, (normal, normal)
@@ -200,7 +201,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding to odd in `word` first never changes the result in `format`; with `drawn`, also for SR.
+    """Return whether rounding first to odd in `word` never changes the result in `format`; `drawn`: not even with SR.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)
