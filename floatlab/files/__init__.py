@@ -1,4 +1,4 @@
-"""Reads and checks arrays in files, piece by piece; and parses the names of arrays, such as `file.npz::weight`."""
+"""Reads arrays from files piece by piece, and checks the files; parses the names of arrays (`file.npz::weight`)."""
 
 from floatlab.arrays.sources import ArraySource
 from floatlab.files.readers import open_array, open_arrays

@@ -1,4 +1,4 @@
-"""Reads arrays in `.npz` files as streams; the files may be NumPy's or written by `floatlab.arrays.save`."""
+"""Reads arrays in `.npz` files as streams. The files may be written by NumPy or by `floatlab.arrays.save`."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _MAX_DIRECTORY = 4 << 20  # the largest central directory in bytes: about 50,000
 _MAX_PACKED = 1 << 33  # the largest size in bytes of a compressed member, when unpacked
 _DENSEST = 1032  # deflate's largest compression ratio
 _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# Besides BadZipFile, zipfile raises these for encryption, odd names, offsets and sizes, and corrupt compressed data.
+# The exceptions that zipfile raises for bad files: encrypted, with invalid names, offsets or sizes, or corrupt.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error)
 
 
 class _Sparing:
-    """A file with limited read sizes, since zipfile reads a central directory at whatever length the file declares."""
+    """A file with limited read sizes: without a limit, zipfile would read as many bytes as the file declares."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        """Read `size` bytes, or to the end, but never more than a central directory may have."""
+        """Read `size` bytes, or to the end; raises FileFormatError for more bytes than a central directory may have."""
         found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
         if max(size, len(found)) > _MAX_DIRECTORY:
             raise FileFormatError(f"is no .npz: its list of members has over {_MAX_DIRECTORY:,} bytes")
@@ -47,7 +47,7 @@ class _Sparing:
 
 @contextmanager
 def _zipped(path: str) -> Iterator[None]:
-    """Turn errors of zipfile into one line with the file's name."""
+    """Turn errors of zipfile into FileFormatErrors of one line with the file's name."""
     with named(path):
         try:
             yield
@@ -59,7 +59,7 @@ def _zipped(path: str) -> Iterator[None]:
 
 
 class MemberSource(ArraySource):
-    """An array in a member of a zip, read from front to back; reading an earlier part starts again at the front."""
+    """An array in a member of a zip file, read from front to back; to read an earlier part, it starts over."""
 
     def __init__(self, name: str, path: str, file: IO[bytes], bundle: zipfile.ZipFile, member: str) -> None:
         """Open a member and read its header."""
@@ -70,7 +70,7 @@ class MemberSource(ArraySource):
         super().__init__(name, self.header.shape, self._kind(), self.header.by_columns)
 
     def _kind(self) -> Format | DType:
-        """Return the dtype, or for codes in a file of floatlab their format."""
+        """Return the dtype; for codes in a file written by floatlab, their format."""
         names = self.bundle.namelist()
         if CONTENTS in names:
             info = self.bundle.getinfo(CONTENTS)
@@ -112,23 +112,23 @@ class MemberSource(ArraySource):
 
 
 def _checked(info: zipfile.ZipInfo) -> None:
-    """Refuse members with implausible or too large sizes, and compression methods with unlimited memory use."""
+    """Raise for members with impossible or too large sizes, and for compression methods with unlimited memory use."""
     name = quoted(info.filename)
     if info.compress_type not in _KNOWN:
-        raise FileFormatError(f"has a member {name} packed in a way that is not read: only deflate is")
+        raise FileFormatError(f"has a member {name} with an unsupported compression (only deflate is read)")
     if info.file_size > _DENSEST * info.compress_size + _DENSEST:
-        raise FileFormatError(f"has a member {name} that says it unpacks to {info.file_size:,} bytes, which it cannot")
+        raise FileFormatError(f"has a member {name} that cannot unpack to {info.file_size:,} bytes, as it declares")
     if info.compress_type != zipfile.ZIP_STORED and info.file_size > _MAX_PACKED:
         raise FileFormatError(f"has a member {name} that unpacks to {info.file_size:,} bytes: unpack it first")
 
 
 def _bundle(file: IO[bytes]) -> tuple[zipfile.ZipFile, list[str]]:
-    """Return a zip and the names of the arrays in it."""
+    """Return the zip file and the names of its arrays."""
     length_of(file)
     bundle = zipfile.ZipFile(_Sparing(file))
     members = bundle.namelist()
     if len(set(members)) != len(members):
-        raise FileFormatError("has two members of one name")
+        raise FileFormatError("has two members with the same name")
     return bundle, [each.removesuffix(".npy") for each in members if each.endswith(".npy")]
 
 

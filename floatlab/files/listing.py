@@ -1,4 +1,4 @@
-"""Lists what can be opened: folders and array files in a folder, arrays in a file with several."""
+"""Lists the entries that can be opened: folders and array files in a folder, and arrays in a file of several."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
 
 
 class FileEntry(Record):
-    """An entry to open, by its `word`; `leads_on`: it has entries of its own (a folder or archive) and is no array.
+    """An entry that can be opened by its path `word`; `leads_on`: it is a folder or archive, not an array.
 
-    `size` is that of a file in bytes; `kind` and `shape` are those of an array in a file with several. Each may be
-    unknown.
+    `size` is the size of a file in bytes; `kind` and `shape` describe an array in a file of several. If unknown, they
+    are None or empty.
     """
 
     word: str
@@ -75,7 +75,7 @@ def _arrays(path: str) -> list[FileEntry]:
 
 @lru_cache(maxsize=8)
 def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
-    """Return the arrays in a file; cached for its current state, since completion asks at each typed letter."""
+    """Return the arrays in a file; cached until the file changes, since completion calls this at every typed letter."""
     arrays: list[tuple[str, str, tuple[int, ...] | None]]
     if path.lower().endswith(".safetensors"):
         with open_file(path) as file, named(path):
@@ -97,7 +97,7 @@ def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def completed(typed: str) -> str | None:
-    """Return the first completion of the typed text: a folder, a file, or FILE::NAME; None if there is none.
+    """Return the first completion of a typed text: a folder, a file, or FILE::NAME; None if nothing matches.
 
     >>> completed("no such folder/a") is None
     True

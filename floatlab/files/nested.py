@@ -32,7 +32,7 @@ _DTYPE = re.compile(r"(?:dtype\()?['\"]?[=|]?((?:\w+\.)*)([<>]?\w+)['\"]?\)?")
 _NUMPY_SCALAR = re.compile(r"(?:np|numpy)\.(\w+)\(([^()]*)\)")
 _REMARK = re.compile(r"#[^\n]*")
 _WORD, _SPACES = r"[^][(),\s]+", str.maketrans("[],", "   ")
-_SHORT_ROW, _ROWS = 64, 1024  # numbers in rows of which many are read at once; how many
+_SHORT_ROW, _ROWS = 64, 1024  # rows of at most so many numbers are read together; number of rows read together
 _PYTHON = {"float": "float64", "int": "int64", "long": "int64", "short": "int16"}
 _TORCH = {"float": "float32", "int": "int32"}
 _LEFT_OUT = (
@@ -42,7 +42,7 @@ _LEFT_OUT = (
 
 
 class PrintedLayout(Record):
-    """Where the brackets of a printed array begin and end, and the dtype that it says or implies."""
+    """The positions of a printed array's first and last bracket, and the dtype that it states or implies."""
 
     first: int
     stop: int
@@ -52,10 +52,10 @@ class PrintedLayout(Record):
 
 @in_default_mode
 def parse_nested(text: str, format: Format, name: str = "", own: bool = False) -> ArraySource:
-    r"""Return the array that a nested list or a printed array says, rounded into its dtype, or else into a format.
+    r"""Return the array that a nested list or a printed array describes, rounded into its dtype, else into `format`.
 
-    With `own` the format is wanted by itself: a dtype that is written out must be the same, and one that is only
-    implied (float32 of PyTorch, float64 of NumPy) is not used. Raises LiteralError in one line.
+    If `own` is true, the user asked for `format` for this array: a stated dtype must then equal it, and an implied
+    dtype (float32 in PyTorch, float64 in NumPy) is ignored. Raises LiteralError in one line.
 
     >>> from floatlab.formats import parse_format
     >>> found = parse_nested("tensor([[1, 2],\n [3, 4]], device='cuda:0', dtype=torch.float16)", parse_format("fp32"))
@@ -71,7 +71,7 @@ def parse_nested(text: str, format: Format, name: str = "", own: bool = False) -
 
 @in_default_mode
 def open_nested(path: str, format: Format) -> ArraySource:
-    """Open a file of a nested list or a printed array; # begins a remark. Raises FileFormatError in one line."""
+    """Open a file with a nested list or a printed array; # begins a comment. Raises FileFormatError in one line."""
     text = _read(path)
     with named(path):
         try:
@@ -81,7 +81,7 @@ def open_nested(path: str, format: Format) -> ArraySource:
 
 
 def says_dtype(text: str) -> bool:
-    """Say whether a printed array says or implies a dtype; not where it is no array."""
+    """Return whether a printed array states or implies a dtype; False for text that is no array."""
     try:
         return layout_of(text).kind is not None
     except FloatlabError:
@@ -89,12 +89,12 @@ def says_dtype(text: str) -> bool:
 
 
 def file_says_dtype(path: str) -> bool:
-    """Say whether the printed array in a file says or implies a dtype."""
+    """Return whether the printed array in a file states or implies a dtype."""
     return says_dtype(_read(path))
 
 
 def split_arrays(text: str) -> tuple[str, ...]:
-    """Return the parts of text between commas that stand in no brackets.
+    """Split text at the commas outside of brackets.
 
     >>> split_arrays("[[1,2],[3,4]],[[1,2],[3,5]]"), split_arrays("1,2")
     (('[[1,2],[3,4]]', '[[1,2],[3,5]]'), ('1', '2'))
@@ -110,7 +110,7 @@ def split_arrays(text: str) -> tuple[str, ...]:
 
 
 def layout_of(text: str) -> PrintedLayout:
-    """Return where the numbers of a printed array stand, and its dtype; raises LiteralError."""
+    """Return the positions of a printed array's brackets, and its dtype; raises LiteralError."""
     if "..." in text or "…" in text:
         raise LiteralError(_LEFT_OUT)
     head = _HEAD.match(text)
@@ -136,7 +136,7 @@ def layout_of(text: str) -> PrintedLayout:
         if closed is None:
             raise LiteralError(f"has {quoted(text[stop:].strip())} after its numbers; dtype=… or ) is read there")
     if rest := text[at:].strip():
-        raise LiteralError(f"goes on with {quoted(rest)} after its end")
+        raise LiteralError(f"has {quoted(rest)} after its end")
     if "dtype" in keywords:
         return PrintedLayout(first, stop, _parse_kind(keywords["dtype"]), True)
     if scalar := _NUMPY_SCALAR.search(text, first, min(stop, first + 1000)):
@@ -147,7 +147,7 @@ def layout_of(text: str) -> PrintedLayout:
 
 
 def _glance(text: str) -> str:
-    """Return text as the name of an array: in one line, and its start where it is long."""
+    """Return text as the name of an array: one line, cut if it is long."""
     line = " ".join(text[:200].split())
     return line if len(line) <= 60 and len(text) <= 200 else f"{line[:56]} …"
 
@@ -165,7 +165,7 @@ def _read(path: str) -> str:
 
 
 def _parse_kind(text: str) -> Format | DType:
-    """Return the format, or the dtype of integers, that a dtype's name means; raises LiteralError."""
+    """Return the format or the integer dtype with this name; raises LiteralError."""
     found = _DTYPE.fullmatch(text)
     name = found[2] if found else text
     name = (_TORCH if found and "torch" in found[1] else {}).get(name) or _PYTHON.get(name, name)
@@ -176,7 +176,7 @@ def _parse_kind(text: str) -> Format | DType:
     if isinstance(kind, Format) or kind.kind in "iu":
         return kind
     if kind.kind != "f":
-        raise LiteralError(f"has dtype {quoted(text)}; floats up to float64 and integers are taken")
+        raise LiteralError(f"has dtype {quoted(text)}; supported are floats up to float64, and integers")
     return array_format(kind)
 
 
@@ -185,7 +185,7 @@ def _parse(text: str, format: Format, name: str, own: bool) -> ArraySource:
     kind = format if layout.kind is None or (own and not layout.is_said) else layout.kind
     if own and layout.is_said and kind != format:
         said = kind.name
-        raise LiteralError(f"says that it holds {said}, and @{format.name} that it holds that: leave one out")
+        raise LiteralError(f"has dtype {said}, which contradicts @{format.name}: leave one out")
     reader = Reader(kind if isinstance(kind, Format) else DOUBLE)
     if text.startswith("[", layout.first):
         shape = _BracketReader(text, layout, reader).read()
@@ -194,7 +194,7 @@ def _parse(text: str, format: Format, name: str, own: bool) -> ArraySource:
         try:
             reader.take(text[layout.first : layout.stop].strip())
         except LiteralError as trouble:
-            raise LiteralError(f"has no number: {trouble}") from None
+            raise LiteralError(f"is not a number: {trouble}") from None
     found = reader.array(name, shape)
     if isinstance(kind, Format):
         return found
@@ -202,22 +202,22 @@ def _parse(text: str, format: Format, name: str, own: bool) -> ArraySource:
     with np.errstate(invalid="ignore"):
         whole = numbers.astype(kind)
     if (found.origin is not None and found.origin.inexact) or not np.array_equal(whole, numbers):
-        raise LiteralError(f"says that it holds {kind.name}, and holds other numbers too")
+        raise LiteralError(f"has dtype {kind.name}, and numbers that are not of this dtype")
     return HeldSource(whole, name)
 
 
 class _BracketReader:
-    """Reads numbers in nested brackets: all rows of one depth, with as many numbers each."""
+    """Reads numbers in nested brackets; all rows must have the same depth and the same number of elements."""
 
     def __init__(self, text: str, layout: PrintedLayout, reader: Reader) -> None:
         self.text, self.first, self.stop, self.reader = text, layout.first, layout.stop, reader
-        self.widths: dict[int, int] = {}  # of the lists at each depth
+        self.widths: dict[int, int] = {}  # the length of the lists at each depth
         self.leaf = 0  # the depth of the rows of numbers
 
     def read(self) -> tuple[int, ...]:
         """Read all numbers and return the shape; raises LiteralError with the line."""
         text, at, stop = self.text, self.first, self.stop
-        counts = [0] * (MOST_AXES + 1)  # of what the open list at each depth holds
+        counts = [0] * (MOST_AXES + 1)  # number of elements so far in the open list at each depth
         depth = 0
         while at < stop:
             mark = text[at]
@@ -245,11 +245,11 @@ class _BracketReader:
                 if text[at] not in "[]":
                     self._fail(at, "has numbers and lists in one list, or a comma too many")
                 continue
-            at += 1  # past the bracket that closes
+            at += 1  # past the closing bracket
             depth -= 1
             counts[depth] += 1
             if not depth and at < stop:
-                self._fail(at, "holds more than one array: a bracket closes the first, and text follows")
+                self._fail(at, "holds more than one array: text follows the last bracket of the first one")
             if text.startswith("[", at):
                 self._fail(at, "has no comma between two lists")
         if depth:
@@ -273,19 +273,19 @@ class _BracketReader:
         else:
             words = row.split()
         if not words:
-            self._fail(at, "has an empty list, and arrays without numbers are not taken")
+            self._fail(at, "has an empty list; arrays without numbers are not supported")
         if "(" in row:
             words = [self._bare(at, word) for word in words]
         try:
             self.reader.extend(words)
         except FloatlabError as trouble:
-            self._fail(at, f"has no number in one place: {trouble}")
+            self._fail(at, f"has something that is not a number: {trouble}")
         self._close(at, depth, len(words))
 
     def _take_more(self, count: int, at: int, depth: int) -> tuple[int, int]:
-        """Read the short rows that follow, many at once; return the count of rows with them, and the place after them.
+        """Read the short rows that follow, many at once; return the new number of rows, and the position after them.
 
-        What is unusual is left to `_take_row`, which says what is wrong.
+        Unusual or invalid rows are left to `_take_row`, which reports errors.
         """
         width = self.widths[depth]
         if width > _SHORT_ROW or depth == 1:
@@ -301,7 +301,7 @@ class _BracketReader:
         return count, at
 
     def _bare(self, at: int, word: str) -> str:
-        """Return the literal of `np.float32(1.5)`."""
+        """Return the literal in a word such as `np.float32(1.5)`."""
         found = _NUMPY_SCALAR.fullmatch(word)
         if found is None:
             self._fail(at, f"has {quoted(word)} in the place of a number")

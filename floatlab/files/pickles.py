@@ -1,4 +1,4 @@
-"""Pickled files, which are not read since reading can run code: how they are known, and the line that converts them."""
+"""Pickled files: how to recognise them, and the command that converts them. They are not read: that could run code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floatlab.files.safe_open import shown
 _TORCH_NAME = re.compile(r".*\.(pt|pth|ckpt)", re.IGNORECASE | re.DOTALL)
 _PICKLE_NAME = re.compile(r".*\.(pkl|pickle)", re.IGNORECASE | re.DOTALL)
 _ZIP = b"PK\x03\x04"
-_OLD_TORCH = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # the pickled number with which torch.save began before 1.6
+_OLD_TORCH = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # the pickled number at the start of files of torch.save before 1.6
 _TORCH_LINE = (
     "import sys, torch, safetensors.torch as s; t = torch.load(sys.argv[1], 'cpu', weights_only=True); "
     "s.save_file({k: v.detach().contiguous().clone() for k, v in (t if isinstance(t, dict) else {'x': t}).items()}, "

@@ -1,4 +1,4 @@
-"""Files with uncompressed numbers one after another: `.npy`, tensors of `.safetensors`, raw binary."""
+"""Arrays stored as consecutive uncompressed numbers: `.npy`, tensors of `.safetensors`, raw binary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILLED = 8  # this many codes of any width end on a byte boundary
 
 
 class PlainSource(ArraySource):
-    """An array in a file from `offset` on, in the bytes of its dtype, or as codes (packed if shorter than a byte)."""
+    """An array in a file from `offset` on: numbers of a dtype, or codes of a format (packed if shorter than a byte)."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class PlainSource(ArraySource):
         by_columns: bool = False,
         swapped: bool = False,
     ) -> None:
-        """Take an open file whose length has been checked; `swapped`: codes are not in the machine's byte order."""
+        """Take an open file whose length has been checked. `swapped`: its codes are not in the machine's byte order."""
         super().__init__(name, shape, kind, by_columns)
         self.path, self.file, self.offset = path, file, offset
         self.stored = container(kind) if isinstance(kind, Format) else kind
@@ -70,14 +70,14 @@ class PlainSource(ArraySource):
 
 
 def bits_of(kind: Format | DType) -> int:
-    """Return the bits per element in a file: codes shorter than a byte are packed, others take whole bytes."""
+    """Return the bits per element in a file: codes shorter than a byte are packed, longer ones take whole bytes."""
     if isinstance(kind, Format) and kind.width < 8:
         return kind.width
     return 8 * (container(kind) if isinstance(kind, Format) else kind).itemsize
 
 
 def piece(stored: Array, source: ArraySource) -> Piece:
-    """Return stored numbers in the machine's byte order; raises FileFormatError for codes with too many bits."""
+    """Return stored numbers as a piece of the source; raises FileFormatError for codes with too many bits."""
     if source.dtype is None:
         format = source.format
         if stored.size and int(stored.max()) >> format.width:
@@ -96,7 +96,7 @@ def open_npy(path: str) -> ArraySource:
 
 @lru_cache(maxsize=64)
 def parse_dtype(text: str) -> tuple[Format | DType, bool]:
-    """Parse a name such as f32, >f4, bf16, e2m1 or int32 as the kind of stored numbers, and whether bytes are swapped.
+    """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether bytes are swapped.
 
     Names of formats have priority, so that f16 is binary16. `<` or `>` before a name is the byte order. The returned
     bool is True only for codes of formats that NumPy lacks, if their order is not the machine's.
@@ -112,7 +112,7 @@ def parse_dtype(text: str) -> tuple[Format | DType, bool]:
     except FormatError:
         if not _NUMPY.fullmatch(name):
             raise UnsupportedError(
-                f"--dtype {quoted(text)} is no dtype: names are formats (fp32, bf16, e4m3), or as NumPy has them (int8)"
+                f"--dtype {quoted(text)} is no dtype: it takes names of formats (fp32, bf16, e4m3) and of NumPy (int8)"
             ) from None
         kind = np.dtype(name)
     else:
@@ -136,7 +136,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
-    """Open a file of raw numbers of a dtype; without a shape, the array has one axis."""
+    """Open a file of raw numbers of this dtype; the default shape has one axis."""
     kind, swapped = parse_dtype(dtype)
     wanted = None if shape is None else parse_shape(shape)
     with keeping_open(path) as file, named(path):
@@ -144,9 +144,9 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
         width = bits_of(kind)
         if wanted is None:
             if length * 8 % width >= 8 or length % (width // 8 or 1):
-                raise FileFormatError(f"has {length:,} bytes, which are no whole number of {quoted(dtype)}")
+                raise FileFormatError(f"has {length:,} bytes, which is no whole number of {quoted(dtype)} elements")
             wanted = (length * 8 // width,)
         needed = -(-prod(wanted) * width // 8)
         if needed != length:
-            raise FileFormatError(f"has {length:,} bytes, and {quoted(dtype)} in that shape takes {needed:,}")
+            raise FileFormatError(f"has {length:,} bytes, but {quoted(dtype)} in that shape takes {needed:,}")
         return PlainSource(path, path, file, wanted, kind, 0, swapped=swapped)

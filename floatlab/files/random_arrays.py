@@ -1,11 +1,11 @@
 """Reproducible random arrays: `random:uniform:400x400:seed=1`.
 
-Element i is computed from the draws a and b, numbers 2i and 2i + 1 of the seed's stream for stochastic rounding
-(`floatlab.numbers.rounding.draw`, SplitMix64). So any part of an array can be computed separately, on any machine. Both
-draws together are n = a·2^32 + b. `uniform` is low + (high − low)·floor(n / 2^11) / 2^53. `normal` is Box and
-Muller's sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v = b/2^32. `lognormal` is the exponential of that. The last
-two depend on the last place of the machine's ln, cos and exp. Finally the number is rounded once, to nearest, into the
-format. So the same array in two formats differs by this rounding, and in a narrow format a number may round to `high`.
+Element i is computed from two draws: a = draw(seed, 2i) and b = draw(seed, 2i + 1) (`floatlab.numbers.rounding.draw`,
+SplitMix64). So any part of an array can be computed separately, on any machine. Let n = a·2^32 + b. `uniform` is low +
+(high − low)·floor(n / 2^11) / 2^53. `normal` is Box and Muller's sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v =
+b/2^32. `lognormal` is exp of such a number. The last two depend on the machine's ln, cos and exp, which may differ in
+the last place. Finally the number is rounded once, to nearest, into the format. The same array in two formats therefore
+differs by this rounding only; in a narrow format, a number may round to `high`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RandomSource(ArraySource):
     def __init__(
         self, name: str, shape: tuple[int, ...], format: Format, kind: str, seed: int, choices: dict[str, float]
     ) -> None:
-        """Take the shape, the format, the distribution, its seed and its parameters."""
+        """Store the shape, the format, the distribution (`kind`), its seed and its parameters (`choices`)."""
         native = native_dtype(format)
         super().__init__(name, shape, format if native is None else native)
         self.distribution, self.seed, self.choices = kind, seed, choices
@@ -76,7 +76,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
     if kind not in _CHOICES:
         known = list(_CHOICES)
         near = guess(kind, known) or f"; it is one of {', '.join(known)}"
-        raise UnsupportedError(f"{quoted(text)}: no distribution is called {quoted(kind)}{near}")
+        raise UnsupportedError(f"{quoted(text)}: unknown distribution {quoted(kind)}{near}")
     shape, *named = rest.split(":")
     try:
         sizes = parse_shape(shape)
@@ -99,8 +99,8 @@ def parse_random(text: str, format: Format) -> ArraySource:
         except ValueError:
             choices[name] = inf
         if not isfinite(choices[name]):
-            raise UnsupportedError(f"{quoted(text)}: {quoted(each)} says no number")
+            raise UnsupportedError(f"{quoted(text)}: {quoted(each)} has no number")
     fmt = array_format(format)
     if not fmt.signed or not fmt.zero:
-        raise FormatError(f"{fmt.name} has not the numbers that are drawn")
+        raise FormatError(f"{fmt.name} has no zero or no negative numbers; random arrays need both")
     return RandomSource(text, sizes, fmt, kind, seed, choices)

@@ -22,7 +22,7 @@ _PLACE, _RANDOM = "::", "random:"
 # The first bytes of each kind of file, and the suffixes of their names.
 _STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
 _ENDS = ("npy", "npz", "safetensors")
-_START = 4096  # bytes by which a file is known
+_START = 4096  # a file's kind is recognised by up to this many first bytes
 
 
 @in_default_mode
@@ -33,14 +33,14 @@ def open_array(
     dtype: str | None = None,
     shape: str | None = None,
 ) -> ArraySource:
-    """Open the array that `word` names, to be read piece by piece; close it, or use it in a `with`.
+    """Open the array named by `word`, for reading piece by piece. Close it after use, or open it in a `with`.
 
-    A word is a list (`1.5,-2,0x1p-3`, with `;` between rows), an array as Python prints it (`[[1, 2], [3, 4]]`,
+    The name may be a list (`1.5,-2,0x1p-3`, with `;` between rows), an array as Python prints it (`[[1, 2], [3, 4]]`,
     `tensor([[…]], dtype=torch.float16)`), a random array (`random:uniform:400x400:seed=1`), or a file: `.npy`,
     `.npz::NAME`, `.safetensors::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`). Text and random
-    numbers are rounded into `format`, or into that of `WORD@FORMAT`; printed arrays with a dtype, and other files, say
-    what they hold. Pickles, such as `.pt`, are refused with the command that converts them.
-    Raises FileFormatError, LiteralError or UnsupportedError, in one line.
+    numbers are rounded into `format`, or into the format of `NAME@FORMAT`. Printed arrays with a dtype, and other
+    files, have their own format. For pickles, such as `.pt`, the error gives the command that converts them. Raises
+    FileFormatError, LiteralError or UnsupportedError, in one line.
 
     >>> with open_array("random:normal:100:seed=7@bf16") as x:
     ...     x.shape, x.kind
@@ -51,7 +51,7 @@ def open_array(
         return _made(word, kind, format)
     path, name = _placed(word)
     if kind not in ("npz", "safetensors") and name is not None:
-        raise FileFormatError(f"{shown(path)} has one array, and {quoted(name)} names one of several")
+        raise FileFormatError(f"{shown(path)} has one array only: leave out the name {quoted(name)}")
     if kind == "npz":
         from floatlab.files.bundles import open_npz
 
@@ -84,10 +84,10 @@ def open_arrays(
     dtype: str | None = None,
     shape: str | None = None,
 ) -> Iterator[list[ArraySource]]:
-    """Open several arrays, in the order of their words, and close them at the end of the `with`.
+    """Open several arrays by their names, and close them at the end of the `with`.
 
-    Text is read into `format`; without it, into the format of the first array that has one, or else into `usual`.
-    The other arguments, and the errors, are those of `open_array`.
+    Text is rounded into `format`. If that is None, it is rounded into the format of the first array that has one, or
+    else into `usual`. The other arguments and the errors are those of `open_array`.
 
     >>> with open_arrays(("1,2", "random:normal:2@fp16")) as (x, y):
     ...     x.kind, y.kind
@@ -104,7 +104,7 @@ def open_arrays(
 def kind_of(word: str, dtype: str | None = None) -> str:
     """Return the kind of a named array: list, random, text, nested, npy, npz, safetensors, or raw if a dtype is given.
 
-    `nested` is a file of nested lists; nested lists in `word` itself are of the kind `list`.
+    The kind `nested` is a file of nested lists; for nested lists in `word` itself, the kind is `list`.
     """
     if not exists(word):
         if word.startswith(_RANDOM):
@@ -115,7 +115,7 @@ def kind_of(word: str, dtype: str | None = None) -> str:
 
 
 def _says_format(word: str, dtype: str | None) -> bool:
-    """Return whether a named array has its own format; plain text does not, since it can be read into any format."""
+    """Return whether a named array has its own format. Plain text has none: it can be read into any format."""
     kind = kind_of(word, dtype)
     if kind == "nested" or (kind == "list" and is_nested(word) and "@" not in word):
         from floatlab.files.nested import file_says_dtype, says_dtype
@@ -129,7 +129,7 @@ def _is_list(word: str) -> bool:
 
 
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:
-    """Make an array from a list or a random distribution, in the format after the @, if there is one."""
+    """Make an array from a list or a random distribution, in the format after the @ if the name has one."""
     text, at, own = word.rpartition("@")
     text, chosen = (text, parse_format(own)) if at else (word, parse_format(format))
     if kind == "random":
@@ -147,7 +147,7 @@ def _made(word: str, kind: str, format: Format | str) -> ArraySource:
 
 
 def _placed(word: str) -> tuple[str, str | None]:
-    """Split FILE::NAME, unless there is a file with this very name."""
+    """Split FILE::NAME into its parts, unless a file has exactly this name."""
     if exists(word) or _PLACE not in word:
         return word, None
     parts = word.split(_PLACE)
@@ -158,7 +158,7 @@ def _placed(word: str) -> tuple[str, str | None]:
 
 
 def _file_kind(path: str, dtype: str | None) -> str:
-    """Return a file's kind: by its first bytes, else by its name, else raw numbers (with a dtype) or text."""
+    """Return a file's kind: by its name, else raw if a dtype is given, else by its first bytes, else text."""
     try:
         with open_file(path) as file, named(path):
             start = read_start(file, _START)
@@ -178,6 +178,6 @@ def _file_kind(path: str, dtype: str | None) -> str:
 
 
 def _without_remarks(start: bytes) -> str:
-    """Return the first text of a file, without the remarks before it."""
+    """Return the beginning of a text file, without the comments before the first line."""
     text = start.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace")
     return _REMARKS.sub("", text)

@@ -1,4 +1,4 @@
-"""Opens and reads files: never blocks, trusts no length that a file declares, and fails with a one-line error.
+"""Opens and reads files: never blocks, trusts no length that a file declares, and raises errors of one line.
 
 Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGBUS), while a read just ends early.
 """
@@ -17,12 +17,12 @@ from floatlab.confinement import admitted
 from floatlab.errors import FileFormatError, quoted
 from floatlab.writing import no_file
 
-_LONG = 80  # the largest number of characters shown of a path
+_LONG = 80  # longer paths are cut to this many characters in messages
 _PIECE = 1 << 22  # the number of bytes per read call
 
 
 def shown(path: str) -> str:
-    """Return a path for an error message; of a long path only the end.
+    """Return a path for an error message; a long path is cut to its end.
 
     >>> shown("x" * 100 + "/weights.npy")[-20:]
     "xxxxxxx/weights.npy'"
@@ -32,7 +32,7 @@ def shown(path: str) -> str:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """Put the file's name before every error about it."""
+    """Put the file's name before each error message that is raised inside the `with`."""
     try:
         yield
     except FileFormatError as trouble:
@@ -42,7 +42,7 @@ def named(path: str) -> Iterator[None]:
 
 
 def open_file(path: str) -> IO[bytes]:
-    """Open a file of bytes; raises FileFormatError for a directory, a pipe, a device or a missing file.
+    """Open a file for reading bytes; raises FileFormatError for a directory, a pipe, a device or a missing file.
 
     Raises RefusedError for a file that this process may not read.
     """
@@ -56,7 +56,7 @@ def open_file(path: str) -> IO[bytes]:
             raise FileFormatError("is no file") from None
         except FileFormatError:
             raise
-        except ValueError:  # a null character
+        except ValueError:  # the path contains a null character
             raise FileFormatError("is no name of a file") from None
         held.pop_all()
         return file
@@ -64,7 +64,7 @@ def open_file(path: str) -> IO[bytes]:
 
 @contextmanager
 def keeping_open(path: str) -> Iterator[IO[bytes]]:
-    """Open a file that the result keeps open; it is closed only after an error. Raises as `open_file`."""
+    """Open a file that stays open after the `with`, except after an error. Raises the errors of `open_file`."""
     with ExitStack() as held:
         yield held.enter_context(open_file(path))
         held.pop_all()
@@ -86,7 +86,7 @@ def length_of(file: IO[bytes]) -> int:
 
 
 def read_start(file: IO[bytes], count: int) -> bytes:
-    """Return up to `count` first bytes of a file; none if reading would block, as for some files in /proc."""
+    """Return the first bytes of a file, at most `count`; none if reading would block, as for some files in /proc."""
     return file.read(count) or b""
 
 
@@ -98,7 +98,7 @@ def read_into(file: IO[bytes], octets: Array, offset: int | None = None) -> None
     while done < len(octets):
         count = into(octets[done : done + _PIECE])
         if not count:
-            raise FileFormatError(f"ends early: {len(octets) - done:,} bytes that it had are missing")
+            raise FileFormatError(f"ends early: {len(octets) - done:,} bytes are missing")
         done += count
 
 

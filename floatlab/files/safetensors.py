@@ -1,8 +1,8 @@
-"""Reads `.safetensors` without its library, which maps files into memory and has no NumPy arrays of bfloat16 or fp8.
+"""Reads `.safetensors`. The library safetensors is not used: it maps files into memory, and lacks bfloat16 and fp8.
 
-A file has eight bytes with the length of the header, the header (JSON: for each tensor its dtype, its shape, and
-where its bytes begin and end after the header), and the bytes, which the tensors fill without gap or overlap.
-The format is described at <https://github.com/huggingface/safetensors>.
+A file consists of eight bytes with the length of the header, the header, and the bytes of the tensors, without gap or
+overlap. The header is JSON: for each tensor its dtype, its shape, and where its bytes begin and end, counted from the
+end of the header. The format is described at <https://github.com/huggingface/safetensors>.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 
-MAX_HEADER = 16 << 20  # the longest header in bytes: about a hundred thousand tensors
-_MAX_NESTING = 1 << 20  # the largest number of brackets in it
+MAX_HEADER = 16 << 20  # the longest header that is read, in bytes: about a hundred thousand tensors
+_MAX_NESTING = 1 << 20  # the largest number of brackets in the header
 _MAX_AXES = 32
 _PLACES = range(1 << 63)
 _NUMPY = {
@@ -33,7 +33,7 @@ _FORMATS = {
     "BF16": "bf16", "F8_E4M3": "e4m3fn", "F8_E5M2": "e5m2", "F8_E8M0": "e8m0", "F8_E4M3FNUZ": "e4m3fnuz",
     "F8_E5M2FNUZ": "e5m2fnuz", "F6_E2M3": "e2m3fn", "F6_E3M2": "e3m2fn", "F4": "e2m1fn",
 }  # fmt: skip
-_WIDTHS = {"C64": 64}  # not read, but known, so that the other tensors of such files can be read
+_WIDTHS = {"C64": 64}  # dtypes that are known but not read: the other tensors of such files can be read
 
 
 class Tensor(Record):
@@ -55,8 +55,8 @@ def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
     if told > min(length - 8, MAX_HEADER):
         turned = int.from_bytes(told.to_bytes(8, "little"), "big")
         hint = " (its bytes may be in the wrong order)" if turned <= min(length - 8, MAX_HEADER) else ""
-        most = f"{MAX_HEADER:,} are read" if told <= length - 8 else f"the file has {length:,}"
-        raise FileFormatError(f"is no .safetensors: its header says {told:,} bytes, and {most}{hint}")
+        most = f"at most {MAX_HEADER:,} are read" if told <= length - 8 else f"the file has {length:,}"
+        raise FileFormatError(f"is no .safetensors: its header takes {told:,} bytes, but {most}{hint}")
     found = [_tensor(name, said, 8 + told) for name, said in _header(read_bytes(file, 8, told)).items()]
     reached = 8 + told
     for each in sorted(found, key=lambda each: (each.start, each.end)):
@@ -66,7 +66,7 @@ def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
         reached = each.end
     if reached != length:
         how = "is cut off" if reached > length else "goes on past its tensors"
-        raise FileFormatError(f"{how}: its header tells of {reached:,} bytes, and it has {length:,}")
+        raise FileFormatError(f"{how}: its header describes {reached:,} bytes, but it has {length:,}")
     return {each.name: each for each in found}
 
 
@@ -81,7 +81,7 @@ def _header(text: bytes) -> dict[str, object]:
         raise FileFormatError("is no .safetensors: its header is no JSON") from None
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
-        raise FileFormatError("is no .safetensors: its metadata are not text by name")
+        raise FileFormatError("is no .safetensors: its metadata are not an object of strings")
     return header if isinstance(header, dict) else {}
 
 
@@ -103,17 +103,17 @@ def _tensor(name: str, said: object, base: int) -> Tensor:
     def integers(values: object, most: int) -> bool:
         return isinstance(values, list) and len(values) <= most and all(type(n) is int and n in _PLACES for n in values)
 
-    wrong = f"is no .safetensors: of the tensor {quoted(name)} its header says"
+    wrong = f"is no .safetensors: its entry for the tensor {quoted(name)} has"
     if not isinstance(said, dict) or set(said) != {"dtype", "shape", "data_offsets"}:
-        raise FileFormatError(f"{wrong} other things than dtype, shape and data_offsets")
+        raise FileFormatError(f"{wrong} other members than dtype, shape and data_offsets")
     dtype, shape, offsets = said["dtype"], said["shape"], said["data_offsets"]
     if not isinstance(dtype, str) or not integers(shape, _MAX_AXES) or not integers(offsets, 2) or len(offsets) != 2:
-        raise FileFormatError(f"{wrong} no dtype, no shape or no place")
+        raise FileFormatError(f"{wrong} an invalid dtype, shape or place")
     start, end = offsets
     kind = _kind(dtype)
     width = _WIDTHS.get(dtype) if kind is None else bits_of(kind)
     if end < start or (width is not None and prod(shape) * width != (end - start) * 8):
-        raise FileFormatError(f"{wrong} {max(end - start, 0):,} bytes, and its shape takes others")
+        raise FileFormatError(f"{wrong} {max(end - start, 0):,} bytes, which do not fit its shape")
     return Tensor(name, dtype, tuple(shape), base + start, base + end)
 
 
@@ -129,14 +129,14 @@ def open_safetensors(path: str, name: str | None) -> ArraySource:
 
 
 def chosen(name: str | None, names: list[str], noun: str) -> str:
-    """Return the name of the array to open: the given name, or the only one in the file; raises FileFormatError."""
+    """Return the name of the array to open: `name` if given, else the only array; raises FileFormatError."""
     if name is None and len(names) == 1:
         return names[0]
     few = ", ".join(quoted(each) for each in names[:4]) + ", …" * (len(names) > 4)
     if not names:
         raise FileFormatError(f"has no {noun}")
     if name is None:
-        raise FileFormatError(f"has {len(names):,} {noun}s: name one as FILE::NAME, of {few}")
+        raise FileFormatError(f"has {len(names):,} {noun}s: choose one as FILE::NAME, from {few}")
     if name not in names:
         near = guess(name, names) if len(names) < 1000 else ""
         raise FileFormatError(f"has no {noun} {quoted(name)}{near or f'; it has {few}'}")

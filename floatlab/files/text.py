@@ -1,4 +1,4 @@
-"""Numbers as text: rows in a file, or a list on the command line, each number rounded once into a format."""
+"""Numbers as text: rows in a file, or a list on the command line. Each number is rounded once into a format."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Flags, read
 
 MAX_TEXT = 1 << 26  # the largest text file in bytes
-MAX_EXACT = 1 << 18  # the largest number of different literals that need the slow exact reader
+MAX_EXACT = 1 << 18  # the largest number of different literals that need the exact reader, which is slow
 MAX_LINE = 1 << 22
 _BATCH = 1 << 16  # the number of literals that are rounded at once
 _DIGITS = 15  # decimals of up to this many digits are distinct in binary64
 _SHORT = 40  # literals shorter than this are cached
-# How a printed array begins: the name of the function that would make it.
+# A printed array begins with the name of the function that would make it.
 CALL = r"(?:Parameter containing:\s*)?(?:[A-Za-z_]\w{0,40}\.){0,3}(tensor|Tensor|array|asarray|Array|matrix)\s*\(\s*"
 _BEGINS = re.compile(rf"\s*(?:\[|{CALL})")
 _PLAIN = frozenset("0123456789.eE+-_")
@@ -45,10 +45,10 @@ def is_nested(text: str) -> bool:
 
 
 class Reader:
-    """Collects literals as codes: decimals by way of binary64 if that rounds the same way, all others exactly."""
+    """Converts literals to codes: decimals through binary64 if that rounds the same way, all others exactly."""
 
     def __init__(self, format: Format) -> None:
-        """Start empty; raises FormatError for a format that arrays do not support."""
+        """Start without literals; raises FormatError for a format that arrays do not support."""
         self.format = array_format(format)
         self._done: list[Array] = []
         self._words: list[str] = []
@@ -62,7 +62,7 @@ class Reader:
         """Read one literal; raises LiteralError for an invalid one."""
         value = 0.0
         if _PLAIN.issuperset(word):
-            with suppress(ValueError):  # the codec raises the error
+            with suppress(ValueError):  # `_exactly` raises the error
                 value = float(word)
         if value == 0.0 or not isfinite(value):  # zero, not a decimal, or outside binary64's range
             self._exact[len(self._words)] = self._exactly(word)
@@ -73,9 +73,9 @@ class Reader:
             self._settle()
 
     def extend(self, words: list[str]) -> None:
-        """Read literals, all at once where they are decimals that binary64 holds; raises LiteralError."""
+        """Read literals, all at once if they are decimals within the range of binary64; raises LiteralError."""
         if _PLAIN.issuperset("".join(words)):
-            with suppress(ValueError):  # `take` says what is wrong
+            with suppress(ValueError):  # `take` raises the error
                 values = list(map(float, words))
                 if 0.0 not in values and isfinite(sum(values)):
                     self._words += words
@@ -87,7 +87,7 @@ class Reader:
             self.take(word)
 
     def _exactly(self, word: str) -> tuple[int, bool]:
-        """Read a literal by the codec; return its code, and whether it is inexact. Raises LiteralError for too many."""
+        """Read a literal exactly; return its code, and whether it is inexact. Raises LiteralError for too many."""
         if (known := self._read.get(word)) is None:
             self._slow += 1
             if self._slow > MAX_EXACT:
@@ -99,7 +99,7 @@ class Reader:
         return known
 
     def _settle(self) -> None:
-        """Round a batch; if a binary64 value is a tie, read its literal exactly, since that may be no tie."""
+        """Round a batch of literals. If a binary64 value is a tie, its literal may be none, so it is read exactly."""
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
         held = np.ones(len(values), bool)  # True if the binary64 value is a number of the format
@@ -116,7 +116,7 @@ class Reader:
         self._changed += int((~held).sum()) - len(self._exact)
         with np.errstate(invalid="ignore"):
             whole = (values == np.floor(values)) & (np.abs(values) < 10**_DIGITS)
-        # No other decimal of that many digits is rounded to such an integer.
+        # A decimal of so few digits that rounds to such an integer is that integer.
         short = whole & (np.fromiter(map(len, self._words), np.int64, len(values)) <= _DIGITS)
         others = np.flatnonzero(held & ~short).tolist()
         self._changed += sum(Decimal(self._words[place]) != Decimal(self._values[place]) for place in others)
@@ -154,7 +154,7 @@ def parse_list(text: str, format: Format) -> ArraySource:
             reader.take(word.strip())
         widths.append(len(words))
     if len(set(widths)) > 1:
-        raise LiteralError(f"{quoted(text)}: its rows have {widths[0]} numbers and others")
+        raise LiteralError(f"{quoted(text)}: its rows have different lengths, such as {widths[0]}")
     shape = (len(rows), widths[0]) if len(rows) > 1 else (widths[0],)
     return reader.array(text, shape)
 
@@ -163,7 +163,7 @@ def parse_list(text: str, format: Format) -> ArraySource:
 def open_text(path: str, format: Format) -> ArraySource:
     """Open a text file with rows of equally many numbers, separated by commas or spaces; # begins a comment.
 
-    Raises FileFormatError in one line, for rows of unequal length and for invalid numbers, with the line number.
+    Raises FileFormatError with the line number, for rows of unequal length and for invalid numbers.
     """
     reader, widths = Reader(format), set[int]()
     rows = 0
@@ -180,7 +180,7 @@ def open_text(path: str, format: Format) -> ArraySource:
             widths.add(len(words))
             rows += 1
             if len(widths) > 1:
-                raise FileFormatError(f"line {number:,} has {len(words):,} numbers, and those before it another count")
+                raise FileFormatError(f"line {number:,} has {len(words):,} numbers; earlier lines have another count")
         if not rows:
             raise FileFormatError("has no numbers")
         width = widths.pop()
@@ -204,4 +204,4 @@ def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
             if row:
                 yield number, row
     finally:
-        stream.detach()  # else it would close the file and warn
+        stream.detach()  # without this, the stream would close the file and warn

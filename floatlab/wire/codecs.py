@@ -1,7 +1,7 @@
-"""Codecs: how single values become JSON and come back, alone or in lists.
+"""Codecs write single values, and lists of them, as JSON, and read them back.
 
-Integers beyond 2^53 become strings, since many readers hold JSON's numbers as binary64; so do the floats that JSON
-lacks ("inf", "nan").
+Integers beyond 2^53 become strings, since many JSON readers convert numbers to binary64. Floats that JSON lacks also
+become strings ("inf", "nan").
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Wire: TypeAlias = dict[str, object]  # a JSON object
 
-# What reading raises where a document is not what it says.
+# The exceptions that reading a malformed document may raise.
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError, RecursionError)
 _SAFE = 1 << 53
-_LONG_BITS = 40_000  # past this, decimal digits would take longer than all the rest
+_LONG_BITS = 40_000  # beyond this size, converting to decimal would take longer than everything else
 
 
 class Scope:
-    """State shared by the parts of a document: the formats that cannot be parsed from their names, by name."""
+    """State shared by the parts of a document: the formats, by name, that `parse_format` does not know."""
 
     __slots__ = ("formats",)
 
@@ -39,7 +39,7 @@ class Scope:
         self.formats = formats or {}
 
     def name(self, format: Format) -> str:
-        """Return a format's name; if `parse_format` cannot recover the format from it, record the format for output."""
+        """Return a format's name; if `parse_format` does not know it, also store the format, for the document."""
         if not _has_name(format):
             self.formats[format.name] = format
         return format.name
@@ -67,7 +67,7 @@ class Codec:
 
 
 def read_part(place: str, read: Callable[..., T], *arguments: object) -> T:
-    """Read a part; an error says where in the document it is."""
+    """Read a part of a document; errors begin with its place in the document."""
     try:
         return read(*arguments)
     except FAULTS as error:
@@ -75,14 +75,14 @@ def read_part(place: str, read: Callable[..., T], *arguments: object) -> T:
 
 
 def checked(wire: object, kind: type[T], words: str) -> T:
-    """Return a part of a document if it is of this kind; raises FileFormatError, with the kind in words."""
+    """Return a part of a document if it has type `kind`; else raise FileFormatError, which calls the type `words`."""
     if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
         raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
     return wire
 
 
 def integer(n: int) -> int | str:
-    """Return an integer: as decimal text if binary64 might not represent it, as hexadecimal text if it is very long."""
+    """Return an integer for JSON: as decimal text beyond 2^53, as hexadecimal text if it is very long."""
     if abs(n) <= _SAFE:
         return n
     if n.bit_length() > _LONG_BITS:
@@ -91,7 +91,7 @@ def integer(n: int) -> int | str:
 
 
 def number(x: float | int) -> float | int | str:
-    """Return a measure; as text if JSON has no such number."""
+    """Return a float or an integer for JSON: as text if JSON has no such number."""
     if isinstance(x, int):
         return integer(x)
     return x if isfinite(x) else str(x)
@@ -146,7 +146,7 @@ AS_IT_IS = Codec(lambda wire, _: wire, lambda wire, _: wire)
 
 
 def word_of(kind: type[Enum]) -> Codec:
-    """Return the codec of an enumeration: the value of each member."""
+    """Return the codec of an enumeration: members are written as their values."""
     return Codec(lambda member, _: member.value, lambda wire, _: kind(wire))
 
 
@@ -169,7 +169,7 @@ def listed(codec: Codec) -> Codec:
 
 
 def row(*codecs: Codec) -> Codec:
-    """Return the codec of a tuple with a value of each given type: a list."""
+    """Return the codec of a tuple whose values have the given codecs, in order: a list."""
 
     def read(wire: object, scope: Scope) -> tuple[object, ...]:
         if len(parts := checked(wire, list, "a list")) != len(codecs):
@@ -182,7 +182,7 @@ def row(*codecs: Codec) -> Codec:
 
 
 def mapping(codec: Codec) -> Codec:
-    """Return the codec of a dictionary of values of one type, by name: an object."""
+    """Return the codec of a dictionary from names to values of one type: an object."""
     return Codec(
         lambda values, scope: {name: codec.write(value, scope) for name, value in values.items()},
         lambda wire, scope: {
@@ -192,7 +192,7 @@ def mapping(codec: Codec) -> Codec:
     )
 
 
-# By the type of the value.
+# Codecs by the type of the value.
 CODECS: dict[str, Codec] = {
     "bool": BOOLEAN,
     "int": INTEGER,

@@ -72,7 +72,7 @@ CODECS.update({
 })  # fmt: skip
 
 
-# Steps: the members of a rounding are written beside the step's other members, not as a nested object.
+# Steps. A rounding's members are written among the members of its step, not as a nested object.
 
 
 _OF_ROUNDED = within("rounded", _ROUNDED)
@@ -127,7 +127,7 @@ OPERANDS = Member(listed(Codec(_write_operand, _read_operand)), _pairs, "pairs")
 
 
 def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
-    """Return an error exactly and in ulps of a value; null if there is none."""
+    """Return the members of an error: exact, and in ulps of `value`; both are null if there is no error."""
     if error is None or not value.is_finite:
         return {"exact": None, "ulps": None}
     ulps = error / value.ulp.as_fraction()
@@ -135,7 +135,7 @@ def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
 
 
 def error_of(derivation: Derivation) -> Wire:
-    """Return the error exactly and in ulps: a fraction, a symbolic text if it is too long, or null if there is none."""
+    """Return the members of a derivation's error: exact (symbolic if too long) and in ulps; null if there is none."""
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
         return {"exact": None, "ulps": None}
@@ -160,7 +160,7 @@ def _literal(derivation: Derivation) -> str:
 
 
 def read_derivation(pairs: Any, **fields: Any) -> Derivation:
-    """Return the derivation of the members that were read."""
+    """Return the derivation with the members that were read."""
     return Derivation(**unpaired(pairs), **fields)
 
 
@@ -178,7 +178,7 @@ DERIVATION = schema(
 
 
 def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
-    """Return the interval of reals that round to a datum; null if no real does; an unbounded end is null."""
+    """Return the JSON of the interval of reals that round to a datum; null if none does. An unbounded end is null."""
     from floatlab.numbers.intervals import preimage
 
     interval = preimage(datum, context)

@@ -1,4 +1,4 @@
-"""Schemas: the JSON form of each record, defined once for writing and for reading back.
+"""Schemas: the JSON form of each record, used both for writing it and for reading it back.
 
 A schema is a table: the name of each member of the JSON object, and the codec of its value. `rows_of` makes the table
 of a record from the types of its fields.
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
     from floatlab.wire.codecs import Wire
 
-    Rows: TypeAlias = Mapping[str, object]  # of each member its Codec, its Member, or the rows of an object inside
+    Rows: TypeAlias = Mapping[str, object]  # by member name: a Codec, a Member, or the rows of a nested object
     Fields: TypeAlias = Mapping[str, "Member | Fields"]
 
-VERSION = 1  # of the schema, in every document
+VERSION = 1  # the schema's version, written into every document
 
 
 class Member(Record):
-    """A member whose value is not the field of the same name.
+    """A member of a JSON object whose value is not simply the record's field of the same name.
 
     `get` returns the value to write. `into` is the constructor parameter that receives the value read; None for members
     that are written only, since they can be computed from the others. An optional member is omitted if it is None.
@@ -54,7 +54,7 @@ class Member(Record):
 
 
 class Schema(Codec):
-    """The JSON object of a record: its members by name, and the constructor called with the values read."""
+    """The JSON object of a record: its members by name, and the constructor that is called with the values read."""
 
     __slots__ = ("make", "rows")
 
@@ -72,7 +72,7 @@ class Schema(Codec):
 
 
 def schema(make: Callable[..., object] | None = None, /, **rows: object) -> Schema:
-    """Return the schema of an object with these members; without `make` it is a summary, which is not read back."""
+    """Return the schema of an object with these members. Without `make`, it is a summary that cannot be read back."""
     return Schema(make, rows)
 
 
@@ -112,7 +112,7 @@ def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
 
 
 def variant(member: str, schemas: dict[str, Schema]) -> Codec:
-    """Return the codec of a record of one of several classes; this member holds the class name in lower case."""
+    """Return the codec of a record of one of several classes; the member `member` is the class name in lower case."""
 
     def write(record: object, scope: Scope) -> object:
         kind = type(record).__name__.lower()
@@ -127,7 +127,7 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
     return Codec(write, read)
 
 
-# Members that are not the field of the same name.
+# Members whose value is not simply the record's field of the same name.
 
 
 def constant(value: object) -> Member:
@@ -136,12 +136,12 @@ def constant(value: object) -> Member:
 
 
 def shown(get: str | Callable[..., object], codec: Codec = AS_IT_IS) -> Member:
-    """Return a member that is written only, derived from the others: a (dotted) attribute name, or a function."""
+    """Return a member that is written but not read. `get` is an attribute name, which may have dots, or a function."""
     return Member(codec, attrgetter(get) if isinstance(get, str) else get)
 
 
 def attributes(*names: str) -> dict[str, Member]:
-    """Return written-only members for attributes of the same names."""
+    """Return members for attributes of the same names; they are written but not read."""
     return {name: shown(name) for name in names}
 
 
@@ -171,7 +171,7 @@ def heading(operation: str = "") -> dict[str, Member]:
 
 
 def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
-    """Return a codec for each field of a record, or for the named ones, by its type.
+    """Return the codecs of a record's fields, or of the named fields, by their types.
 
     >>> from floatlab.formats.census import Census
     >>> list(rows_of(Census))[:3]
@@ -181,7 +181,7 @@ def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
 
 
 def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **rows: Codec | Member) -> Schema:
-    """Return the schema of a record from the types of its fields, except for the rows given.
+    """Return the schema of a record from the types of its fields; the given rows replace those of their names.
 
     `make` constructs the record from the values read; default: the class.
 

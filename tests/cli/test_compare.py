@@ -100,7 +100,7 @@ def test_raw_numbers(command, saved, tmp_path):
         (("1", "2", "--html", "/nowhere/x.html"), "--html '/nowhere/x.html' cannot be written"),
         (("1", "2", "-f", "fp128"), "binary128"),
         (("1,,2", "2"), "a number is missing"),
-        (("random:gauss:3", "2"), "no distribution is called 'gauss'"),
+        (("random:gauss:3", "2"), "unknown distribution 'gauss'"),
         (("/dev/zero", "1"), "'/dev/zero' is a device, not a file"),
         (("1", "2", "--tol", "1"), "unknown option '--tol'"),
     ],

@@ -49,7 +49,7 @@ def test_npz_as_numpy_writes_it(write, dtype, tmp_path):
     write(tmp_path / "x.npz", a=x, b=x[0])
     np.testing.assert_array_equal(values(f"{tmp_path}/x.npz::a"), x)
     np.testing.assert_array_equal(values(f"{tmp_path}/x.npz::b"), x[0])
-    with pytest.raises(FileFormatError, match="has 2 arrays: name one as FILE::NAME, of 'a', 'b'"):
+    with pytest.raises(FileFormatError, match="has 2 arrays: choose one as FILE::NAME, from 'a', 'b'"):
         values(f"{tmp_path}/x.npz")
     with pytest.raises(FileFormatError, match="has no array 'c'"):
         values(f"{tmp_path}/x.npz::c")
