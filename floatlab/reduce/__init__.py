@@ -1,4 +1,4 @@
-"""Layer 3: reductions in any order, simulated bit for bit, and the orders that real libraries use.
+"""Layer 3: reductions in any order, simulated bit for bit; and the orders of the additions in real libraries.
 
 The subpackages, from the highest layer to the lowest:
 

@@ -123,8 +123,8 @@ def test_nobody_there_is_a_part_that_is_missing(capsys):
         ((*MATRICES, "--backends", "numpy", "--e4m3"), "libraries multiply in"),
         ((*MATRICES, "--backends", "numpy", "--runs", "0"), "--runs"),
         ((MATRICES[0], "--backends", "numpy"), "two arrays, and 1 were given"),
-        ((MATRICES[0], MATRICES[0], "--backends", "numpy"), "shapes do not go together"),
-        (("1,2", "3,4", "--backends", "numpy"), "shapes do not go together"),
+        ((MATRICES[0], MATRICES[0], "--backends", "numpy"), "shapes do not match"),
+        (("1,2", "3,4", "--backends", "numpy"), "shapes do not match"),
     ],
 )
 def test_bad_questions_get_one_line(capsys, words, said):

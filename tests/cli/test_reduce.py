@@ -169,7 +169,7 @@ def test_pages_keep_to_their_width(capsys, width):
         (["sum"], "sum needs an array"),
         (["sum", "1,2", "3"], "sum takes one array, and 2 were given; the numbers of one are joined by commas"),
         (["dot", "1,2"], "dot takes two arrays, and 1 were given"),
-        (["dot", "1,2", "3"], "pairs the numbers of a and b, and these have 2 and 1"),
+        (["dot", "1,2", "3"], "needs as many numbers in a as in b, not 2 and 1"),
         (["sum", "1,2;3,4"], "shape (2, 2)"),
         (["dot", "-", "-"], "brings one array"),
         (["sum", "1,2", "--schedule", "lans(2)"], "did you mean 'lanes'"),

@@ -125,7 +125,7 @@ def test_ctrl_c_shows_what_was_timed(capsys, monkeypatch):
         ((*MATRICES, "--block-size", "8"), "--block-size needs --ways: it is the number of terms in a block"),
         ((*MATRICES, "--runs", "3"), "--runs needs --ways or --backends"),
         ((MATRICES[0], "--ways"), "two arrays, and 1 were given"),
-        ((MATRICES[0], MATRICES[0], "--ways"), "shapes do not go together"),
+        ((MATRICES[0], MATRICES[0], "--ways"), "shapes do not match"),
     ],
 )
 def test_bad_questions_get_one_line(capsys, words, said):

@@ -1,9 +1,10 @@
-"""A plan in a form for arrays: batches of many nodes instead of one tuple per node.
+"""The form of a plan for computing with arrays: batches of many nodes, instead of one tuple per node.
 
-A batch has `lanes` chains of additions side by side. Chain l starts with the number in slot `first[l]`. Link k is one
-node, which adds the numbers in the slots `rest[k, :, l]` (one or more) to it. Slots 0 … n−1 hold the terms, and each
-batch stores the results of its chains in the next free slots; sums within a chain have no slot. A serial sum of ten
-million terms is thus one batch of one chain, and a pairwise sum is two dozen batches of one link each.
+A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Its step k is
+one node of the plan, which adds the numbers in the slots `rest[k, :, l]` (one or more) to the sum so far. Slots 0 … n−1
+hold the terms, and each batch stores the results of its chains in the next free slots. Sums within a chain have no
+slot. A serial sum of ten million terms is thus one batch of one chain, and a pairwise sum is two dozen batches of one
+step each.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from floatlab.reduce.plan.plan import Plan
 
 
 class Batch(Record):
-    """Chains side by side. `first` (lanes,) and `rest` (links, further operands, lanes) hold slot numbers."""
+    """Parallel chains of additions. `first` (lanes,) and `rest` (steps, further operands, lanes) are slot numbers."""
 
     first: Array
     rest: Array
@@ -29,7 +30,7 @@ class Batch(Record):
         return len(self.first)
 
     @property
-    def links(self) -> int:
+    def steps(self) -> int:
         """The number of nodes in each chain."""
         return len(self.rest)
 
@@ -43,19 +44,19 @@ class Batches(Record):
 
     @property
     def slots(self) -> int:
-        """The number of results of chains."""
+        """The number of slots for results of chains."""
         return sum(batch.lanes for batch in self.each)
 
     @property
     def nodes(self) -> int:
-        """The number of nodes, which is the number of roundings without those of products."""
-        return sum(batch.lanes * batch.links for batch in self.each)
+        """The number of nodes; each rounds once, besides the roundings of products."""
+        return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
-        """Yield each batch with the slots of its results, and the ids (links, lanes) of its nodes in the plan."""
+        """Yield each batch, the slots of its results, and the ids (steps, lanes) of its nodes in the plan."""
         slot = id = self.terms
         for batch in self.each:
-            ids = id + np.arange(batch.links * batch.lanes).reshape(batch.links, batch.lanes)
+            ids = id + np.arange(batch.steps * batch.lanes).reshape(batch.steps, batch.lanes)
             yield batch, slice(slot, slot + batch.lanes), ids
             slot, id = slot + batch.lanes, id + ids.size
 
@@ -64,13 +65,13 @@ class Batches(Record):
         """The number of nodes on the longest path from a term to the result."""
         levels = np.zeros(self.terms + self.slots, np.int64)
         for batch, results, _ in self.walk():
-            # An operand that enters at link k goes through that link and all later ones.
-            entered = levels[batch.rest].max(axis=1) + np.arange(batch.links, 0, -1)[:, None]
-            levels[results] = np.maximum(levels[batch.first] + batch.links, entered.max(axis=0))
+            # An operand that is added at step k takes part in step k and all later ones.
+            entered = levels[batch.rest].max(axis=1) + np.arange(batch.steps, 0, -1)[:, None]
+            levels[results] = np.maximum(levels[batch.first] + batch.steps, entered.max(axis=0))
         return int(levels[self.root])
 
     def plan(self) -> Plan:
-        """Return the plan, with the nodes numbered batch by batch, link by link and lane by lane."""
+        """Return the plan, with the nodes numbered batch by batch, step by step and lane by lane."""
         of_slot = np.arange(self.terms + self.slots)
         nodes: list[tuple[int, ...]] = []
         for batch, results, ids in self.walk():
@@ -85,12 +86,12 @@ class BatchBuilder:
     """Collects the batches of a schedule."""
 
     def __init__(self, terms: int) -> None:
-        """Start with the terms in the first slots."""
+        """Start with no batches; the terms are in the first slots."""
         self.terms, self.slots = terms, terms
         self.each: list[Batch] = []
 
     def chains(self, first: Array, rest: Array) -> Array:
-        """Add a batch and return the slots of its results; a chain without links is its own result."""
+        """Add a batch and return the slots of its results; a chain without steps is its own result."""
         if not len(rest):
             return first
         self.each.append(Batch(first, rest))
@@ -98,7 +99,7 @@ class BatchBuilder:
         return np.arange(self.slots - len(first), self.slots)
 
     def tree(self, plan: Plan, slots: Array) -> Array:
-        """Add a plan over slots (terms, lanes), one batch per shape of chains; return the slots of its results."""
+        """Add a plan of slots (terms, lanes), one batch per level and length of chains; return the result's slots."""
         n, lanes = plan.terms, slots.shape[1]
         table = np.empty((n + len(plan.nodes), lanes), np.int64)
         table[:n] = slots
@@ -117,9 +118,9 @@ class BatchBuilder:
 
 
 def _chains_by_level(plan: Plan) -> list[list[list[int]]]:
-    """Divide the nodes into chains, in which each node adds terms to the node before; group chains of one shape."""
+    """Split the nodes into chains, whose nodes add only terms to the previous node; group equally long chains."""
     n, nodes = plan.terms, plan.nodes
-    chains: dict[int, list[int]] = {}  # by the id of the last node
+    chains: dict[int, list[int]] = {}  # chains by the id of their last node
     levels = [0] * (n + len(nodes))
     for id, node in enumerate(nodes, n):
         chain = chains.get(node[0])

@@ -39,7 +39,7 @@ def parse_schedule(text: str | Schedule | Plan) -> Schedule:
     Raises
     ------
     PlanError
-        If the text does not parse; the message points at the place with a caret.
+        If the text does not parse; the message marks the place with a caret.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class _Reader:
 
     def _take(self) -> tuple[str, int]:
         token = self.tokens[self.next]
-        self.next += bool(token[0])  # the end token stays next
+        self.next += bool(token[0])  # the token for the end is not consumed
         return token
 
     def _refuse(self, what: str, place: int) -> PlanError:
@@ -93,7 +93,7 @@ class _Reader:
     def _schedule(self, depth: int) -> Schedule:
         token, place = self._take()
         if depth > _MAX_DEPTH:
-            raise self._refuse(f"schedules stand at most {_MAX_DEPTH} deep in each other", place)
+            raise self._refuse(f"schedules are nested at most {_MAX_DEPTH} deep", place)
         if token == "(":
             tree = tuple(self._tree(place))
             return self._made(lambda: ByHand(Plan(1, ()) if tree == (0,) else Plan.from_tree(tree)), place)
@@ -109,7 +109,7 @@ class _Reader:
         kind = KINDS[name]
         values = self._arguments(kind, place, depth)
         if kind is Sorted and depth:
-            raise self._refuse("sorted stands outermost, since it puts all terms in order", place)
+            raise self._refuse("sorted is allowed only outermost, since it sorts all terms", place)
         return self._made(lambda: kind(*values), place)
 
     def _made(self, make: Callable[[], Schedule], place: int) -> Schedule:
@@ -163,7 +163,7 @@ class _Reader:
             raise self._refuse(f"{_named(token)} stands where {wanted}", place)
         digits = token.lstrip("0") or "0"
         if len(digits) > 9 or int(digits) > MAX_TERMS:
-            raise self._refuse("numbers in a schedule go to 2^28", place)
+            raise self._refuse("numbers in a schedule are at most 2^28", place)
         return int(digits)
 
     def _tree(self, place: int) -> list[object]:

@@ -1,4 +1,4 @@
-"""Describes a plan briefly: by the simplest schedule that generates it, or by an outline whose parts have schedules."""
+"""Describes a plan in short: by the simplest schedule that generates it, or by an outline of parts with schedules."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _along(plan: Plan) -> list[int]:
 
 
 def _strides(plan: Plan) -> list[int]:
-    """Return candidate lane strides: the indices of the first terms added to term 0, and powers of two."""
+    """Return candidates for the stride of lanes: the indices of the first terms added to term 0, and powers of two."""
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
     found = dict.fromkeys(met) | dict.fromkeys(1 << k for k in range(1, _MOST_STRIDES))
@@ -81,7 +81,7 @@ def _strides(plan: Plan) -> list[int]:
 
 
 def _sizes(plan: Plan) -> list[int]:
-    """Return candidate block lengths: the sizes of the last subtrees with term 0, and powers of two."""
+    """Return candidates for the length of blocks: the sizes of the last subtrees with term 0, and powers of two."""
     n, sizes = plan.terms, plan.sizes
     counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])
     counts |= dict.fromkeys(1 << k for k in range(1, n.bit_length()))
@@ -94,27 +94,27 @@ MOST_PARTS = 9
 
 
 class OutlinePart(Record):
-    """A subtree: its terms, ascending, and the schedule that orders them (None if no simple one does)."""
+    """A subtree: its terms, ascending, and the schedule of their additions (None if there is no simple one)."""
 
     terms: tuple[int, ...]
     schedule: Schedule | None
 
     @property
     def stride(self) -> int | None:
-        """The distance between consecutive terms; None if it varies."""
+        """The difference between consecutive term numbers; None if it varies."""
         gaps = {b - a for a, b in zip(self.terms, self.terms[1:], strict=False)}
         return gaps.pop() if len(gaps) == 1 else None
 
 
 class Outline(Record):
-    """A tree of part numbers, as nested tuples, and the parts."""
+    """A tree of parts: nested tuples of part numbers, and the parts themselves."""
 
     tree: object
     parts: tuple[OutlinePart, ...]
 
 
 def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
-    """Return the terms below an id, and their own plan.
+    """Return the terms below an id, and the plan of this subtree.
 
     >>> subtree(Plan.from_tree(((0, 3), (1, 2))), 5)
     ((1, 2), Plan((0 1)))
@@ -132,7 +132,7 @@ def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
 
 
 def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
-    """Return a plan's outline of at most `most` parts: subtrees without a schedule are split, largest first.
+    """Return a plan's outline with at most `most` parts. Subtrees without a schedule are split, the largest first.
 
     >>> found = outline(Plan.from_tree((((0, 1), 2), (3, (4, 5)))))
     >>> found.tree, [(part.terms, part.schedule.text) for part in found.parts]
@@ -145,7 +145,7 @@ def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
         return OutlinePart(terms, schedule_of(part) if len(terms) > 1 else None)
 
     parts = {plan.root: part_of(plan.root)}
-    # Split the largest part without a schedule, as long as the outline stays within the limit.
+    # Split the largest part that has no schedule, as long as the number of parts stays within the limit.
     while unknown := [id for id, part in parts.items() if id >= n and part.schedule is None]:
         id = max(unknown, key=lambda each: len(parts[each].terms))
         if len(parts) + len(plan.nodes[id - n]) - 1 > most:

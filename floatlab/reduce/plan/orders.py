@@ -1,7 +1,8 @@
 """Orders of addition: rules for the order in which any number of terms are added.
 
-The method `lay` adds the batches of a schedule for an array of slots (see `batches`), with one row per term and one
-column per lane. One call thus adds all the blocks, or all the lanes, of the enclosing schedule.
+The method `lay` of a schedule adds its batches to a `BatchBuilder`. Its argument is an array of slots, with one row per
+term and one column per independent sum. One call thus handles all the blocks, or all the lanes, of the enclosing
+schedule.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ class Schedule(Record):
 
     Examples
     --------
-    >>> Serial().batches(10_000_000).each[0].links
+    >>> Serial().batches(10_000_000).each[0].steps
     9999999
     >>> Adjacent().plan(5)
     Plan((((0 1) (2 3)) 4))
     """
 
     word: ClassVar[str]  # its name in expressions; by default the class name in small letters
-    # The arguments in brackets. For each: its kind (schedule, order, way, tree, or a description of a number) and its
-    # default (None if it is required).
+    # The kind of each argument in brackets (schedule, order, way, tree, or the description of a number), and its
+    # default (None if the argument is required).
     signature: ClassVar[tuple[tuple[str, object], ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -56,22 +57,22 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the batches that sum each column of slots (terms, lanes); return the slots of the results."""
+        """Add the batches that sum each column of slots (terms, lanes); return the slots of the sums."""
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
-        """Return the order for a number of terms as batches of chains; raises PlanError if it has none."""
+        """Return the order for a number of terms as batches of chains; raises PlanError if there is none."""
         check_number("a sum", "a number of terms", terms)
         into = BatchBuilder(terms)
         return into.finished(self.lay(np.arange(terms)[:, None], into))
 
     def plan(self, terms: int) -> Plan:
-        """Return the order for a number of terms as a plan; raises PlanError if it has none."""
+        """Return the order for a number of terms as a plan; raises PlanError if there is none."""
         return self.batches(terms).plan()
 
     @property
     def text(self) -> str:
-        """The expression that parses back to this schedule.
+        """The expression that `parse_schedule` reads as this schedule.
 
         >>> Reversed(Fused(4)).text, Reversed(Serial()).text
         ('reversed(fused(4))', 'reversed')
@@ -102,13 +103,13 @@ def _argument_text(value: object) -> str:
 
 
 def check_number(word: str, what: str, value: object, least: int = 1) -> None:
-    """Refuse anything but an integer from `least` to 2^28; raises PlanError."""
+    """Raise PlanError unless `value` is an integer from `least` to 2^28."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= MAX_TERMS:
         raise PlanError(f"{word} takes {what} from {least} to 2^28, not {value!r}")
 
 
 class Serial(Schedule):
-    """One term after the other, as in a loop: ((x0 + x1) + x2) + x3.
+    """Adds one term after the other, as in a loop: ((x0 + x1) + x2) + x3.
 
     >>> Serial().plan(4)
     Plan((((0 1) 2) 3))
@@ -120,7 +121,7 @@ class Serial(Schedule):
 
 
 class Reversed(Schedule):
-    """The terms from the last to the first.
+    """Adds the terms in reverse, from the last to the first.
 
     >>> Reversed().plan(4)
     Plan((((3 2) 1) 0))
@@ -136,7 +137,7 @@ class Reversed(Schedule):
 
 
 class Permuted(Schedule):
-    """The terms in a stated order, which also fixes their number.
+    """Adds the terms in a given order, which also determines their number.
 
     >>> Permuted((2, 0, 1)).plan(3)
     Plan(((2 0) 1))
@@ -161,9 +162,9 @@ class Permuted(Schedule):
 
 
 class Sorted(Schedule):
-    """The terms by magnitude, from the smallest (`up`) or from the largest (`down`): the order depends on the values.
+    """Adds the terms by magnitude, from the smallest (`up`) or the largest (`down`): the order depends on the values.
 
-    It must be the outermost schedule; the evaluator sorts the terms first (see `places`).
+    It must be the outermost schedule. The terms are sorted (see `places`) before they are added.
     """
 
     way: str = "up"
@@ -188,11 +189,11 @@ class Sorted(Schedule):
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Raise PlanError: the order depends on the values."""
-        raise PlanError("sorted depends on the numbers: it has a plan only with them, and stands outermost")
+        raise PlanError("sorted depends on the numbers: without them it has no plan; it is allowed only outermost")
 
 
 class Adjacent(Schedule):
-    """Adds neighbours, then neighbours among the sums, and so on; an odd last one goes to the next round unchanged.
+    """Adds pairs of neighbours, then pairs of neighbouring sums, and so on; an unpaired one waits for the next round.
 
     >>> Adjacent().plan(5)
     Plan((((0 1) (2 3)) 4))
@@ -209,7 +210,7 @@ class Adjacent(Schedule):
 
 
 class Folded(Schedule):
-    """Adds term i + h to term i, with h half the number of terms, rounded up, and so on: how threads of a GPU reduce.
+    """Adds term i + h to term i, where h is half the number of terms, rounded up, and so on, as threads of a GPU do.
 
     >>> Folded().plan(4), Folded().plan(5)
     (Plan(((0 2) (1 3))), Plan((((0 3) 2) (1 4))))
@@ -227,7 +228,7 @@ class Folded(Schedule):
 
 
 class Fused(Schedule):
-    """A chain of nodes with many operands, as in tensor cores: `count` terms, then the sum and `count` more, ….
+    """Nodes with many operands, as in tensor cores: first `count` terms, then the sum and `count` more, and so on.
 
     >>> Fused(4).plan(8)
     Plan(((0 1 2 3) 4 5 6 7))
@@ -249,7 +250,7 @@ class Fused(Schedule):
 
 
 class ByHand(Schedule):
-    """An explicit tree, for its own number of terms.
+    """An explicit tree, which determines the number of terms.
 
     >>> ByHand(Plan.from_tree(((0, 1), (2, 3)))).text
     '((0 1) (2 3))'
@@ -270,7 +271,7 @@ class ByHand(Schedule):
         return self.tree.text
 
     def batches(self, terms: int) -> Batches:
-        """Return the batches, which are laid once for many simulations."""
+        """Return the batches, which are computed once for many simulations."""
         _same_count("the tree", self.tree.terms, terms)
         return _batches_of(self.tree)
 
@@ -288,4 +289,4 @@ def _batches_of(tree: Plan) -> Batches:
 
 def _same_count(who: str, wanted: int, given: int) -> None:
     if wanted != given:
-        raise PlanError(f"{who} is for {wanted} term{'s' * (wanted != 1)}, and there are {given}")
+        raise PlanError(f"{who} is for {wanted} term{'s' * (wanted != 1)}, not {given}")

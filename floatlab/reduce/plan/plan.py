@@ -27,7 +27,7 @@ class Plan(Answering, Record):
     Raises
     ------
     PlanError
-        Unless every id but the last is added exactly once. The last id is the result.
+        If an id other than the last is not added exactly once. The last id is the result.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Plan(Answering, Record):
         except PlanError:
             raise
         except (TypeError, ValueError, LookupError, OverflowError):
-            raise PlanError("a plan is a number of terms and a tuple of nodes, each a tuple of ids") from None
+            raise PlanError("a plan is a number of terms and a tuple of nodes; a node is a tuple of ids") from None
 
     def _check(self) -> None:
         n, added = self.terms, sum(map(len, self.nodes))
@@ -64,7 +64,7 @@ class Plan(Answering, Record):
                     where = "later" if n + i <= id < len(used) else "nowhere"
                     raise PlanError(f"node {n + i} adds {id}, which is {where}: ids run from 0 to {n + i - 1} there")
                 if used[id]:
-                    raise PlanError(f"{_kind(id, n)} is added twice, so that this is no tree")
+                    raise PlanError(f"{_kind(id, n)} is added twice, so this is no tree")
                 used[id] = 1
         spare = used.find(0)
         if spare != len(used) - 1:
@@ -76,7 +76,7 @@ class Plan(Answering, Record):
         return self.terms + len(self.nodes) - 1
 
     def accumulate(self, leaves: Iterable[T], combine: Callable[[Iterable[T]], T]) -> list[T]:
-        """Return a value for each id: `leaves` for the terms, and for each node `combine` of its arguments' values.
+        """Return a value per id: `leaves` for the terms; for a node, the value of `combine` for its arguments' values.
 
         >>> Plan.from_tree(((0, 1), 2)).accumulate([1, 1, 1], sum)
         [1, 1, 1, 2, 3]
@@ -110,12 +110,12 @@ class Plan(Answering, Record):
 
     @property
     def sizes(self) -> list[int]:
-        """The number of terms below each id; 1 for a term."""
+        """The number of terms below each id; 1 if the id is a term."""
         return self.accumulate([1] * self.terms, sum)
 
     @property
     def first_terms(self) -> list[int]:
-        """The lowest term below each id; for a term, itself.
+        """The lowest term below each id; a term itself if the id is a term.
 
         >>> Plan.from_tree((2, (1, 0))).first_terms
         [0, 1, 2, 0, 0]
@@ -151,7 +151,7 @@ class Plan(Answering, Record):
         leaves = 0
         nodes: list[list[int]] = []
         waiting: list[tuple[object, bool]] = [(tree, False)]
-        # finished subtrees: a term id, or ~i for node i, since node ids are known only once all terms are counted
+        # finished subtrees: a term id, or ~i for node i, because node ids are unknown until all terms are counted
         done: list[int] = []
         while waiting:
             branch, is_open = waiting.pop()
@@ -164,16 +164,16 @@ class Plan(Answering, Record):
                 if count < 2:
                     raise PlanError(f"a node adds {count} number{'s' * (count != 1)}; two or more make a sum")
                 if len(waiting) > 10**8:
-                    raise PlanError("the tree has no end")
+                    raise PlanError("the tree contains itself")
                 waiting.append((branch, True))
                 waiting += [(child, False) for child in reversed(branch)]
             elif isinstance(branch, int) and not isinstance(branch, bool):
                 if branch < 0:
-                    raise PlanError(f"a tree numbers its terms from 0, and this one has a {branch}")
+                    raise PlanError(f"the terms of a tree are numbered from 0, but this one has {branch}")
                 leaves += 1
                 done.append(branch)
             else:
-                raise PlanError(f"a tree has term numbers and tuples of them, not {type(branch).__name__}")
+                raise PlanError(f"a tree consists of term numbers and tuples of them, not {type(branch).__name__}")
         ids = tuple(tuple(leaves + ~id if id < 0 else _term(id, leaves) for id in node) for node in nodes)
         if not ids and done != [0]:
             raise PlanError(f"the only term is number 0, not {done[0]}")
@@ -198,7 +198,7 @@ class Plan(Answering, Record):
         return "".join(words).replace(" )", ")").strip()
 
     def canonical(self) -> Plan:
-        """Return the same sums, the operands of each node sorted by their first term, and the nodes from left to right.
+        """Return the same sums, with the operands of each node sorted by first term, and nodes numbered left to right.
 
         Two plans have the same canonical form if they differ only in the order of operands within nodes.
 
@@ -239,5 +239,5 @@ def _kind(id: int, terms: int) -> str:
 
 def _term(id: int, terms: int) -> int:
     if not 0 <= id < terms:
-        raise PlanError(f"a tree of {terms} terms numbers them from 0 to {terms - 1}, and this one has a {id}")
+        raise PlanError(f"the terms of a tree of {terms} are numbered from 0 to {terms - 1}, but this one has {id}")
     return id

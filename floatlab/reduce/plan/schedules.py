@@ -1,7 +1,7 @@
 """Schedules composed of others: in blocks, in lanes, in halves.
 
-`blocked(64, lanes(8), pairwise)` has blocks of 64 terms. In each block, eight lanes are added serially, and the lanes
-are then added in halves. The sums of the blocks are added in halves too.
+`blocked(64, lanes(8), pairwise)` has blocks of 64 terms. Each block is split into eight lanes; a lane is added
+serially, and the sums of the lanes are added in halves. The sums of the blocks are also added in halves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from floatlab.reduce.plan.orders import NAMED, Adjacent, Folded, Fused, Permuted
 
 
 class Blocked(Schedule):
-    """Adds blocks of `count` neighbours by one schedule, and their sums by another; the last block may be shorter.
+    """Adds blocks of `count` successive terms by one schedule, their sums by another; the last block may be shorter.
 
     >>> Blocked(3).plan(7)
     Plan(((((0 1) 2) ((3 4) 5)) 6))
@@ -28,7 +28,7 @@ class Blocked(Schedule):
     signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add all full blocks at once, then the remainder, then the sums of both."""
+        """Add all full blocks together, then the shorter last block, then all sums of blocks."""
         return _in_blocks(slots, self.count, self.inner, self.outer, into)
 
 
@@ -51,7 +51,7 @@ class SplitK(Schedule):
 
 
 class Halving(Schedule):
-    """Halves of halves, down to blocks of at most `limit` terms, which another schedule adds.
+    """Splits the terms into halves, and these again, down to blocks of at most `limit` terms for another schedule.
 
     The left half's length is a multiple of `multiple`; if the halves differ, the left one is shorter.
 
@@ -69,14 +69,14 @@ class Halving(Schedule):
         """Check that halves are never empty."""
         super().__post_init__()
         if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
-            raise PlanError(f"halving into multiples of {self.multiple} ends at {2 * self.multiple - 1} terms or more")
+            raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Add all parts of one level together, level by level."""
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
-        """Return the slots (parts, lanes) of the sums of parts, given by their lengths and start positions."""
+        """Return the slots (parts, lanes) of the sums of `parts`, which are pairs of length and start position."""
         wanted: dict[int, list[Array]] = {}
         halves = {}
         for length, starts in parts.items():
@@ -114,7 +114,7 @@ PAIRWISE = Halving(1)
 
 
 class Lanes(Schedule):
-    """SIMD lanes: lane j adds the terms j, j + count, j + 2·count, …, and then the lanes are added.
+    """SIMD lanes: lane j adds the terms j, j + count, j + 2·count, …; then the sums of the lanes are added.
 
     >>> Lanes(2).plan(5)
     Plan((((0 2) 4) (1 3)))
@@ -142,7 +142,7 @@ class Lanes(Schedule):
 
 
 class Unrolled(Schedule):
-    """Unrolled loops: the largest multiple of `count` by one schedule, then the remaining terms one by one.
+    """Unrolled loops: adds the largest multiple of `count` terms by one schedule, then the remaining terms one by one.
 
     >>> Unrolled(2, Lanes(2)).plan(5)
     Plan((((0 2) (1 3)) 4))

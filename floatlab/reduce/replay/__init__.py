@@ -1,1 +1,1 @@
-"""Replays candidate computations on given inputs, and counts how much of an observed result each reproduces."""
+"""Replays candidate computations on given inputs, and counts how many elements of a result each reproduces."""

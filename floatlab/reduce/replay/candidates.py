@@ -26,11 +26,11 @@ SCHEDULES = (
     *(f"unrolled({1 << k}, lanes({1 << k}))" for k in range(2, 7)),
 )  # fmt: skip
 FUSED = tuple(f"fused({1 << k})" for k in range(1, 6))
-_FEW = 1 << 8  # beyond this many products, nodes of many operands are tried only on request
-_LONG = 1 << 14  # beyond this many terms, models of matrix units are tried only on request
-_ONE_BY_ONE = 1 << 12  # beyond this many terms, the library is not probed for which products it fuses
+_FEW = 1 << 8  # for more products, nodes of many operands are tried only on request
+_LONG = 1 << 14  # for more terms, models of matrix units are tried only on request
+_ONE_BY_ONE = 1 << 12  # for more terms, the library is not probed for which products it fuses
 WIDER = ("binary32", "binary64")
-_COMPARED = 1 << 11  # beyond this many terms, orders are not compared node by node
+_COMPARED = 1 << 11  # for more terms, orders are not compared node by node
 
 
 CandidateAdder = Adder | PartlyFused | Joined | TensorCore
@@ -38,11 +38,11 @@ T = TypeVar("T")
 
 
 class Candidate(Record):
-    """One computation: an order and an adder; without either, the exact sum rounded once."""
+    """One computation: an order and an adder. Both are None for the exact sum, rounded once."""
 
     schedule: Schedule | None
     adder: CandidateAdder | None
-    machines: tuple[Machine, ...] = ()  # all that share this model
+    machines: tuple[Machine, ...] = ()  # all machines with this model
     same: tuple[Schedule, ...] = ()  # other requested schedules with the same tree for these terms
     order: str = ""  # a name for the order, if its expression is an explicit tree
 
@@ -53,7 +53,7 @@ class Candidate(Record):
 
     @property
     def adders(self) -> tuple[Adder | PartlyFused, ...]:
-        """The rounded additions in it: none, one adder, or the two adders of the last node's operands."""
+        """The adders that round: none, one, or the two that make the operands of the last node."""
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
         return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
@@ -104,9 +104,9 @@ def list_candidates(
     elements: int = 1,
     context: Context = DEFAULT,
 ) -> list[Candidate]:
-    """Return the candidates for sums of n terms, or products of two factors, simple ones first, each once.
+    """Return the candidates, without duplicates, for sums of n terms or products of two factors; simple ones first.
 
-    Models of machines have their own rounding; all others round by the context.
+    Models of machines have their own rounding; all other candidates use `context`.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -129,11 +129,11 @@ def adders_along(
     context: Context = DEFAULT,
     fused: Callable[[], tuple[int, ...]] | None = None,
 ) -> Iterator[CandidateAdder]:
-    """Yield candidate adders for a library's inferred order, simple ones first.
+    """Yield candidate adders for the order that was inferred for a library, simple ones first.
 
-    After those that are tried on every order come adders that round both products if a node has two, and adders whose
-    last node joins two sums with different adders, such as a remainder in a wider format. Last, if `fused` is given, it
-    is called to probe which products the library fuses.
+    First come the adders that are tried with every order. Then come adders that round both products if a node has two,
+    and pairs of adders for the two operands of the last node, such as a remainder in a wider format. Last, if `fused`
+    is given, it is called to probe which products the library fuses.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
@@ -153,12 +153,12 @@ def adders_along(
 
 def _listed(tried: Iterable[T], name: str) -> list[T]:
     if isinstance(tried, str) or not isinstance(tried, Iterable):
-        raise UnsupportedError(f"{name} is a list of those to try, not {type(tried).__name__}")
+        raise UnsupportedError(f"{name} is a list of {name} to try, not {type(tried).__name__}")
     return list(tried)
 
 
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
-    """Return the orders that differ for n terms, each with the other schedules that have the same tree."""
+    """Return the orders with different trees for n terms, each with the other schedules that have the same tree."""
     alike: dict[object, dict[Schedule, None]] = {}
     for order in map(parse_schedule, schedules):
         compared = n <= _COMPARED and not isinstance(order, Sorted)
@@ -170,7 +170,7 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
-    """Return candidate adders: each accumulator (by default the result's, the terms' and wider formats), products, FMA.
+    """Return candidate adders: combinations of accumulators (default: the result's, the terms', wider formats) and FMA.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]
@@ -201,7 +201,7 @@ def _machines(n: int, factors: tuple[Format, ...], machines: Iterable[str | Mach
     if machines is not None:
         found = [parse_machine(each) for each in _listed(machines, "machines")]
         if found and len(factors) == 1:
-            raise UnsupportedError("machines are models of units that multiply: they take two factors")
+            raise UnsupportedError("machines are models of matrix units: they need two factors")
         yield from found
         return
     wanted = {each.name for each in factors}

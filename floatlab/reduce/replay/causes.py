@@ -1,4 +1,4 @@
-"""Why two observed results differ: the pairs of candidates that give both, and the causes that separate them."""
+"""Why two observed results differ: the pairs of candidates that reproduce both, and how these candidates differ."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_PAIRS = 256
 
 
 class Cause(Enum):
-    """In what two ways to compute differ."""
+    """A property in which two candidate computations differ."""
 
     ORDER = "order"
     FMA = "FMA"
@@ -34,7 +34,7 @@ class Cause(Enum):
 
 
 class Verdict(Enum):
-    """What explains that two results differ, of what was tried."""
+    """What explains the difference of two results, among the causes that were tried."""
 
     SAME = "one way to compute gives both"
     FMA = "explained by FMA alone"
@@ -54,12 +54,12 @@ _RANK = {each: i for i, each in enumerate(Cause)}
 
 
 def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
-    """Return what two ways that differ so explain."""
+    """Return the explanation by two candidates that differ in these causes."""
     return _VERDICTS.get(causes, Verdict.OTHER)
 
 
 class Path(Individual):
-    """From one result to the other, one cause after the other; `codes` has one result more than there are causes."""
+    """The changes from one result to the other, one cause at a time; `codes`: the results before and after each."""
 
     causes: tuple[Cause, ...]
     format: Format
@@ -71,25 +71,25 @@ class Path(Individual):
 
     @property
     def moves(self) -> list[Array]:
-        """By how many places among the numbers of the format each cause moves each element, as int64; NaNs by none."""
+        """For each cause, the steps of the format by which it changes each element, as int64; 0 if there is a NaN."""
         return [moved(before, after, self.format) for before, after in pairwise(self.codes)]
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause with its move; of many elements, the one that moves most."""
+        """Each cause with the largest change, in steps of the format, that it makes to an element."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return by how many places of the format numbers differ, as int64; NaNs by none."""
+    """Return the steps of the format by which numbers differ, as int64; 0 if there is a NaN."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
 
 class ExplanationPair(Individual):
-    """Two ways that give the two observed results, in what they differ, and the paths between the results."""
+    """Two candidates that reproduce the two observed results, how they differ, and the paths between the results."""
 
     first: Explanation
     second: Explanation
@@ -100,9 +100,9 @@ class ExplanationPair(Individual):
 class Refutation(Individual):
     """A cause that does not explain two results.
 
-    `tried` pairs of candidates differ in it alone, and none gives both results.
+    `tried` pairs of candidates differ in this cause alone, and none of them reproduces both results.
 
-    `path` is from the first way of the simplest of them to the second: what that cause makes there.
+    `first` and `second` are the best of these pairs, and `path` shows what the cause changes there.
     """
 
     cause: Cause
@@ -112,16 +112,16 @@ class Refutation(Individual):
     path: Path
 
     def __repr__(self) -> str:
-        """Show the cause, and what it makes instead."""
+        """Show the cause, and the difference that it makes."""
         return f"Refutation({self.first.text} → {self.second.text}: {self.path!r})"
 
 
 def pairs_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: Printed | Fraction | None
 ) -> tuple[tuple[ExplanationPair, ...], int]:
-    """Return the pairs of ways that give both results as far apart as was observed, and how many there are.
+    """Return the pairs of candidates that reproduce both results and the observed difference, and their number.
 
-    Those with the fewest causes come first, 256 at most.
+    Pairs with the fewest causes come first; at most 256 are returned.
     """
     firsts, seconds = ([each for each in ranked if each.fits] for ranked in explanations)
     found = [(first, second) for first in firsts for second in seconds if _is_apart(first, second, apart)]
@@ -136,9 +136,9 @@ def pairs_of(
 def refutations_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
-    """Return what FMA alone, and order alone, make of the simplest ways, for a pair of results that neither explains.
+    """Return the differences that FMA alone, and order alone, make, for two results that neither explains.
 
-    Of the ways that differ by one cause, those that give most of the two results come first, then those tried first.
+    Among pairs of candidates that differ in one cause, one that reproduces a result is preferred, then the simplest.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)
@@ -162,7 +162,7 @@ def refutations_of(
 
 
 def _is_apart(first: Explanation, second: Explanation, apart: Printed | Fraction | None) -> bool:
-    """Say whether the difference of two results is the observed one, exact or in their format."""
+    """Return whether two results have the observed difference, exactly or rounded to their format."""
     if apart is None:
         return True
     x, y = (Datum(first.format, int(each.codes[0])) for each in (first, second) if each.codes is not None)
@@ -176,7 +176,7 @@ def _is_apart(first: Explanation, second: Explanation, apart: Printed | Fraction
 
 
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
-    """Return in what two ways differ.
+    """Return the causes by which two candidates differ.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE, SERIAL
     >>> causes_of(Candidate(PAIRWISE, Adder()), Candidate(SERIAL, Adder(fma=True)))
@@ -199,7 +199,7 @@ def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
 def _paths(
     evaluator: Evaluator, first: Explanation, second: Explanation, causes: tuple[Cause, ...]
 ) -> tuple[Path, ...]:
-    """Return the ways from one result to the other, one cause at a time: in either order where there are two."""
+    """Return the paths from one result to the other, one cause at a time; for two causes, in both orders."""
     if first.codes is None or second.codes is None or not causes:
         return ()
     if len(causes) == 1:
@@ -207,7 +207,7 @@ def _paths(
     one, other = first.candidate, second.candidate
     try:
         turned = [evaluator.compared(Candidate(x.schedule, y.adder)) for x, y in ((other, one), (one, other))]
-    except PlanError:  # the other order has no such nodes
+    except PlanError:  # the adder does not fit the other order
         return ()
     return tuple(
         Path(order, evaluator.into, (first.codes, middle, second.codes))

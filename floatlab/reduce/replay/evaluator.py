@@ -25,7 +25,7 @@ from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
 from floatlab.reduce.simulate.simulation import simulate
 
-SAMPLE = 1024  # the number of elements of a large product on which candidates are tried; fewer for long sums
+SAMPLE = 1024  # size of the sample of a large product on which candidates are tried; smaller for long sums
 _LEAST = 64
 _TERMS = 1 << 21  # the largest number of terms in the sample
 _WHOLE = 1 << 30  # beyond this many multiply-adds, only the sample is compared
@@ -45,7 +45,7 @@ class Evaluator:
     """
 
     def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
-        """Choose the sample: all elements, or some at irregular positions, so that no data pattern aligns with them."""
+        """Choose the sample: all elements, or some at irregular positions, so that periodic data cannot mislead."""
         self.sides, self.into, self.context = sides, into, context
         rows, self.terms = sides[0].codes.shape
         self.shape = (rows, sides[1].codes.shape[1] if len(sides) > 1 else 1)
@@ -73,7 +73,7 @@ class Evaluator:
         return bool(self.size * self.terms > _WHOLE)
 
     def part(self, rows: Array, columns: Array | None = None) -> Sides:
-        """Return rows of the first factor, and columns of the second; without `columns`, the whole second factor."""
+        """Return some rows of the first factor, and some columns of the second (all if `columns` is None)."""
         first, *others = self.sides
         index = slice(None) if columns is None else columns
         return (
@@ -96,7 +96,7 @@ class Evaluator:
         return tuple(map(Source, codes, self.formats))
 
     def sampled(self, candidate: Candidate) -> Array:
-        """Return the codes of the sample; raises as `simulate`."""
+        """Return the codes of the sample; raises the errors of `simulate`."""
         plain = candidate.plain
         if plain not in self._sampled:
             self._sampled[plain] = (
@@ -133,13 +133,13 @@ class Evaluator:
         first, *others = self.sides
         sides = Source(first.codes[row], first.format), *(Source(s.codes[:, column], s.format) for s in others)
         totals = exact_totals(*sides)
-        if totals is None or not totals[0]:  # infinities and NaNs; and zeros, since their sign has a rule
+        if totals is None or not totals[0]:  # infinities and NaNs; also zeros, whose sign follows a rule
             fused = Adder(self.into, fma=len(sides) > 1, context=self.context)
             return int(simulate(sides, Fused(max(self.terms, 2)), fused)[()])
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
-        """Round double-binary64 results if their error cannot affect the rounding, and else the exact sums."""
+        """Return the exact product's codes, from pairs of binary64 if their error cannot change the rounding."""
         if len(self.sides) == 1:
             return self._exact(range(self.size))
         n = self.terms
@@ -162,7 +162,7 @@ class Evaluator:
 
 
 def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: Context = DEFAULT) -> Array:
-    """Return the codes of sums of terms (n, *batch), or of products, that a candidate with a schedule gives."""
+    """Return the codes of sums of terms (n, *batch), or of products, by a candidate that has a schedule."""
     if candidate.machines and len(sides) > 1:
         terms, reading = candidate.machines[0].terms, candidate.machines[0].reading
         codes = [side.codes if side.format == terms else encode(side, terms, context=reading) for side in sides]
@@ -172,7 +172,7 @@ def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: C
     adder, format = candidate.adder, candidate.adder.accumulator
     separate = isinstance(adder, Adder) and not adder.fma and adder.products != format
     if isinstance(adder, Adder) and separate and sides[0].codes.ndim == 2 == len(sides):
-        # Products that are rounded on their own are terms of a sum, which the processor's formats add.
+        # Products that are rounded separately become terms of a sum, so that the processor can add them.
         products = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
         sides = (Source(products, adder.products),)
     sums = simulate(sides, candidate.schedule, adder)

@@ -24,9 +24,9 @@ from floatlab.reduce.simulate.machines import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of `elements` elements were compared; huge products, and large ones that do not match, are only sampled.
-    `codes` has the compared results in C order (of a huge product, those of the sample); None if the comparison
-    ended at the sample because that differed.
+    `total` of `elements` elements were compared. For huge products, and large ones that do not match, that is a sample.
+    `codes` has the candidate's results that were compared, in C order. It is None if the sample of a product differed,
+    so that the rest was not compared.
     """
 
     candidate: Candidate
@@ -47,7 +47,7 @@ class Explanation(Individual):
 
     @property
     def same(self) -> tuple[Schedule, ...]:
-        """Other schedules that were tried and are the same tree here."""
+        """Other schedules that were tried and that have the same tree for these terms."""
         return self.candidate.same
 
     @property
@@ -82,7 +82,7 @@ class Explanation(Individual):
 
     @property
     def fits(self) -> bool:
-        """Whether the candidate reproduces all elements, or for huge products the sample."""
+        """Whether the candidate reproduces all elements; for huge products, all elements of the sample."""
         return self.matching == self.total and self.codes is not None
 
     @property
@@ -92,7 +92,7 @@ class Explanation(Individual):
 
     @property
     def said(self) -> str:
-        """The candidate, and how much of the result it reproduces, as text.
+        """The candidate, and how many elements it reproduces, as text.
 
         >>> from floatlab.reduce.explain.attribution import attribute
         >>> ones = np.ones((2, 2), np.float32)
@@ -107,7 +107,7 @@ class Explanation(Individual):
 
 
 def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: bool = False) -> Explanation:
-    """Count the equal elements on the sample, and on the whole product if the sample matches or `wholly` is set.
+    """Count the equal elements in the sample, or in the whole product if the sample matches or `wholly` is true.
 
     For a huge product, only the sample is compared.
     """
@@ -129,9 +129,9 @@ def replay_along(
     order: str = "",
     fused: Callable[[], tuple[int, ...]] | None = None,
 ) -> Iterator[Explanation]:
-    """Try accumulators, products, fused multiply-adds and remainders; stop at the first that reproduces all results.
+    """Try the adders of `adders_along` with an order; stop at the first one that reproduces all elements.
 
-    If nothing simpler does, `fused` probes which products the library fuses.
+    If no simple adder does, `fused` is called to probe which products the library fuses.
     """
     inputs = evaluator.terms, evaluator.formats, evaluator.into, evaluator.context
     for adder in adders_along(schedule, *inputs, fused):
@@ -147,9 +147,9 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, goal: Source, format: Format) -> Array:
-    """Return a mask of elements with the same codes, or both NaN, or any zero if the candidate gives −0.
+    """Return a mask of elements with the same code, or both NaN; a candidate's −0 also agrees with +0.
 
-    A sum of only −0 terms is −0, but a library that starts from an accumulator of +0 gives +0.
+    The sum of terms that are all −0 is −0, but a library whose accumulator starts at +0 returns +0.
     """
     equal: Array = codes == goal.codes
     if not equal.all():

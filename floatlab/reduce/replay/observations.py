@@ -1,4 +1,4 @@
-"""Observed results: bits, or printed decimals, each of which denotes all numbers that print so."""
+"""Observed results: exact bits, or a printed decimal, which stands for all numbers that print like this."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Printed(Record):
     place: int
 
     def holds(self, value: Fraction) -> bool:
-        """Return whether a number, rounded to nearest even at the last printed digit, prints so.
+        """Return whether a number, rounded to nearest even at the last printed digit, is this decimal.
 
         >>> printed = parse_printed("0.0559577")
         >>> printed.holds(Fraction("0.05595774")), printed.holds(Fraction("0.05595776"))
@@ -36,7 +36,7 @@ class Printed(Record):
         return round(value / Fraction(10) ** self.place) == self.digits
 
     def fits(self, datum: Datum) -> bool:
-        """Return whether a datum prints so, as correctly rounded digits or as the shortest digits that read back to it.
+        """Return whether a datum prints as this decimal: correctly rounded, or as the shortest decimal that reads back.
 
         >>> from floatlab import decode
         >>> [parse_printed("0.0559577569366").fits(decode(code, "fp32")) for code in (0x3D6533F6, 0x3D6533F7)]
@@ -48,7 +48,7 @@ class Printed(Record):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """The smallest and the largest number that may print so."""
+        """The smallest and the largest number that may print as this decimal."""
         place = Fraction(10) ** self.place
         return (self.digits - Fraction(1, 2)) * place, (self.digits + Fraction(1, 2)) * place
 
@@ -66,7 +66,7 @@ def parse_printed(text: str) -> Printed | None:
     """
     plain = text.strip()
     if len(plain) > _MOST_DIGITS:
-        raise LiteralError(f"{quoted(plain)} has more digits than any result prints: at most {_MOST_DIGITS:,}")
+        raise LiteralError(f"{quoted(plain)} has too many digits for a printed result: at most {_MOST_DIGITS:,}")
     found = _DECIMAL.fullmatch(plain)
     if found is None:
         return None
@@ -74,12 +74,12 @@ def parse_printed(text: str) -> Printed | None:
     whole, _, fraction = digits.partition(".")
     place = int(exponent or 0) - len(fraction)
     if abs(place) > _MOST_EXPONENT:
-        raise LiteralError(f"{quoted(plain)} is beyond every format")
+        raise LiteralError(f"{quoted(plain)} is out of the range of every format")
     return Printed(plain, int(whole + fraction) * (-1 if sign == "-" else 1), place)
 
 
 def format_of_result(observed: object, name: str) -> Format | None:
-    """Return the own format of a result; None for text and plain numbers."""
+    """Return the format of a result that has one; None for text and plain numbers."""
     if isinstance(observed, Datum):
         return observed.format
     if isinstance(observed, str | list) or not is_floating(observed):
@@ -88,9 +88,9 @@ def format_of_result(observed: object, name: str) -> Format | None:
 
 
 def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
-    """Return the target that candidates must match: the codes of all elements, or a printed decimal.
+    """Return what candidates must match: the codes of all elements, or a printed decimal.
 
-    Raises UnsupportedError for results of another shape or not representable in the format; LiteralError for bad text.
+    Raises UnsupportedError for results of another shape or not representable in `into`; LiteralError for invalid text.
 
     >>> from floatlab.formats import parse_format
     >>> [hex(goal_of(0.5, "observed", parse_format("fp16"), ()).codes[0])]
@@ -98,7 +98,7 @@ def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -
     """
     if isinstance(observed, str):
         if shape:
-            raise UnsupportedError(f"{name} is text, which one dot product prints; this product has shape {shape}")
+            raise UnsupportedError(f"{name} is text, which is for a single dot product; this product has shape {shape}")
         if (printed := parse_printed(observed)) is not None:
             return printed
     if isinstance(observed, str) or (isinstance(observed, int | float) and not is_typed(observed)):
@@ -111,21 +111,21 @@ def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -
         observed = Source(np.array(observed.code, dtype=np.uint64), observed.format)
     source = source_of(observed, name)
     if source.codes.shape != shape:
-        raise UnsupportedError(f"{name} has shape {source.codes.shape}, and the product of a and b {shape}")
+        raise UnsupportedError(f"{name} has shape {source.codes.shape}, but the product of a and b has {shape}")
     if source.format == into:
         return Source(source.codes.reshape(-1), into)
     codes, flags = encode(source, into, return_flags="counts")
     if flags.get(Flags.INEXACT):
-        raise UnsupportedError(f"{name} has numbers that {into.name} does not: give an array of its own format")
+        raise UnsupportedError(f"{name} has numbers that {into.name} cannot represent: give an array with a dtype")
     return Source(np.asarray(codes).reshape(-1), into)
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> Printed | Fraction | None:
-    """Return the absolute difference of two results, as a printed decimal or a number; None if not given."""
+    """Return the observed absolute difference of two results, as a printed decimal or a number; None if not given."""
     if difference is None:
         return None
     if results != 2 or shape:
-        raise UnsupportedError("difference is that of two results of one dot product")
+        raise UnsupportedError("difference needs two results of one dot product")
     if isinstance(difference, str) and (printed := parse_printed(difference)) is not None:
         return Printed(printed.text.lstrip("+-"), abs(printed.digits), printed.place)
     found = difference if isinstance(difference, Datum) else read(difference, "binary64").result

@@ -13,13 +13,13 @@ from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay
 
-_SHARE = 0.5  # of the rows or columns: no more are a edge
-_LEAST = 16  # elements; fewer are what some way or other gives by chance
+_SHARE = 0.5  # an edge is at most this fraction of the rows or columns
+_LEAST = 16  # number of elements; fewer may agree with some candidate by chance
 _NOUNS = ("row", "column")
 
 
 class TileEdge(Individual):
-    """Rows (axis 0) or columns (axis 1) of a product that another way gives wholly, while `rest` gives all others."""
+    """Rows (axis 0) or columns (axis 1) that `explanation` reproduces, while `rest` reproduces all other elements."""
 
     rest: Explanation
     axis: int
@@ -37,18 +37,18 @@ class TileEdge(Individual):
 
     @property
     def text(self) -> str:
-        """Both ways, and where the second one was taken."""
+        """Both candidates, and the rows or columns of the second one."""
         return f"all {self.rest.elements:,} elements equal {self.rest.text}, but {self.where} {self.explanation.text}"
 
     def __repr__(self) -> str:
-        """Show both ways."""
+        """Show both candidates."""
         return f"Patch({self.text})"
 
 
 def find_tile_edge(
     evaluator: Evaluator, best: Explanation, goal: Source, tried: Iterable[Candidate]
 ) -> TileEdge | None:
-    """Return in what other way the few rows or columns were made that the best one misses; None where none gives them.
+    """Return the candidate that reproduces the few rows or columns that the best one does not; None if there is none.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

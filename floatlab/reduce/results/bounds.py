@@ -1,8 +1,8 @@
 """Bounds on the error of a reduction; None if no bound is proved.
 
 Rounding x gives x·(1 + d) + e with |d| ≤ u and |e| ≤ η. Here u is 2^−p to nearest and 2^(1−p) in other rounding
-directions, and η is the smallest step above zero. A term that goes through h roundings is thus off by a factor of at
-most 1/(1 − h·u) (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2).
+directions, and η is the smallest step above zero. After h roundings, a term is thus wrong by a factor of at most 1/(1 −
+h·u) (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2).
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context
 
 
 def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | TensorCore) -> Fraction | None:
-    """Return a bound on |sum − exact| from the computed values: half an ulp of each result, or one ulp if directed.
+    """Return a bound on |sum − exact| from the computed values: for each node, half an ulp, or one ulp if directed.
 
-    For tensor cores: one alignment unit per truncated number, plus one unit of the truncated result. None if a result
-    is not finite, inputs are flushed, or something overflowed.
+    For a node of a tensor core: one alignment unit per truncated number, plus one unit of the truncated result. None if
+    a result is not finite, if inputs are flushed, or after an overflow.
     """
     if adder.context.flush_inputs or (isinstance(adder, Adder) and adder.context.overflow is not Overflow.NATIVE):
         return None

@@ -1,4 +1,4 @@
-"""Reads the arguments of a reduction: resolves formats, adder and schedule, and converts the terms into codes."""
+"""Reads the arguments of a reduction: determines formats, adder and schedule, and converts the terms to codes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_operands(
     context: AnyContext = None,
     machine: str | Machine | None = None,
 ) -> tuple[Sides, Settings]:
-    """Return the terms of named operands, and the settings of the reduction; raises as `sum` and `dot`."""
+    """Return the terms of named operands, and the settings of the reduction; raises the errors of `sum` and `dot`."""
     if not isinstance(adder, str):
         raise UnsupportedError(f"adder is a name such as kahan, not {type(adder).__name__}")
     if not isinstance(fma, bool | np.bool_):
@@ -85,7 +85,7 @@ def read_operands(
         apart = held if products is None else parse_format(products)
         made = Adder(held, apart, bool(fma), rules) if adder == "rounded" else Compensated(adder, held, apart, rules)
         if fma and adder != "rounded":
-            raise UnsupportedError(f"fma goes with rounded additions; {adder} adds products that were rounded")
+            raise UnsupportedError(f"fma needs the adder rounded; {adder} adds rounded products")
         reading, order = reading_context(rules), parse_schedule("serial" if schedule is None else schedule)
     exactly = model is not None or terms is not None
     sides = tuple(_terms(each, wanted, into, exactly, reading) for each in inputs)
@@ -93,7 +93,7 @@ def read_operands(
 
 
 class _Given(Record):
-    """An operand before it is read: its own format, if any, and its numbers, as an array or one by one."""
+    """An operand before it is converted: its format, if it has one, and its numbers."""
 
     x: object
     name: str
@@ -102,7 +102,7 @@ class _Given(Record):
 
 
 def _given(x: object, name: str) -> _Given:
-    """Inspect an operand; raises as `source_of` and `common_format`.
+    """Inspect an operand; raises the errors of `source_of` and `common_format`.
 
     A Datum, a Python float and a NumPy number have a format; a list has the common format of its numbers. Text,
     fractions and integers have none.
@@ -123,9 +123,9 @@ def _given(x: object, name: str) -> _Given:
 
 
 def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:
-    """Return an operand's codes, in format `wanted`; numbers with a format of their own may keep it.
+    """Return an operand's codes in format `wanted`, or in the operand's own format.
 
-    Without `exactly`, they keep it if `wanted` contains it, or if `wanted` is None. Raises UnsupportedError for
+    If `exactly` is false, an operand keeps its format if `wanted` is None or contains it. Raises UnsupportedError for
     integers that the format does not represent exactly.
     """
     own, source, name = given.format, given.source, given.name
@@ -160,7 +160,7 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 
 
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
-    """Read numbers one by one; `origin` is their own format if all share one."""
+    """Read numbers one by one; `origin` of the result is their format if all have the same one."""
     origins: set[Format | None] = set()
     inexact: list[bool] = []
 
@@ -199,7 +199,7 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} do not make a matrix product: {rule}")
     n = right.shape[0]
     if not n:
-        raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
+        raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add")
     return a.replace(codes=left.reshape(-1, n)), b.replace(codes=right.reshape(n, -1)), shape
 
 
@@ -213,7 +213,7 @@ def shape_of_product(x: Array, y: Array) -> tuple[int, ...] | None:
 def check_factors(x: Array, y: Array) -> None:
     """Raise UnsupportedError unless both are matrices, of shapes (rows, n) and (n, columns)."""
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
-        raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
+        raise UnsupportedError(f"shapes do not match: {x.shape} times {y.shape}")
 
 
 def check_size(rows: int, columns: int) -> None:
@@ -227,6 +227,6 @@ def check_row(source: Source, name: str) -> None:
     """Raise UnsupportedError unless the operand is a row of numbers."""
     if source.codes.ndim != 1:
         hint = "matmul takes matrices, and numpy.ravel makes a row of one"
-        raise UnsupportedError(f"{name} is one row of numbers, and this has shape {source.codes.shape}; {hint}")
+        raise UnsupportedError(f"{name} must be one row of numbers, but has shape {source.codes.shape}; {hint}")
     if not len(source.codes):
-        raise UnsupportedError(f"{name} is empty: a sum of nothing has no order")
+        raise UnsupportedError(f"{name} is empty: it needs at least one number")

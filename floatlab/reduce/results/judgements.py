@@ -1,10 +1,10 @@
 """Judges the difference of two products: its size in units of rounding errors, and the causes of such differences.
 
 The measure is q = |d| / (u·(|A|·|B|)) for each element: d is the difference, u is half the format's ulp of 1, and
-|A|·|B| is the product of magnitudes, to which the rounding errors of any order are proportional (Higham, *Accuracy and
-Stability of Numerical Algorithms*, section 3.5: to first order, q is at most n between a result of n terms and the
-exact one). How large q is for a cause depends on n and on the data, so every cause is tried on the given inputs, or a
-part of them.
+|A|·|B| is the product of the magnitudes; rounding errors are proportional to it in any order (Higham, *Accuracy and
+Stability of Numerical Algorithms*, section 3.5: to first order, q is at most n between a computed sum of n terms and
+the exact sum). The q that a cause produces depends on n and on the data, so every cause is tried on the given inputs,
+or on a part of them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from floatlab.reduce.simulate.exact_sum import matrix_totals
 _SIDE = 48  # causes are tried on at most this many rows and columns
 _ORDERS = (("serial", False), ("serial", True), ("pairwise", False), ("lanes(8)", True), ("reversed", False))
 _NARROWER = ("fp32", "tf32", "fp16", "bf16")
-_WHOLE = 1 << 34  # beyond this many multiply-adds, only a part of the product is measured
-_MOST = 1 << 25  # the same for elements
-_DROPPED = 16  # the number of terms that are left out, one at a time
+_WHOLE = 1 << 34  # for more multiply-adds, only a part of the product is measured
+_MOST = 1 << 25  # for more elements, too
+_DROPPED = 16  # number of terms that are tried as the missing term
 _ALIKE = 4.0  # causes whose q are within this ratio of each other cannot be distinguished
 _NEAR = 3.0  # a cause explains a difference if their q are within this ratio
 _FEW = 0.05  # up to this fraction of elements beyond rounding, the others are judged separately
@@ -42,7 +42,7 @@ class DifferenceCause(Enum):
 
     ORDER = "order"  # another order of the additions, fused or not: only rounding differs
     SINGLE = "fp32 arithmetic"  # inputs and sums of a wider product in fp32
-    FP32 = "fp32"  # here and below: inputs rounded to this format
+    FP32 = "fp32"  # this one and those below: inputs rounded to the format
     TF32 = "tf32"
     FP16 = "fp16"
     BF16 = "bf16"
@@ -52,7 +52,8 @@ class DifferenceCause(Enum):
 class Effect(Record):
     """The effect of a cause on these inputs: the root mean square of q and the largest q, over the elements tried.
 
-    For a cause with several variants these are the largest values, and `least` is the smallest root mean square.
+    If a cause has several variants, these are the largest values of any variant, and `least` is the smallest root mean
+    square.
     """
 
     cause: DifferenceCause
@@ -65,9 +66,9 @@ class Effect(Record):
 class Judgement(Answering, Record):
     """How much two products differ, and the causes of differences of this size.
 
-    Without a cause, nothing tried explains the difference; several causes cannot be distinguished on these inputs.
-    `looked_at` of `elements` were measured. `beyond` counts elements whose q far exceeds that of any order; if they are
-    few, `causes` describe the remaining elements. `at` is the index of the largest q.
+    If `causes` is empty, nothing that was tried explains the difference; if it has several causes, these inputs cannot
+    distinguish them. `looked_at` of `elements` elements were measured. `beyond` of them have a q that far exceeds that
+    of any order; if these are few, `causes` describes the other elements. `at` is the index of the largest q.
     """
 
     terms: int
@@ -103,10 +104,10 @@ class Judgement(Answering, Record):
 def judge_difference(
     a: object, b: object, actual: object, expected: object = None, format: Format | None = None
 ) -> Judgement:
-    """Judge the difference between a product of a (rows, n) and b (n, columns) and another one, or the exact product.
+    """Judge the difference between a product of a (rows, n) and b (n, columns) and another or the exact product.
 
-    All are float arrays; u is that of `format`, by default the format of `actual`. Raises UnsupportedError for shapes
-    that do not match, and for inputs or results that are not finite.
+    All arguments are float arrays; u is that of `format`, by default the format of `actual`. Raises UnsupportedError
+    for shapes that do not match, and for inputs or results that are not finite.
 
     >>> rng = np.random.default_rng(1)
     >>> a, b = rng.random((64, 100), np.float32), rng.random((100, 64), np.float32)
@@ -120,10 +121,10 @@ def judge_difference(
 
 
 class ProductJudge:
-    """Two factors, and the effect of each cause on their product; can judge any number of products."""
+    """Two factors, and the effect of each cause on their product; judges any number of computed products."""
 
     def __init__(self, a: object, b: object, format: Format) -> None:
-        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises as `judge_difference`."""
+        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises the errors of `judge_difference`."""
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:
             raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
@@ -139,10 +140,10 @@ class ProductJudge:
         return _effects(self._x, self._y, self._high, self._low, self._size, self.format)
 
     def judged(self, actual: object, expected: object = None) -> Judgement:
-        """Judge the difference of a product from another one or the exact product; raises as `judge_difference`."""
+        """Judge the difference of a product from another or the exact product; errors as for `judge_difference`."""
         first, rows, columns, size = _matrix(actual, "actual"), self._rows, self._columns, self._size
         if first.shape != self.shape:
-            raise UnsupportedError(f"shapes do not go together: a product of {self.shape} is not {first.shape}")
+            raise UnsupportedError(f"shapes do not match: the product has shape {self.shape}, not {first.shape}")
         if expected is None:
             difference = (first[np.ix_(rows, columns)].astype(np.float64) - self._high) - self._low
         else:
@@ -183,7 +184,7 @@ def _matrix(x: object, name: str) -> Array:
     if array.ndim != 2 or format_of(array.dtype) is None:
         raise UnsupportedError(f"{name} is a matrix of floats, not {array.dtype.name} of shape {array.shape}")
     if not np.isfinite(array).all():
-        raise UnsupportedError(f"{name} has elements that are not finite; compare tells where")
+        raise UnsupportedError(f"{name} has elements that are not finite; compare shows where")
     return array
 
 
@@ -225,7 +226,7 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
 
 
 def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[DifferenceCause, ...]:
-    """Return the causes of a difference of this size, with those that cannot be distinguished from them."""
+    """Return the causes of a difference of this size, and all causes that cannot be distinguished from them."""
     order, *others = effects
     # A cause whose effect is far larger than the observed q is excluded.
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]

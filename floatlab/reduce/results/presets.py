@@ -1,4 +1,4 @@
-"""Vectors from published questions about dot products, bit for bit."""
+"""The vectors of published questions about dot products, with their exact bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact product of two matrices, and the errors of computed products: in ulps, and in units of rounding."""
+"""The exact product of two matrices, and the errors of computed products, in ulps and as q."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
-MOST_EXACT = 1 << 28  # up to this many multiplications, the exact product is computed in full; else for some rows
+MOST_EXACT = 1 << 28  # for more multiplications, only some rows of the exact product are computed
 
 
 def quotients(difference: Array, size: Array, format: Format) -> Array:
@@ -26,10 +26,10 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
 
 
 class ProductErrors(Record):
-    """Errors over the measured finite elements: in ulps of each element, and q = |error| / (u·Σ|a·b|)."""
+    """Errors of the measured elements that are finite: in ulps of the element, and as q = |error| / (u·Σ|a·b|)."""
 
     looked_at: int
-    nearest: int  # elements within half an ulp
+    nearest: int  # number of elements with an error of at most half an ulp
     largest: float
     rms: float
     q_largest: float
@@ -38,7 +38,7 @@ class ProductErrors(Record):
 
 
 class ExactProduct:
-    """The exact product of x (rows, n) and y (n, columns); for large products, of a sample of rows."""
+    """The exact product of x (rows, n) and y (n, columns); for large products, a sample of its rows."""
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
         """Multiply exactly; `format` is the format of the computed products."""
@@ -76,7 +76,7 @@ class ExactProduct:
         )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:
-        """Return q between two products, given as codes: the root mean square and the largest, over finite elements.
+        """Return q between two products, given as codes: root mean square and largest value, over finite elements.
 
         >>> from floatlab.arrays.sources import source_of
         >>> x, y, near = (source_of(np.float32([[each]])) for each in (3, 2, 6 + 2**-20))
@@ -90,13 +90,13 @@ class ExactProduct:
 
 
 def root_mean_square(x: Array) -> float:
-    """Return √(mean x²) of nonnegative numbers, whose squares may leave the range of binary64."""
+    """Return √(mean x²) of nonnegative numbers, correctly even if squares overflow or underflow."""
     _, exponent = np.frexp(x.max())
     return float(np.ldexp(np.sqrt(np.mean(np.ldexp(x, -exponent) ** 2)), exponent))
 
 
 def spread_indices(count: int, most: int) -> Array:
-    """Return at most `most` of the indices below `count`, evenly spread from the first to the last.
+    """Return at most `most` indices below `count`, evenly spread from the first to the last.
 
     >>> spread_indices(10, 3).tolist()
     [0, 4, 9]

@@ -31,7 +31,7 @@ from floatlab.reduce.simulate.simulation import simulate
 
 
 class ProductOptions(TypedDict, total=False):
-    """Keywords that matrix products share with `dot`; see there."""
+    """Keywords that matrix products share with `dot`, which explains them."""
 
     fma: bool
     terms: Format | str | None
@@ -58,7 +58,7 @@ class Product(Answering, Individual):
     x: Source  # (rows, n)
     y: Source  # (n, columns)
     settings: Settings
-    codes: Array  # in the result's format and the product's own shape
+    codes: Array  # in the result's format and in the shape of the product
     _ASKS = ".codes"
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ class Product(Answering, Individual):
         Reduction(dot of 2 terms, reversed: Datum(binary16 0x50e0 = 39))
         """
         settings, adder = self.settings, self.settings.adder
-        if isinstance(adder, Adder | Compensated):  # under SR each element has its own stream of draws
+        if isinstance(adder, Adder | Compensated):  # under SR every element has its own stream of random draws
             settings = settings.replace(adder=adder.replace(context=stream_context(adder.context, 0, place)))
         return reduce_terms("dot", self._factors(place), settings)
 
@@ -127,7 +127,7 @@ def matrix_product(
     format: Format | str | None = None,
     **options: Unpack[ProductOptions],
 ) -> Product:
-    """Return the product as `matmul`, but with its factors and settings; same parameters and errors."""
+    """Return the product of `matmul` as a `Product`, with its factors and settings; same parameters and errors."""
     if unknown := options.keys() - ProductOptions.__annotations__.keys():
         raise TypeError(f"matmul() got an unexpected keyword argument {min(unknown)!r}")
     sources, settings = read_operands({"a": a, "b": b}, schedule, format, **options)
@@ -154,7 +154,7 @@ def matmul(
     Parameters
     ----------
     a, b : array_like
-        Factors of one or two axes, of shapes (…, n) and (n, …).
+        Factors with one or two axes and shapes (…, n) and (n, …).
     schedule : str, Schedule or Plan, optional
         The order of the additions of each element; serial by default.
     format : Format or str, optional
@@ -165,8 +165,8 @@ def matmul(
     Returns
     -------
     numpy.ndarray
-        The product, in NumPy's dtype for the result's format, or else in the narrower of float32 and float64 that
-        contains it.
+        The product, in NumPy's dtype for the result's format if there is one, else in the narrower of float32 and
+        float64 that contains the format.
 
     Raises
     ------
@@ -175,8 +175,8 @@ def matmul(
 
     Notes
     -----
-    Under stochastic rounding, each element has its own stream of draws, by its index in C order; element 0 draws as
-    `dot` does.
+    Under stochastic rounding, each element has its own stream of random draws, determined by its index in C order.
+    Element 0 has the draws of `dot`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A reduction: its terms, its order, its result, its rounding errors, and the nodes with the largest ones."""
+"""A reduction: its terms, its order, its result, its rounding errors, and the nodes with the largest errors."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
-MAX_TRACED = 1 << 14  # up to this many terms, every node is kept with its derivations
-_CLOSE = 4  # oversampling factor: the ranking is approximate, so this many times more nodes are evaluated exactly
+MAX_TRACED = 1 << 14  # for more terms, nodes with their derivations are not kept
+_CLOSE = 4  # the ranking of nodes is approximate, so this many times more nodes than requested are evaluated exactly
 
 
 @methods_in_default_mode
@@ -84,7 +84,7 @@ class Reduction(Answering, Individual):
 
     @property
     def settled(self) -> Schedule:
-        """The schedule; if it depends on the values, the permutation of these terms."""
+        """The schedule; if it depends on the values, the permutation of the terms that it gives."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)
@@ -114,7 +114,7 @@ class Reduction(Answering, Individual):
         return _nodes(self)
 
     def worst(self, count: int = 5) -> list[Node]:
-        """Return the nodes with the largest rounding errors of their own, largest first, for sums of any length.
+        """Return the nodes whose own roundings have the largest errors, largest first, for sums of any length.
 
         Raises UnsupportedError for long sums that are compensated or fused.
 
@@ -143,7 +143,7 @@ class Reduction(Answering, Individual):
 
     @property
     def flags(self) -> Flags:
-        """The union of the flags of all roundings; same limits as `nodes`. Tensor cores raise none.
+        """The union of the flags of all roundings; raises the errors of `nodes`. Tensor cores raise no flags.
 
         >>> from floatlab import sum
         >>> sum([1.0, 2**-30], format="fp32").flags.names
@@ -157,7 +157,7 @@ class Reduction(Answering, Individual):
 
     @property
     def exact(self) -> Fraction | None:
-        """The exact sum of the terms after their conversion; None if one is not finite."""
+        """The exact sum of the terms, after their conversion; None if a term is not finite."""
         return _totals(self)[0]
 
     @property
@@ -187,7 +187,7 @@ class Reduction(Answering, Individual):
     def bound(self) -> Fraction | None:
         """An a priori bound on |error| from order, formats and Σ|x|; None if no bound is proved.
 
-        Compensated sums and tensor cores have none; `running_bound` may have.
+        Compensated sums and tensor cores have no such bound, but may have a `running_bound`.
         """
         magnitude = self.magnitude
         if magnitude is None or not isinstance(self.adder, Adder):
@@ -221,7 +221,7 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | tuple[None, Non
 
 
 def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
-    """Return the context of the last rounding, into the result's format; its draws follow those of all nodes."""
+    """Return the context of the last rounding, to the result's format; its random draw follows those of all nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
     return stream_context(adder.context, terms + inner.batches(terms).nodes)
 
@@ -242,7 +242,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
     """
     n, format = batches.terms, adder.accumulator
     if not all(holds(DOUBLE, each) for each in (format, *(side.format for side in sides))):
-        raise UnsupportedError(f"nodes of {n:,} terms are ranked in binary64, which does not hold these formats")
+        raise UnsupportedError(f"sums of {n:,} terms are ranked in binary64, which does not hold these formats")
     if any(chains.rest.shape[1] > 1 for chains in batches.each):
         raise UnsupportedError(f"nodes of more than two numbers are not ranked in sums of {n:,} terms")
     engine = engine_for(sides, adder)
@@ -265,7 +265,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
 
 
 def _missed(sides: Sides, adder: Adder, pairs: Array, numbers: Array) -> Array:
-    """Return the approximate rounding error of each node, with those of its rounded products; 0 if not finite."""
+    """Return the approximate rounding error of each node, including its rounded products; 0 if not finite."""
     n = len(sides[0].codes)
     values = [decode(side.codes, side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):

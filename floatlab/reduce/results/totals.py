@@ -1,4 +1,4 @@
-"""`sum` and `dot` of one row of terms, bit-exact in a stated order, with stated roundings."""
+"""`sum` and `dot` of one row of terms, bit for bit, in a given order and with given roundings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floatlab.reduce.simulate.simulation import AnyAdder, simulate
 
 
 def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
-    """Return the sum of one row of terms, or the dot product of two rows; raises as `sum`."""
+    """Return the sum of one row of terms, or the dot product of two rows; raises the errors of `sum`."""
     schedule, adder = settings.schedule, settings.adder
     accumulated = result = Datum(adder.accumulator, int(simulate(sides, schedule, adder)[()]))
     if accumulated.format != settings.format:
@@ -27,7 +27,7 @@ def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
 
 @in_default_mode
 def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
-    """Return the sum of the same terms in another order, or with other additions; raises as `sum`.
+    """Return the sum of the same terms in another order, or with another adder; raises the errors of `sum`.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> found = sum([2**24, 1, 1, 1])
@@ -54,15 +54,16 @@ def sum(
     Parameters
     ----------
     x : array_like
-        The terms, one row of n ≥ 1 numbers. Arrays have the format of their dtype, and lists of Python floats have
-        binary64; text, fractions and integers have none.
+        The terms, one row of n ≥ 1 numbers. The format of an array is its dtype, and that of a list of Python floats
+        binary64; text, fractions and integers have no format.
     schedule : str, Schedule or Plan, optional
         The order of the additions (see `parse_schedule`); serial by default.
     format : Format or str, optional
-        The result's format; by default the smallest that contains all formats of the terms, binary32 if they have none.
+        The result's format; by default the smallest that contains all formats of the terms, or binary32 if they have no
+        format.
     terms : Format or str, optional
-        The format into which terms are read; by default their own if `format` contains it, else `format`. They are
-        rounded to nearest; integers must be exactly representable.
+        The format to which terms are converted; by default the terms' format if `format` contains it, else `format`.
+        They are rounded to nearest; integers must be exactly representable.
     accumulator : Format or str, optional
         The format of partial sums, `format` by default. The last sum is then rounded to `format`.
     adder : str
@@ -78,7 +79,7 @@ def sum(
     Raises
     ------
     PlanError
-        If the schedule does not parse, or has no order for n terms.
+        If the schedule is invalid, or has no order for n terms.
     UnsupportedError, FormatError, LiteralError
         If the terms cannot be read, or the adder cannot add them.
 
@@ -121,10 +122,10 @@ def dot(
     a, b : array_like
         The factors, one row of n numbers each.
     schedule, format, terms, accumulator, adder, context : optional
-        As for `sum`: the order; the formats of the result, of the factors and of partial sums; a compensated sum; the
+        As for `sum`: the order; the formats of the result, of the factors and of partial sums; the kind of sum; the
         rounding.
     fma : bool
-        Whether products are added to partial sums by fused multiply-add, without being rounded (see `Adder`).
+        Whether products are added to partial sums by fused multiply-add, so that they are not rounded (see `Adder`).
     products : Format or str, optional
         The format of separately rounded products; the accumulator's by default.
     machine : str or Machine, optional
@@ -158,5 +159,5 @@ def dot(
         check_row(source, name)
     if len(sources[0].codes) != len(sources[1].codes):
         lengths = " and ".join(str(len(source.codes)) for source in sources)
-        raise UnsupportedError(f"a dot product pairs the numbers of a and b, and these have {lengths}")
+        raise UnsupportedError(f"a dot product needs as many numbers in a as in b, not {lengths}")
     return reduce_terms("dot", sources, settings)

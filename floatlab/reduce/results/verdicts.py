@@ -1,4 +1,4 @@
-"""The diagnosis of two results as records: a status, a first line for a person, and causes with their places."""
+"""The diagnosis of two results as records: a status, a sentence for people, and causes with their places."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Place = tuple[tuple[int, int], ...] | tuple[int, ...]
 
 
 class DiagnosedCause(Record):
-    """One cause: its name, the stage, whose it is, the share of elements, where, and what is known of it.
+    """One cause: its name, its stage, the side that has it, the share of affected elements, their places, evidence.
 
-    `where` holds indices of elements, half-open ranges of rows and columns for regions, ranges of terms, or for what
-    moved pairs of the place and the place that it came from. Nothing in it means everywhere.
+    `where` has indices of elements, half-open ranges of rows and columns (for regions), or ranges of terms; for
+    elements that moved, pairs of new and old place. If it is empty, the cause affects all elements.
     """
 
     name: str
@@ -26,9 +26,9 @@ class DiagnosedCause(Record):
 class Diagnosis(Record):
     """Why two results of one product differ.
 
-    `status` is "identical", "rounding", "bug" or "unknown", `first` the answer in a line for a person, `nearer` the
-    result that is nearer to the exact product: "actual", "expected", or None where neither is. `stopped` says that
-    Ctrl-C ended the search.
+    `status` is "identical", "rounding", "bug" or "unknown"; `first` is the answer as a sentence. `nearer` is the result
+    that is nearer to the exact product: "actual", "expected", or None if neither is. `stopped`: whether Ctrl-C ended
+    the search.
     """
 
     status: str

@@ -1,1 +1,1 @@
-"""Evaluates reductions along a plan: node by node with derivations, on whole arrays, and as models of matrix units."""
+"""Evaluates reductions in a given order: node by node with derivations, on arrays, and as models of matrix units."""

@@ -1,9 +1,10 @@
-"""The arithmetic of a plan's nodes: the traced scalar evaluator, one number at a time, with derivations.
+"""The arithmetic of a plan's nodes on single numbers, with derivations (the traced scalar evaluator).
 
 A node with two arguments rounds their sum once. Without fma, products are rounded to `products` before they are added.
-With fma, the last argument is fused if it is a product; otherwise the first is, if it is one. If both are products, the
-first is rounded, as in a loop whose accumulator starts at zero. Without `pairs` both are then rounded, as if each had
-started an accumulator. A node with more arguments adds exactly and rounds once; with fma its products are exact.
+With fma, the last argument is fused if it is a product; otherwise the first is fused if it is a product. If both are
+products, the first is rounded, as in a loop whose accumulator starts at zero. If `pairs` is false, both are rounded, as
+if each had started an accumulator. A node with more arguments adds them exactly and rounds once; with fma its products
+are exact.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Term(Record):
 
 
 class Node(Record):
-    """An evaluated node: its id, the ids of its arguments, its value, and the derivations of its roundings.
+    """A node after evaluation: its id, the ids of its arguments, its value, and the derivations of its roundings.
 
     Values from tensor cores have no derivation; `given` is then the exact sum of the arguments.
     """
@@ -63,7 +64,7 @@ class Node(Record):
     def error(self) -> Fraction | None:
         """The exact error of this node's roundings: value − exact sum of the arguments; None if not finite.
 
-        The errors of all nodes of rounded additions add up to the error of the result, unless an operand is flushed.
+        If all nodes are rounded additions and no operand is flushed, their errors add up to the error of the result.
         """
         if not self.value.is_finite:
             return None
@@ -78,7 +79,7 @@ class NodeRule(Record):
     """An adder that evaluates the nodes of a plan one by one."""
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the node with an id, given the ids and the values of its arguments."""
+        """Return the evaluated node `id`, from the ids and the values of its arguments."""
         raise NotImplementedError
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
@@ -88,11 +89,11 @@ class NodeRule(Record):
 
 
 class Adder(NodeRule):
-    """Rounded addition, optionally with FMA. `pairs`: fuse also if both operands are products.
+    """Rounded addition, optionally with FMA. `pairs`: whether to fuse if both operands are products.
 
     `accumulator` is the format of partial sums, and `products` is the format of separately rounded products. Terms and
-    rounded products are converted into the accumulator's format before they are added. Under SR the node, or product,
-    with id i of the plan draws with seed + i.
+    rounded products are converted into the accumulator's format before they are added. Under SR, the node or product
+    with id i uses the seed + i.
     """
 
     accumulator: Format
@@ -109,7 +110,7 @@ class Adder(NodeRule):
         context: Context = DEFAULT,
         pairs: bool = True,
     ) -> None:
-        """Take formats or their names; the format of products is the accumulator's by default."""
+        """Take formats or their names; `products` is by default the accumulator's format."""
         put = object.__setattr__
         put(self, "accumulator", parse_format(accumulator))
         put(self, "products", self.accumulator if products is None else parse_format(products))
@@ -118,7 +119,7 @@ class Adder(NodeRule):
         put(self, "pairs", bool(pairs))
 
     def stream_context(self, id: int, element: int = 0) -> Context:
-        """Return the context for node `id` of element `element`; under SR each has its own draws."""
+        """Return the context for node `id` of element `element`; under SR it has its own random draws."""
         return stream_context(self.context, id, element)
 
     def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
@@ -133,7 +134,7 @@ class Adder(NodeRule):
         return value, made
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the evaluated node; for a single argument (a term), its conversion into the accumulator's format."""
+        """Return the evaluated node; a single argument is a term, which is converted to the accumulator's format."""
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))
@@ -159,13 +160,13 @@ class Adder(NodeRule):
 
 
 class PartlyFused(Record):
-    """Addition of products: those of the terms `fused` are fused into a sum, the others are rounded first.
+    """Addition of products: the terms in `fused` are added by FMA, the others are rounded first.
 
-    Compiled loops do this: vectors with fused multiply-add, then a remainder without.
+    Compiled loops may do this: the vectorised part uses FMA, and the remainder does not.
     """
 
     accumulator: Format
-    fused: tuple[int, ...]  # terms, ascending
+    fused: tuple[int, ...]  # numbers of terms, ascending
 
     fma: ClassVar[bool] = True
     pairs: ClassVar[bool] = True
@@ -183,9 +184,9 @@ class PartlyFused(Record):
 
 
 class Joined(Record):
-    """Addition whose last node joins two sums with different adders, such as a remainder in a wider format.
+    """Addition whose last node adds two sums of different adders, such as a remainder in a wider format.
 
-    `first` and `second` make the operands of the last node, which is added in the wider of their accumulators.
+    `first` and `second` compute the operands of the last node, which uses the wider of their accumulators.
     """
 
     first: Adder | PartlyFused
@@ -211,7 +212,7 @@ def stream_context(context: Context, id: int, element: int = 0) -> Context:
 def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Context = DEFAULT) -> Derivation:
     """Return the exact sum of numbers and products, rounded once.
 
-    Infinities and NaNs are added among themselves, from left to right.
+    If there are infinities or NaNs, these are added from left to right, and finite values are ignored.
 
     >>> from floatlab import encode
     >>> derive_exact_sum([encode(x, "fp32") for x in (2.0**30, 1.0, -(2.0**30))], parse_format("fp16")).result
@@ -232,7 +233,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     numbers = map(work.exact, range(len(operands)))
     exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
     total = sum(exact[1:], exact[0])
-    if not total.c:  # 6.3: a sum of zeros of one sign keeps it; other zero sums are +0, or −0 toward −∞
+    if not total.c:  # 6.3: the sum of zeros of one sign has this sign; other zero sums are +0, or −0 toward −∞
         alike = not any(one.c or one.negative != exact[0].negative for one in exact)
         total = Exact(exact[0].negative if alike else context.rounding is Direction.RTN, 0, total.q)
     steps.append(Combine(Combination.SUM, total))
@@ -264,4 +265,4 @@ def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -
 def check_count(wanted: int, given: int) -> None:
     """Raise PlanError unless a plan has the number of terms given."""
     if wanted != given:
-        raise PlanError(f"the plan is for {wanted} terms, and there are {given}")
+        raise PlanError(f"the plan is for {wanted} terms, not {given}")

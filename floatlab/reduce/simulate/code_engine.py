@@ -1,7 +1,8 @@
 """The arithmetic of a plan's nodes on whole arrays of codes, for many sums at once.
 
-Numbers are arrays (lanes, *batch): one row for each chain of a batch of the plan; the further axes are those of all
-sums with the same order. Terms have the shape (n, *batch), or broadcast to it, as the factors of a matrix product do.
+Partial sums are arrays (lanes, *batch). The first axis has one row per chain of a batch of the plan (`plan.batches`);
+the further axes are those of the sums that are computed at once, in the same order. Terms have the shape (n, *batch),
+or broadcast to this shape, like the factors of a matrix product.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
 from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serially, exact_adder, odd_sum
 
 FEW = 64  # below this many sums, a loop over the terms is faster than one NumPy call per term
-MANY = 64  # from this many terms on, such a loop is worth its set-up
+MANY = 64  # with at least this many terms, such a loop is worth its set-up
 MOST_WALKED = 1 << 10  # up to this many sums, a compiled loop over the terms is faster
-ROWS = 1 << 14  # the number of terms that such a loop takes at once
+ROWS = 1 << 14  # number of terms that one call of such a loop adds
 _FEW_FLOATS = 4  # up to this many sums, Python's floats are faster than arrays
 
 Sides = tuple[Source, ...]  # the terms of sums, or the two factors of products
 Argument = tuple[bool, Array]  # an argument of a node: (True, slots of terms) or (False, numbers)
-Walk = Callable[[Array, list[Array]], Array]  # (sums, terms or factors (links, sums)) -> sums after each link
+Walk = Callable[[Array, list[Array]], Array]  # (sums, terms or factors (steps, sums)) -> sums after each step
 
 
 class CodeEngine:
-    """Additions on codes of any format, by the operations of `floatlab.arrays`."""
+    """Additions on arrays of codes, in any format, by the operations of `floatlab.arrays`."""
 
-    fuses_all = False  # whether a node that takes products adds all its arguments at once
+    fuses_all = False  # whether a node with products adds all its arguments at once
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Take the terms; `first` is the index of the first sum in the stream of stochastic draws."""
+        """Take the terms; `first` is the index of the first sum's random draw."""
         self.sides, self.adder, self.first = sides, adder, first
         self.format = adder.accumulator
         self.drawn = adder.context.rounding is Direction.SR
@@ -56,7 +57,7 @@ class CodeEngine:
         return np.empty((lanes, *self.batch), container(self.format))
 
     def leaf(self, slots: Array) -> Array:
-        """Return terms, or rounded products, as numbers of the accumulator."""
+        """Return terms, or rounded products, as numbers of the accumulator's format."""
         terms = take(self.sides, slots)
         value = terms[0]
         if len(terms) > 1:
@@ -77,7 +78,7 @@ class CodeEngine:
         return self._apply("fma", (*take(self.sides, slots), Source(sums, self.format)), self.format, ids)
 
     def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
-        """Return exact sums of arguments, each rounded once."""
+        """Return the sums of arguments, computed exactly and rounded once."""
         sums = np.empty((len(ids), *self.batch), container(self.format))
         numbers = self._in_doubles(arguments, sums.shape)
         unsure = np.ones(sums.shape, np.bool_) if numbers is None else self._sum_doubles(numbers, sums)
@@ -90,9 +91,9 @@ class CodeEngine:
         return sums
 
     def many_along(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after each link of chains in which every link adds several terms at once.
+        """Return the sums after each step of chains in which every step adds several terms at once.
 
-        The shape of `slots` is (links, terms per link, chains).
+        The shape of `slots` is (steps, terms per step, chains).
         """
         made = np.empty((len(slots), *sums.shape), sums.dtype)
         add = exact_adder(self.format, self.adder.context) if sums.size < FEW else None
@@ -104,10 +105,10 @@ class CodeEngine:
                 terms = [(True, operand.reshape(-1)) for operand in part.transpose(1, 0, 2)]
                 numbers = self._in_doubles(terms, (part.shape[0] * part.shape[2], *self.batch))
             if add is None or numbers is None:
-                for i, link in enumerate(part, start):
-                    sums = made[i] = self.many([(False, sums), *((True, operand) for operand in link)], ids[i])
+                for i, step in enumerate(part, start):
+                    sums = made[i] = self.many([(False, sums), *((True, operand) for operand in step)], ids[i])
                 continue
-            # turn (several, links × lanes, *batch) into one row of operands for each sum of each link
+            # turn (several, steps × lanes, *batch) into one row of operands for each sum of each step
             groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
             totals, trail = self.doubles(sums).reshape(-1).tolist(), []
             for i, group in enumerate(groups, start):
@@ -127,7 +128,7 @@ class CodeEngine:
         return decode(numbers, self.format, np.float64)
 
     def from_doubles(self, numbers: Array) -> Array:
-        """Return binary64 numbers as numbers of this engine; its format must contain them."""
+        """Return binary64 numbers as numbers of the accumulator's format, which must contain them."""
         return np.asarray(encode(numbers, self.format))
 
     def codes(self, numbers: Array) -> Array:
@@ -135,14 +136,14 @@ class CodeEngine:
         return numbers
 
     def update(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after adding terms (links, lanes), one link after the other."""
+        """Return the sums after adding terms (steps, lanes), one step after the other."""
         sums, done = self._walk(sums, slots)
-        for link, made in zip(slots[done:], ids[done:], strict=True):
-            sums = self._take_term(sums, link, made)
+        for step, made in zip(slots[done:], ids[done:], strict=True):
+            sums = self._take_term(sums, step, made)
         return sums
 
     def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after each link (links, lanes, *batch); otherwise as `update`."""
+        """Return the sums after each step (steps, lanes, *batch); otherwise as `update`."""
         made = np.empty((len(slots), *sums.shape), sums.dtype)
         sums, done = self._walk(sums, slots, made)
         for i in range(done, len(slots)):
@@ -153,7 +154,7 @@ class CodeEngine:
         return self.fuse(sums, slots, ids) if self.fma else self.add(sums, self.leaf(slots), ids)
 
     def _value(self, is_term: bool, array: Array, lane: int, place: tuple[int, ...], element: int) -> Term | Datum:
-        """Return one argument of one sum: a number, or a term if products are fused."""
+        """Return one argument of one sum: a number, or a term if its product is fused."""
         if not is_term:
             return Datum(self.format, int(array[(lane, *place)]))
         slot = int(array[lane])
@@ -162,7 +163,7 @@ class CodeEngine:
         return term if self.fma else self.adder.leaf(term, slot, self.first + element)[0]
 
     def _in_doubles(self, arguments: Sequence[Argument], shape: tuple[int, ...]) -> list[Array] | None:
-        """Return arguments exactly as binary64; None if binary64 does not contain all, or the rounding needs more."""
+        """Return arguments as equal binary64 numbers; None if there are none, or if the rounding needs more digits."""
         keeps_products = self.fma and any(is_term for is_term, _ in arguments)
         formats = [side.format for side in self.sides] if keeps_products else []
         if self.drawn or self.adder.context.flush_inputs or not holds(DOUBLE, self.format):
@@ -181,7 +182,7 @@ class CodeEngine:
         return numbers
 
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
-        """Write the rounded sums; return a mask of those not computed: zeros (signs need a rule), infinities, NaNs."""
+        """Write the rounded sums; return a mask of those not computed: zeros (their sign has a rule), ∞, and NaNs."""
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
             for value in numbers:
@@ -196,10 +197,10 @@ class CodeEngine:
         return unsure
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Add many terms to few sums in one loop over binary64 numbers that rounds each addition to the format.
+        """Add many terms to few sums in one loop, which adds binary64 numbers and rounds each sum to the format.
 
-        Returns the sums and the number of links added; the loop ends before sums that are not finite. `trail` receives
-        the sums after each link.
+        Returns the sums and the number of steps done; the loop ends before a sum that is not finite. `trail` receives
+        the sums after each step.
         """
         factors = self.sides if self.fma else ()
         formats = [self.format, *(side.format for side in factors)]
@@ -240,7 +241,7 @@ class CodeEngine:
         return walk if line.is_compiled and count <= MOST_WALKED else None
 
     def _scalar_walk(self, count: int) -> Walk | None:
-        """Return a loop over Python's floats that adds terms; None if it would be slow, or round differently."""
+        """Return a loop over Python's floats that adds terms; None if it would be slow or would round differently."""
 
         def walk(sums: Array, terms: list[Array]) -> Array:
             columns = zip(sums.tolist(), terms[0].T.tolist(), strict=True)
@@ -278,7 +279,7 @@ class CodeEngine:
         wide = np.broadcast_to(value.codes, (len(ids), *self.batch))
         made = np.empty(wide.shape, container(self.format))
         for lane, id in enumerate(ids.tolist()):
-            # The first element of the batch uses draw `first` of the seed's stream.
+            # The first element of the batch uses random draw `first` of the seed.
             context = self.adder.context.replace(seed=self.adder.stream_context(id, self.first).seed)
             made[lane] = encode(Source(wide[lane, ...], value.format), self.format, context=context)
         return made

@@ -1,4 +1,4 @@
-"""Compensated sums: serial loops that also accumulate the rounding errors of their additions, with rounded operations.
+"""Compensated sums: serial loops that also accumulate the rounding errors of their additions.
 
 Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
 Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
@@ -49,18 +49,18 @@ class Operations(Generic[X]):
         return self.apply("subtract", a, b)
 
     def by_size(self, a: X, b: X) -> tuple[X, X]:
-        """Return the operand of larger magnitude, and the other one."""
+        """Return the operand of larger magnitude first, then the other."""
         raise NotImplementedError
 
 
 class CompensationRule(Record):
     """A compensation rule: adds a term to a state, which is the partial sum and its accumulated rounding errors.
 
-    A rule that orders operands `by_size` adds the compensation once, at the end; the others add it with every term.
+    Rules that use `by_size` add the compensation once, at the end; the others add it with every term.
     """
 
     take: Callable[..., tuple[Any, ...]]
-    rests: int = 1  # the number of compensation values in a state, beside the sum
+    rests: int = 1  # number of compensation values in a state, besides the sum
     by_size: bool = False
 
     def end(self, do: Operations[X], state: tuple[X, ...]) -> X:
@@ -76,14 +76,14 @@ def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
 
 
 def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
-    """Return a rounded sum and its rounding error: the lost digits of the smaller operand."""
+    """Return a rounded sum and its rounding error, which consists of the lost digits of the smaller operand."""
     t = do.add(s, x)
     large, small = do.by_size(s, x)
     return t, do.add(do.subtract(large, t), small)
 
 
 def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    """Add each rounding error to the state's next number: with one rest this is Neumaier's sum, with two Klein's."""
+    """Add each rounding error to the next number of the state: Neumaier's sum has one such number, Klein's two."""
     *ones, last = state
     for i, each in enumerate(ones):
         ones[i], x = _add_with_rest(do, each, x)
@@ -109,7 +109,7 @@ RULES = {
 
 
 class _Scalars(Operations[Datum]):
-    """Operations on `Datum` objects, which keep the derivations."""
+    """Operations on `Datum` objects; their derivations are kept."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
@@ -140,7 +140,7 @@ class _Arrays(Operations[Array]):
 
 
 class _Stages(Operations[str]):
-    """Operations recorded as stages of a recurrence; their operands are names."""
+    """Operations that are recorded as stages of a recurrence; their operands are names of rows."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
@@ -186,7 +186,7 @@ class Compensated(Record):
         return PlanError(f"{self.rule} adds one term after the other: its schedule is serial, reversed or sorted")
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return a node for each added term, whose value is the sum without its compensation, and the result.
+        """Return one node per added term, and the result; a node's value is the sum without the compensation.
 
         >>> from floatlab.reduce.plan.plan import Plan
         >>> plan, ones = Plan.from_tree(((0, 1), 2)), [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
@@ -216,7 +216,7 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial batches, as `simulation.evaluate` does; `engine` is one for `adder`."""
+        """Return the results (*batch) of serial batches, as `simulation.evaluate` does; the engine is for `adder`."""
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
         order = [batches.root]
@@ -237,7 +237,7 @@ class Compensated(Record):
         return np.asarray(rule.end(do, state)[0])
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
-        """Return the states of a few sums after many terms, in one compiled walk; None if that cannot be done."""
+        """Return the states of a few sums after many terms, in one compiled loop; None if that is impossible."""
         if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None
         names = [f"state {i}" for i in range(len(state))]

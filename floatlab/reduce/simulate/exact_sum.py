@@ -1,4 +1,4 @@
-"""Exact sums of long arrays: significands are summed by exponent, in integers that never overflow.
+"""Exact sums of long arrays: significands of equal exponent are summed in integers that never overflow.
 
 A superaccumulator in NumPy (U. W. Kulisch, *Computer Arithmetic and Validity*, 2008): significands are split into limbs
 of 27 bits, limbs of equal weight are summed exactly in binary64, and Python integers combine the weights.
@@ -24,7 +24,7 @@ _CHUNK = 1 << 17  # 2^17 limbs of 36 bits stay below 2^53
 def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | None:
     """Return Σ x and Σ |x|, or Σ x·y and Σ |x·y|, exactly; None if a term is not finite.
 
-    All terms are in one row.
+    The arrays have one axis.
 
     >>> from floatlab.arrays.sources import source_of
     >>> [float(each.as_fraction()) for each in exact_totals(source_of(np.float32([1, 2**-60, -1])))]
@@ -46,14 +46,14 @@ def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | No
         rows = slice(start, start + _CHUNK)
         for c, q in _products([(c[rows], q[rows], digits) for c, q, digits in parts]):
             total += _gathered(c, q)
-        # The pieces of one product may differ in sign, so the factors' magnitudes are used.
+        # The partial products of one product may differ in sign, so Σ |x·y| is computed from the factors' magnitudes.
         for c, q in _products([(np.abs(c[rows]), q[rows], digits) for c, q, digits in parts]):
             whole += _gathered(c, q)
     return total, whole
 
 
 def _products(parts: list[tuple[Array, Array, int]]) -> list[tuple[Array, Array]]:
-    """Return pairs of integers c below 2^63 and exponents q, so that the sum of all c·2^q is the sum of the terms."""
+    """Return integers c below 2^63 and exponents q such that the sum of all c·2^q is the sum of the terms."""
     if len(parts) == 1:
         return [(parts[0][0], parts[0][1])]
     (a, p, a_digits), (b, q, b_digits) = parts
@@ -91,11 +91,11 @@ def _one_by_one(sides: list[Source]) -> tuple[Exact, Exact] | None:
 
 
 def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Return A·B as pairs (high, low) of float64, with high the nearest to high + low; and |A|·|B| as float64.
+    """Return A·B as float64 pairs (high, low), where high is the float64 nearest to high + low; and |A|·|B| as float64.
 
-    The factors are float arrays (rows, n) and (n, columns). The pairs' error is below n²·2^-104 of |A|·|B|, if no
-    product or sum leaves the range in which binary64 represents its rounding errors. After heavier cancellation the
-    pairs have no correct digits.
+    The factors are float arrays (rows, n) and (n, columns). The error of the pairs is below n²·2^-104·|A|·|B| if
+    binary64 can represent the rounding errors of all products and sums. If cancellation makes A·B smaller than this,
+    the pairs have no correct digits.
 
     >>> high, low, size = matrix_totals(np.float32([[1, 2**-30, -1]]), np.float32([[1], [2**-40], [1]]))
     >>> high.item() == 2**-70, size.item()

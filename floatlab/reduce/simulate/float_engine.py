@@ -1,7 +1,7 @@
-"""Additions on many sums at once in the processor's own formats, binary32 and binary64.
+"""Additions for many sums at once, in the processor's formats, binary32 and binary64.
 
-Most time is spent in serial updates of a block of sums. The compiled lane does them in one loop. Without it, NumPy is
-called for each term.
+Most time is spent in adding terms serially to a block of sums. The compiled lane does this in one loop. Without that
+lane, NumPy is called for each term.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import FEW, MANY, ROWS, Argument, CodeEngine, Sides
 from floatlab.reduce.simulate.round_binary64 import FLOAT, WORD
 
-_LOW = 0 if sys.byteorder == "little" else 1  # the half of a binary64 word with its low bits
+_LOW = 0 if sys.byteorder == "little" else 1  # index of the half of a binary64 number that has its low bits
 _BELOW = np.uint32((1 << 29) - 1)  # the bits of a binary64 number that binary32 lacks
 _HALF = np.uint32(1 << 28)
 # At and above this, binary64 numbers round to normal binary32 numbers.
@@ -34,7 +34,7 @@ _FEW = 4  # below this many sums, Python's own floats are faster than arrays
 
 
 class FloatEngine(CodeEngine):
-    """Additions in binary32 or binary64 to nearest even, by the processor; a NaN may have any payload."""
+    """Additions by the processor, in binary32 or binary64, to nearest even; payloads of NaNs are unspecified."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
         """Take the terms as floats, if the accumulator's float type contains them."""
@@ -54,7 +54,7 @@ class FloatEngine(CodeEngine):
 
     @staticmethod
     def can(adder: Adder) -> bool:
-        """Return whether the processor adds as the adder does."""
+        """Return whether the processor's additions give the results of an adder."""
         return adder.accumulator in WORDS and rounds_as_processors(adder.context)
 
     def blank(self, lanes: int) -> Array:
@@ -87,7 +87,7 @@ class FloatEngine(CodeEngine):
         return decode(super().fuse(self.codes(sums), slots, ids), self.format, self.kind)
 
     def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
-        """Return exact sums, each rounded once."""
+        """Return the sums of arguments, computed exactly and rounded once."""
         coded = [(is_term, array if is_term else self.codes(array)) for is_term, array in arguments]
         return decode(super().many(coded, ids), self.format, self.kind)
 
@@ -97,14 +97,15 @@ class FloatEngine(CodeEngine):
             return super().update(sums, slots, ids)
         if not self.fma and sums.size < FEW and len(slots) >= MANY:
             return self._along(sums, slots)
-        # Arrays returned by `leaf` and `add` are new and may be overwritten; a view of the terms may not.
+        # Arrays returned by `leaf` and `add` are new and may be overwritten; a view of the terms must not be
+        # overwritten.
         made = sums if sums.base is None and sums.flags.writeable else np.array(sums)
         rows = _rows(slots)
         update(made, self.values[0][rows], self.values[1][rows] if len(self.values) > 1 else None, self.fma)
         return made
 
     def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after each link."""
+        """Return the sums after each step."""
         if not self.fma and self.plain:
             return self._accumulated(sums, slots)
         if self.fuses and self.kind == np.float32 and sums.size < FEW:
@@ -112,16 +113,16 @@ class FloatEngine(CodeEngine):
         return super().trail(sums, slots, ids)
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Return the sums unchanged; the loops over codes do not apply to floats."""
+        """Return the sums unchanged: the loops of the base class are for codes, not for floats."""
         return sums, 0
 
     def doubles(self, numbers: Array) -> Array:
         """Return floats as binary64."""
-        with np.errstate(invalid="ignore"):  # signaling NaNs would warn
+        with np.errstate(invalid="ignore"):  # NumPy would warn about signaling NaNs
             return numbers.astype(np.float64)
 
     def from_doubles(self, numbers: Array) -> Array:
-        """Return binary64 numbers as floats of this kind."""
+        """Return binary64 numbers as floats of the accumulator's format."""
         with np.errstate(invalid="ignore"):
             return numbers.astype(self.kind)
 
@@ -142,7 +143,7 @@ class FloatEngine(CodeEngine):
 
 
 def engine_for(sides: Sides, adder: Adder, first: int = 0) -> CodeEngine:
-    """Return the fastest engine that adds as the adder does; its NaNs may have any payload."""
+    """Return the fastest engine that gives the results of an adder; payloads of NaNs are unspecified."""
     return (FloatEngine if FloatEngine.can(adder) else CodeEngine)(sides, adder, first)
 
 
@@ -158,7 +159,7 @@ def _rows(slots: Array) -> Array | slice:
 
 
 def can_fuse_doubles(sides: Sides, batch: tuple[int, ...]) -> bool:
-    """Return whether `update` can use FMA for binary64 products and sums of this shape: only in the compiled lane."""
+    """Return whether `update` can use FMA in binary64 for sums of this shape; only the compiled lane can."""
     return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
 
 
@@ -166,7 +167,8 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
     """Add x[k]·y[k] (or x[k], if y is None) to `sums` in place, for k in order, to nearest even.
 
     All are float32, or all float64; x[k] and y[k] broadcast to the shape of `sums`. Each product is rounded, then each
-    sum. With `fma` (for float64 only if `can_fuse_doubles`) both are rounded at once. NaNs may have any payload.
+    sum. If `fma` is true (for float64 only if `can_fuse_doubles`), product and sum are rounded together. Payloads of
+    NaNs are unspecified.
 
     >>> sums = np.zeros(1, np.float32)
     >>> update(sums, np.float32([-1 - 2**-22, 1 + 2**-23])[:, None], np.float32([1, 1 + 2**-23])[:, None], True)
@@ -199,7 +201,7 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
 
 
 def _fused(sums: Array, x: Array, y: Array) -> None:
-    """FMA: the product is exact in binary64; double-rounded sums are detected and corrected."""
+    """FMA in binary32: the product is exact in binary64; sums that would suffer double rounding are corrected."""
     wide = sums.astype(np.float64)
     a, b = x.astype(np.float64), y.astype(np.float64)
     total, tie = np.empty_like(wide), np.empty(sums.shape, np.bool_)
@@ -209,7 +211,7 @@ def _fused(sums: Array, x: Array, y: Array) -> None:
     for p, q in zip(a, b, strict=True):
         np.multiply(p, q, out=total)
         np.add(total, wide, out=total)
-        # The rounding to binary64 may have produced a tie between two binary32 numbers.
+        # Rounding the sum to binary64 may have produced a tie between two binary32 numbers.
         np.bitwise_and(ends, _BELOW, out=low)
         np.equal(low, _HALF, out=tie)
         if may_be_tiny:

@@ -1,4 +1,4 @@
-"""Machines: published models of matrix units, one table row each, with the source. Results are labelled as a model's.
+"""Machines: published models of matrix units, one row each with its source. Results are labelled as a model's.
 
 A row's name is architecture.input.output, such as `hopper.f16.f32`; `h100.f16.f32` names the same row.
 """
@@ -46,7 +46,7 @@ class Machine(Record):
     is_checked : bool
         Whether the model reproduces recorded outputs of the hardware bit for bit.
     note : str
-        A remark for users.
+        A note for users.
     adds_apart : bool
         Whether c is added at the end, rounded to nearest, instead of in the first block.
     """
@@ -68,7 +68,7 @@ class Machine(Record):
 
     @property
     def words(self) -> str:
-        """The label for results of the model.
+        """The label of the model's results.
 
         >>> parse_machine("h100.f16.f32").words
         'model of H100, H200 (hopper.f16.f32) from F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor \
@@ -78,7 +78,7 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
 
     @property
     def reading(self) -> Context:
-        """The rounding of wider inputs to the terms' format: tf32 units truncate, others round to nearest."""
+        """The rounding of inputs wider than the terms' format: tf32 units truncate, others round to nearest."""
         return Context("RTZ") if self.terms.name == "tf32" else Context()
 
     def multiply_add(self, x: Source, y: Source, c: Source) -> Array:
@@ -88,7 +88,7 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         """
         core = self.adder
         if not isinstance(core, TensorCore):
-            raise UnsupportedError(f"{self.name} has no fused sum: dot simulates it")
+            raise UnsupportedError(f"{self.name} has no fused sum; use dot to simulate it")
         engine, size, n = TensorEngine((x, y), core), self.schedule._values()[0], len(x.codes)
         last = np.asarray(c.codes)[None]
         sums = np.zeros_like(last) if self.adds_apart else last
@@ -171,7 +171,7 @@ MACHINES = {
     )
 }  # fmt: skip
 
-# Units with recorded outputs that no published model reproduces: nothing is claimed for them.
+# Units whose recorded outputs no published model reproduces; they have no row.
 NOT_MODELLED = (
     "hopper.e4m3.f16", "hopper.e5m2.f16", "blackwell.e4m3.f16", "blackwell.e5m2.f16",
 )  # fmt: skip
@@ -180,7 +180,7 @@ _FAMILIES = {product.lower(): family for family, products in _HARDWARE.items() f
 
 
 def parse_machine(name: str | Machine) -> Machine:
-    """Return the machine with a name; raises UnsupportedError for an unknown one.
+    """Return the machine with this name; raises UnsupportedError for unknown names.
 
     >>> parse_machine("A100.bf16.f32").order, parse_machine("ampere.bf16.f32").adder.fraction_bits
     ('fused(8)', 24)

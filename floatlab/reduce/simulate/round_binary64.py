@@ -1,4 +1,4 @@
-"""Sums rounded in Python's own floats: binary64 to a narrower format, serial sums, and several numbers added at once.
+"""Rounding with Python's floats: of binary64 to a narrower format, of serial sums, and of exact sums of many numbers.
 
 `math.fsum` gives the binary64 number nearest to an exact sum, and the sign of the remainder. With both, the sum is
 rounded to odd at 53 bits, and rounding this number to a narrower format equals rounding the exact sum (S. Boldo,
@@ -21,7 +21,7 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 
 
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
-    """Return a function that rounds binary64 to nearest even in the format's normal range; it returns None on overflow.
+    """Return a function that rounds binary64 numbers to a format's normal numbers, to nearest even; None on overflow.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))
@@ -43,8 +43,8 @@ def nearest_normal(format: Format) -> Callable[[float], float | None]:
 def can_add_serially(format: Format, context: Context) -> bool:
     """Return whether `add_serially` is correct for a format and a context.
 
-    Rounding a sum to 53 bits first and then to p does not change the result if 53 >= 2p + 2; and sums below the normal
-    numbers are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
+    Rounding a sum first to 53 and then to p bits gives the same result as rounding it once if 53 >= 2p + 2; sums below
+    the normal numbers are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
     """
     plain = context.rounding is Direction.RNE and not (context.flush_inputs or context.flush_results)
     return plain and format.signed and 2 <= format.precision <= 25 and format.subnormals and holds(DOUBLE, format)
@@ -53,7 +53,7 @@ def can_add_serially(format: Format, context: Context) -> bool:
 def add_serially(total: float, terms: list[float], format: Format) -> list[float]:
     """Return the partial sums of numbers of a format, added in order, up to the first that overflows.
 
-    Each is rounded to nearest even in Python's own floats.
+    Each sum is rounded to nearest even, with Python's floats.
 
     >>> from floatlab.formats import parse_format
     >>> add_serially(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
@@ -92,9 +92,9 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 
 
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
-    """Return a function that adds binary64 numbers exactly and rounds once; None for contexts that it cannot follow.
+    """Return a function that adds binary64 numbers exactly and rounds once; None for contexts with other rules.
 
-    The function returns None for a sum of zero (its sign has a rule) and for overflow, infinities and NaNs.
+    The function returns None if the sum is zero (its sign needs a rule), overflows, or is not finite.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

@@ -1,8 +1,8 @@
 """Simulates reductions on arrays, in any schedule and with any adder, for many sums at once.
 
-There are three ways to evaluate a plan, which agree bit for bit: `adders.fold` (one number at a time, with
-derivations), and this module with arrays of codes (any format, rounding direction and rule) or with the processor's
-own floats.
+There are three evaluators of plans, with the same bits. `adders.fold` evaluates one number at a time, with derivations.
+This module works on arrays, with one of two engines: on codes (any format, rounding direction and rule), or on the
+processor's floats.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
 AnyAdder = Adder | Compensated | TensorCore
-Observer = Callable[[Array, Array], None]  # ids of nodes, and their values of shape (*ids, *batch)
-_TILE = 1 << 15  # the number of sums whose values stay in the cache
+Observer = Callable[[Array, Array], None]  # arguments: ids of nodes, and their values of shape (*ids, *batch)
+_TILE = 1 << 15  # number of sums computed at once, so that their values stay in the cache
 _MOST = 1 << 23  # the largest number of values in memory at once
 
 
@@ -66,7 +66,7 @@ class _Evaluation:
                 if lanes is None:
                     ends = self._chains(batch, ids)
                     if len(self.batches.each) == 1:
-                        return np.asarray(ends[root - n])  # without a copy into the store
+                        return np.asarray(ends[root - n])  # the result is returned without a copy
                     self.store[results.start - n : results.stop - n] = ends
                 else:
                     part = Batch(batch.first[lanes], batch.rest[:, :, lanes])
@@ -81,17 +81,17 @@ class _Evaluation:
     def _chains(self, batch: Batch, ids: Array) -> Array:
         """Return the results of parallel chains of additions.
 
-        In each step, either all chains add a term, or all add an earlier sum.
+        In each step, either all chains add a term, or all add the result of an earlier batch.
         """
         if batch.rest.shape[1] > 1 or self.engine.fuses_all:
             return self._wide_chains(batch, ids)
-        engine, links = self.engine, batch.rest[:, 0]
-        sums, start = self._begin(batch.first, links[0], ids[0])
+        engine, steps = self.engine, batch.rest[:, 0]
+        sums, start = self._begin(batch.first, steps[0], ids[0])
         if start:
             self.observe(ids[0], sums)
-        adds_terms = links[:, 0] < self.terms
+        adds_terms = steps[:, 0] < self.terms
         for low, high in _stretches(adds_terms, start):
-            slots, made = links[low:high], ids[low:high]
+            slots, made = steps[low:high], ids[low:high]
             if not adds_terms[low]:
                 sums = engine.add(sums, self.store[slots[0] - self.terms], made[0])
                 self.observe(made[0], sums)
@@ -104,15 +104,15 @@ class _Evaluation:
         return sums
 
     def _begin(self, first: Array, second: Array, ids: Array) -> tuple[Array, int]:
-        """Return the first values of chains, and how many links these already include: 0 or 1."""
+        """Return the first values of chains, and the number of steps that these already include: 0 or 1."""
         engine, n = self.engine, self.terms
         if first[0] >= n:
             return self.store[first - n], 0
         if engine.fma and second[0] >= n:
-            # The only product of the first node is fused, whether it is the first argument or the second.
+            # If the first node has one product, it is fused, whether it is the first or the second argument.
             return engine.fuse(self.store[second - n], first, ids), 1
         if engine.fma and not engine.adder.pairs:
-            # Both products are rounded, as if each had started an accumulator.
+            # If `pairs` is false, both products are rounded, as if each had started an accumulator.
             return engine.add(engine.leaf(first), engine.leaf(second), ids), 1
         return engine.leaf(first), 0
 
@@ -122,8 +122,8 @@ class _Evaluation:
         # From `start` on, only terms are added to the chain's sum.
         (sums,) = np.nonzero((batch.rest >= self.terms).any(axis=(1, 2)))
         start = len(ids) if self.engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
-        for link, made in zip(batch.rest[:start], ids[:start], strict=True):
-            head = False, self.engine.many([head, *map(self._argument, link)], made)
+        for step, made in zip(batch.rest[:start], ids[:start], strict=True):
+            head = False, self.engine.many([head, *map(self._argument, step)], made)
             self.observe(made, head[1])
         if start >= len(ids):
             return head[1]
@@ -133,7 +133,7 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Split the lanes into parts in which each link adds only terms or only sums; None means all lanes."""
+    """Split the lanes into groups in which every step adds only terms or only sums; None means all lanes."""
     is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
     if bool((is_term == is_term[:, :1]).all()):
         yield None
@@ -145,7 +145,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Divide links, from `start` on, into ranges that add terms, and single links that add a sum."""
+    """Split the steps, from `start` on, into ranges of steps that add terms, and single steps that add a sum."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)
@@ -214,7 +214,7 @@ def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder | PartlyFused
     invalid = np.isnan(numbers)
     if not invalid.any():
         return codes
-    # Only the engine for codes computes the payloads of NaNs.
+    # Only the engine on codes computes the payloads of NaNs.
     chosen = tuple(Source(spread_over(side.codes, engine.batch)[:, invalid], side.format) for side in sides)
     codes = np.array(codes)
     codes[invalid] = run(batches, CodeEngine(chosen, own))
@@ -225,7 +225,7 @@ def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
     """Simulate both operands of the last node, and add them."""
     plan = schedule.plan(len(sides[0].codes))
     if not plan.nodes or len(plan.nodes[-1]) != 2:
-        raise PlanError("only a last node of two operands joins two ways to add")
+        raise PlanError("two adders need a last node with two operands")
     sums = []
     for child, own in zip(plan.nodes[-1], (adder.first, adder.second), strict=True):
         terms, part = subtree(plan, child)
@@ -235,9 +235,9 @@ def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
 
 
 def _simulate_partly_fused(sides: Sides, plan: Plan, adder: PartlyFused) -> Array:
-    """Simulate level by level: each node either fuses one product, or adds both its operands."""
+    """Simulate level by level: a node either adds one product by FMA, or adds its two operands."""
     if len(sides) == 1 or any(len(node) != 2 for node in plan.nodes) or any(id >= plan.terms for id in adder.fused):
-        raise PlanError("only products that are added two at a time are fused one by one")
+        raise PlanError("single products are fused only if every node has two operands")
     n, format = plan.terms, adder.accumulator
     products = operate("multiply", [*sides], format, as_codes=True)
     sums = np.concatenate([products, np.empty((len(plan.nodes), *products.shape[1:]), products.dtype)])
@@ -264,7 +264,7 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 def _tiles(
     batch: tuple[int, ...], batches: Batches, adder: AnyAdder | PartlyFused, more: int
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
-    """Yield the tiles of a batch, each evaluated at once, and the index of the first sum of each.
+    """Yield the tiles of a batch, which are evaluated one at a time, and the index of each tile's first sum.
 
     `more` is the number of additional values per sum held in memory.
     """
@@ -274,7 +274,7 @@ def _tiles(
     if prod(batch) <= room or not batch:
         yield tuple(slice(None) for _ in batch), 0
         return
-    # Stochastic draws are numbered in C order, so tiles must be whole rows.
+    # Random draws are numbered in C order, so under SR tiles must be whole rows.
     drawn = adder.context.rounding is Direction.SR
     inner = prod(batch[1:])
     columns = batch[-1] if drawn or len(batch) == 1 or batch[-1] <= room else room

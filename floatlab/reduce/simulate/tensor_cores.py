@@ -1,9 +1,10 @@
 """Fused sums of tensor cores: products are aligned to the largest exponent, truncated, added, and rounded.
 
-A node takes a block of exact products and the partial sum. All are aligned to the largest exponent among them: a
-product's exponent is the sum of its factors' exponents, unnormalised; zeros and anything smaller count as −126. All
-are truncated toward zero at `fraction_bits` bits below it, added exactly, and rounded into the accumulator. Nodes
-without products, such as those that add the blocks of a split sum, are rounded additions to nearest even.
+The arguments of a node are a block of exact products, and the partial sum. All are aligned to the largest exponent
+among them. A product's exponent is the sum of its factors' exponents, without normalisation; zeros, and exponents below
+−126, count as −126. The arguments are truncated toward zero at `fraction_bits` bits below the largest exponent, added
+exactly, and rounded into the accumulator. Nodes without products, such as those that add the blocks of a split sum, are
+rounded additions to nearest even.
 
 M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, *Numerical behavior of NVIDIA tensor cores* (PeerJ Computer Science 7,
 2021); F. A. Khattak, M. Mikaitis, *Accurate models of NVIDIA tensor cores* (arXiv:2512.07004); P. Xie et al., *MMA-Sim:
@@ -26,7 +27,7 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
 from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 
-_OF_ZERO = -4000  # exponent of zeros, so that a product with a zero is never the largest
+_OF_ZERO = -4000  # exponent of zeros: a product with a factor of zero never has the largest exponent
 LEAST_EXPONENT = -126  # binary32's emin: the smallest alignment exponent, used for zeros and an empty accumulator
 
 
@@ -34,9 +35,10 @@ class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
     `direction` is the rounding into the accumulator. `result_bits` is the number of fraction bits at which the result
-    is truncated, if those are fewer than the accumulator's. With `sum_bits`, the products are aligned and added first
-    (a product that overflows binary32 counts as infinite). Then their sum, truncated toward −∞ at `sum_bits`, and the
-    accumulator, truncated toward −∞ at `fraction_bits`, are aligned to the larger of their exponents and added.
+    is truncated, if those are fewer than the accumulator's. If `sum_bits` is given, the products are aligned and added
+    first; a product that overflows binary32 counts as infinite. Then their sum and the accumulator are aligned to the
+    larger of their exponents and added; the sum is truncated toward −∞ at `sum_bits`, the accumulator at
+    `fraction_bits`.
     """
 
     accumulator: Format
@@ -55,11 +57,11 @@ class TensorCore(NodeRule):
 
     @property
     def nan_code(self) -> int:
-        """The NaN that results from every invalid sum: all bits set but the sign."""
+        """The NaN of every invalid sum: all bits set except the sign."""
         return (1 << (self.accumulator.width - 1)) - 1
 
     def settled(self, total: Exact) -> int:
-        """Return the code of an exact sum in the accumulator; overflow gives infinity in every rounding direction.
+        """Return the code of an exact sum in the accumulator's format; overflow gives ∞ in every rounding direction.
 
         >>> from floatlab import parse_format
         >>> core = TensorCore(parse_format("fp32"), 13, result_bits=13)
@@ -105,7 +107,7 @@ class TensorCore(NodeRule):
         return Exact(total < 0, abs(total), unit)
 
     def sum(self, terms: Sequence[Term | Datum]) -> Datum:
-        """Return the result of a node with numbers and products as arguments."""
+        """Return the result of a node whose arguments are numbers and products."""
         fmt = self.accumulator
         signs = {_special(each, self.sum_bits is not None) for each in terms} - {None}
         if not signs:
@@ -122,7 +124,7 @@ class TensorCore(NodeRule):
 
 
 def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
-    """Return the exact sum of numbers and products; None if one is not finite."""
+    """Return the exact sum of numbers and products; None if any is not finite."""
     finite = all(each.is_finite for each in arguments)
     return sum((each.exact for each in arguments), Exact(False, 0, 0)) if finite else None
 
@@ -145,7 +147,7 @@ def _shifted(n: int, shift: int) -> int:
 
 
 def _special(each: Term | Datum, overflows: bool) -> str | None:
-    """Return an infinity's sign, "nan", or None if finite; with `overflows`, products from 2^128 on are infinite."""
+    """Return an infinity's sign, "nan", or None if finite; if `overflows`, products of 2^128 or more are infinite."""
     if each.is_finite:
         exact = each.exact
         beyond = overflows and isinstance(each, Term) and exact.c and exact.exponent > 127
@@ -158,7 +160,7 @@ def _special(each: Term | Datum, overflows: bool) -> str | None:
 
 
 class TensorEngine(CodeEngine):
-    """`TensorCore` on arrays of codes: a block is added in binary64, which is exact here."""
+    """`TensorCore` on arrays of codes: a block is added in binary64, which is exact for these numbers."""
 
     fuses_all = True
 
@@ -170,7 +172,7 @@ class TensorEngine(CodeEngine):
         self.factors = [(values, _exponents(values, format)) for values, format in wide]
 
     def leaf(self, slots: Array) -> Array:
-        """Return the sums of single products, as the core computes them."""
+        """Return sums of one product each, as the core computes them."""
         return self.block(slots[None], [])
 
     def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
@@ -194,7 +196,7 @@ class TensorEngine(CodeEngine):
             total, unit = self._total(products, exponents, given)
             found = np.ldexp(total, unit)
             if not np.isfinite(total).all():
-                # Finite terms do not affect an infinite sum, so they are zeroed.
+                # Finite terms do not affect an infinite sum, so they are set to zero.
                 specials = [np.where(np.isfinite(each), 0.0, each) for each in (*products, *given)]
                 special = np.add.reduce(np.broadcast_arrays(*specials), axis=0)
                 found = np.where(np.isfinite(special), found, special)
@@ -233,6 +235,6 @@ class TensorEngine(CodeEngine):
 
 def _exponents(values: Array, format: Format) -> Array:
     """Return the exponents of numbers; subnormal numbers have that of the smallest normal number."""
-    # frexp is not called on NaNs: some of its loops raise invalid for signaling NaNs.
+    # frexp must not be called on NaNs: some implementations raise invalid for signaling NaNs.
     found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
     return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

@@ -1,8 +1,8 @@
-"""One matrix product on every installed library: how long it takes there, and how far the results differ.
+"""One matrix product on every installed library: the times, and how far the results differ.
 
-Each run sends the matrices, multiplies them and fetches the product. This gives three times and their total. The
-backends take turns. The first product is timed separately, because libraries start, compile or choose an algorithm
-then. Every time includes waiting for the device.
+Each run sends the matrices to the device, multiplies them and fetches the product: three times and their total. The
+backends take turns. The first product is timed separately, because libraries start, compile or choose an algorithm at
+that time. All times include waiting for the device.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class BackendTiming(Individual):
     settings: tuple[str, ...]  # its settings that affect bits or time
     first: float
     sending: Timing  # to the device
-    rest: Timing  # the products after the first
+    rest: Timing  # the times of all products but the first
     fetching: Timing  # from the device
-    gigaflops: float | None  # 2 · rows · terms · columns operations in the median time of a product
+    gigaflops: float | None  # 2 · rows · terms · columns operations, divided by the median time of a product
     codes: Array
-    repeats: bool  # whether all products have the bits of the first
+    repeats: bool  # whether all products have the same bits as the first
     errors: ProductErrors
-    judgement: Judgement | None  # against the exact product; None if a number is not finite
+    judgement: Judgement | None  # errors against the exact product; None if a number is not finite
 
     @property
     def sent(self) -> float:
@@ -78,13 +78,13 @@ class BackendTiming(Individual):
 
     @property
     def complete(self) -> Timing:
-        """Each run with its transfers."""
+        """The times of all runs, including transfers."""
         parts = zip(self.sending.runs, self.rest.runs, self.fetching.runs, strict=True)
         return Timing(tuple(map(sum, parts)))
 
 
 class Absence(Record):
-    """A backend that is not installed or cannot multiply such matrices, with the reason."""
+    """A backend that is not installed, or that cannot multiply these matrices, and the reason."""
 
     name: str
     reason: str
@@ -95,7 +95,7 @@ class BackendPair(Record):
 
     names: tuple[str, str]
     equal: int  # elements with the same bits
-    ulps: int  # the largest distance between elements that can be compared
+    ulps: int  # the largest distance in ulps between elements that can be compared
     q_rms: float
     q_largest: float
     judgement: Judgement | None  # None if a number is not finite
@@ -125,22 +125,22 @@ class BackendComparison(Answering, Record):
 
     @property
     def ranking(self) -> Ranking:
-        """Which products take the least time, without transfers, as far as the runs can tell."""
+        """The ranking of the times of products, without transfers."""
         return rank({run.name: run.rest for run in self.runs})
 
     @property
     def complete_ranking(self) -> Ranking:
-        """Which backend takes the least time including transfers, as far as the runs can tell."""
+        """The ranking of the times including transfers."""
         return rank({run.name: run.complete for run in self.runs})
 
     @property
     def fastest(self) -> BackendTiming | None:
-        """The backend whose products take the least time, without transfers; None if the runs cannot tell."""
+        """The backend with the shortest times of products, without transfers; None if the runs cannot tell."""
         return next((run for run in self.runs if run.name == self.ranking.fastest), None)
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it before the requested number of runs."""
+        """Whether Ctrl-C ended the timing before the requested number of runs."""
         return bool(self.runs) and self.ranking.runs < self.asked
 
     @property
@@ -182,10 +182,11 @@ def multiply_on(
 ) -> BackendComparison:
     """Return the product of matrices a (rows, n) and b (n, columns) on every backend, with times.
 
-    Both have one format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a first one;
-    `started` receives the number of steps. A missing backend is reported as absent, and does not raise.
-    KeyboardInterrupt and other exceptions outside `Exception` propagate; with `keep_interrupted`, Ctrl-C ends the
-    timing and the complete rounds are returned. Raises UnsupportedError for other matrices and for unknown names.
+    Both matrices have the same format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a
+    first one. `started` is called with the number of steps. A missing backend is an Absence in the result, not an
+    error. KeyboardInterrupt and other exceptions outside `Exception` propagate; but if `keep_interrupted` is true,
+    Ctrl-C ends the timing, and the complete rounds are returned. Raises UnsupportedError for other matrices and for
+    unknown names.
 
     >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
     >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)
@@ -196,11 +197,11 @@ def multiply_on(
     x, y = source_of(a, "a"), source_of(b, "b")
     check_factors(x.codes, y.codes)
     if not x.codes.size or not y.codes.size:
-        raise UnsupportedError(f"a product of shapes {x.codes.shape} and {y.codes.shape} has nothing to multiply")
+        raise UnsupportedError(f"a product of shapes {x.codes.shape} and {y.codes.shape} is empty")
     check_size(len(x.codes), y.codes.shape[1])
     if x.format != y.format or x.format.name not in DTYPES:
         names_of_formats = " and ".join(dict.fromkeys((x.format.name, y.format.name)))
-        raise UnsupportedError(f"both are of one of {' '.join(DTYPES)}, not {names_of_formats}")
+        raise UnsupportedError(f"both factors must have one of the formats {' '.join(DTYPES)}, not {names_of_formats}")
     with DefaultMode() as mode:
         add = (lambda _: None) if started is None else started(len(names) * (runs + 2), "steps")
         work = _Work(x, y, add, mode)
@@ -214,7 +215,7 @@ def multiply_on(
 
 
 class _Started(Individual):
-    """A backend that has multiplied once: its device, its dtype, the time and the codes of that product."""
+    """A backend that has multiplied once: its device, its dtype, and the time and codes of that product."""
 
     device: Device
     own: Foreign
@@ -223,10 +224,10 @@ class _Started(Individual):
 
 
 class _Work:
-    """Two matrices of one format, and the tools to measure and judge their products."""
+    """Two matrices of one format, and what is needed to measure and judge their products."""
 
     def __init__(self, x: Source, y: Source, add: Callable[[int], None], mode: DefaultMode) -> None:
-        self.multiply = mode.outside(_multiply)  # in the caller's floating-point mode, as the library would do it
+        self.multiply = mode.outside(_multiply)  # in the caller's floating-point mode, as without floatlab
         self.format, self.dtype, self.add = x.format, DTYPES[x.format.name], add
         self.shape = (*x.codes.shape, y.codes.shape[1])
         self.exact = ExactProduct(x, y, x.format)
@@ -235,7 +236,7 @@ class _Work:
         self.judge = ProductJudge(*self.sides, x.format) if finite else None
         self.started: dict[str, _Started] = {}
         self.absent: dict[str, Absence] = {}
-        self.changing: set[str] = set()  # backends with a product whose bits differ from their first
+        self.changing: set[str] = set()  # backends that have returned a product whose bits differ from their first
 
     def _values(self, side: Source) -> Array:
         """Return the values of codes in the narrowest NumPy float that contains their format."""
@@ -251,7 +252,7 @@ class _Work:
             found, (_, first, _) = self._cycle(device, own)
             if found.format != self.format:
                 raise UnsupportedError(f"its product of {self.format.name} is in {found.format.name}")
-        except Exception as trouble:  # any error of a library: unsupported, or out of memory
+        except Exception as trouble:  # a library may raise anything: unsupported dtype, out of memory
             self.absent[name] = Absence(name, _reason(library, trouble))
         else:
             self.started[name] = _Started(device, own, first, np.array(found.codes, order="C"))
@@ -328,7 +329,7 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 
 @in_default_mode
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
-    """Return matrices in one format: the named one, or one that both have and backends support, or binary32.
+    """Return matrices in one format: `format`, else the format of both if backends support it, else binary32.
 
     Numbers are rounded to nearest. Raises UnsupportedError for a format in which no backend multiplies.
 
@@ -341,7 +342,7 @@ def in_one_format(sides: Sequence[object], format: Format | None = None) -> list
         both = (each for each in (SINGLE, DOUBLE) if all(holds(each, one) for one in shared))
         format = shared.pop() if len(shared) == 1 else next(both, SINGLE)
     if format.name not in DTYPES:
-        raise UnsupportedError(f"libraries multiply in {' '.join(DTYPES)}, not in {format.name}: -f names one of them")
+        raise UnsupportedError(f"libraries multiply in {' '.join(DTYPES)}, not in {format.name}: choose one with -f")
     return [
         source if source.format == format else Source(np.asarray(encode(source, format)), format) for source in sources
     ]

@@ -1,7 +1,7 @@
-"""Devices of other libraries: arrays are made there, multiplied there, waited for, and fetched.
+"""Devices of other libraries: make arrays there, multiply them, wait for the product, and fetch it.
 
-Many devices return an array before it is computed, so a clock that does not wait measures only the call. `wait` is
-needed for timing only; `fetch` waits by itself.
+Many devices return an array before it is computed; without waiting, a clock would measure only the call. `wait` is
+needed for timing only: `fetch` waits itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Device:
     kinds: ClassVar[tuple[str, ...]] = ("cpu",)
 
     def __init__(self, name: str = "") -> None:
-        """Import the library and touch the device; raises MissingPartError or UnsupportedError."""
+        """Import the library and initialise the device; raises MissingPartError or UnsupportedError."""
         self.name = name or self.kinds[0]
         self.kind, _, index = self.name.partition(":")
         self.index = int(index or 0)
@@ -52,7 +52,7 @@ class Device:
             raise AbsentDeviceError(f"{self.library}:{self.name}: no such device ({first_line(trouble)})") from None
 
     def _touch(self) -> None:
-        """Raise any exception if the device is missing; this also initialises the device."""
+        """Initialise the device; raises any exception if the device is missing."""
 
     def dtype(self, name: str) -> Foreign:
         """Return the library's dtype for a name; raises UnsupportedError if it has none."""
@@ -63,7 +63,7 @@ class Device:
             try:
                 return np.dtype(import_module("ml_dtypes").bfloat16)
             except ImportError:
-                raise MissingPartError("NumPy has no bfloat16 of its own: pip install ml_dtypes") from None
+                raise MissingPartError("NumPy needs ml_dtypes for bfloat16: pip install ml_dtypes") from None
         return np.dtype(name)
 
     def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
@@ -71,7 +71,7 @@ class Device:
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        """Return values, exact in the dtype, as a new array of the library, in C order, on the device."""
+        """Return values, which the dtype represents, as a new array of the library on the device, in C order."""
         return np.array(values, dtype, order="C")
 
     def wait(self, made: Foreign) -> None:
@@ -99,7 +99,7 @@ class Device:
         return f"NumPy {np.__version__}"
 
     def settings(self, dtype: str) -> tuple[str, ...]:
-        """Return the settings here that affect the bits of a product or its time."""
+        """Return the settings of library and device that affect the bits of a product or its time."""
         found = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
         blas = " ".join(str(found[each]) for each in ("name", "version") if found.get(each))
         return (*([blas] if blas else []), *_environment(_THREAD_SETTINGS))
@@ -225,17 +225,17 @@ DEVICES: dict[str, type[Device]] = {each.library: each for each in (Device, _Tor
 
 
 def check_device(library: str, name: str = "") -> None:
-    """Raise UnsupportedError for a device that a library does not know; neither has to be installed."""
+    """Raise UnsupportedError for a device that a library does not know. The library need not be installed."""
     kinds, kind = DEVICES[library].kinds, name.partition(":")[0]
     if name and not (kind in kinds and re.fullmatch(r"\w+(:\d{1,3})?", name, re.ASCII)):
         known = [*kinds, *(f"{each}:1" for each in kinds if each != "cpu")]
         raise UnsupportedError(
-            f"{library} has no device {quoted(name)}; there may be {' '.join(known)}{guess(kind, [*kinds])}"
+            f"{library} has no device {quoted(name)}; it knows {' '.join(known)}{guess(kind, [*kinds])}"
         )
 
 
 def device_of(library: str, name: str = "") -> Device:
-    """Return a library's device: the default one, or one by name, such as `cuda` or `cuda:1`.
+    """Return a library's device: the default, or the named one, such as `cuda` or `cuda:1`.
 
     Raises MissingPartError for a library that is not installed and UnsupportedError for a device that it does not know.
     Raises AbsentDeviceError, a subclass of UnsupportedError, if this machine does not have the device.

@@ -1,4 +1,4 @@
-"""Repeated timings: runs that take turns, their statistics, and which is fastest as far as the runs can tell."""
+"""Repeated timings: the order of runs, their statistics, and which one is fastest, if the runs can tell."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from floatlab.errors import UnsupportedError
 from floatlab.record import Record
 
 RUNS = 5
-# In 6,000 pairs of timings from one distribution (normal or lognormal), a "fastest" was named in 2.5 % with 4 runs of
-# each, in 1.2 % with 5, in at most 1.1 % with 6 to 10, and in less with more. Fewer than 4 runs cannot pass such a
-# test.
+# In 6,000 pairs of timings from the same distribution (normal or lognormal), one was wrongly called the fastest in 2.5
+# % of pairs of 4 runs, in 1.2 % with 5 runs, in at most 1.1 % with 6 to 10, and in fewer with more. With fewer than 4
+# runs the test cannot pass.
 FEWEST = 4
 _TWO_PERCENT = 2.326  # standard deviations
 _GIGA = 1e9
@@ -32,7 +32,7 @@ class Timing(Record):
 
     @property
     def total(self) -> float:
-        """The time of all runs together."""
+        """The sum of the times of all runs."""
         return sum(self.runs)
 
     @property
@@ -81,7 +81,7 @@ class Timing(Record):
 
 
 class Ranking(Record):
-    """Timings by their medians, the shortest first, and those that may be the shortest.
+    """Timings sorted by their medians, the shortest first, and the candidates for the fastest.
 
     Two timings are distinguished if their medians differ by more than the larger of their spreads and a rank test (Mann
     and Whitney, at 2 %) over all pairs of runs finds one of them shorter.
@@ -89,7 +89,7 @@ class Ranking(Record):
 
     names: tuple[str, ...]
     timings: tuple[Timing, ...]
-    candidates: tuple[str, ...]  # the first, and those not distinguishable from it; all if the runs are too few
+    candidates: tuple[str, ...]  # the first, and those not distinguishable from it; all if there are too few runs
 
     @property
     def fastest(self) -> str | None:
@@ -98,7 +98,7 @@ class Ranking(Record):
 
     @property
     def runs(self) -> int:
-        """The smallest number of runs of any of the timings."""
+        """The smallest number of runs of a timing."""
         return min((len(timing.runs) for timing in self.timings), default=0)
 
     @property
@@ -118,7 +118,7 @@ class Ranking(Record):
 
 
 def rank(timings: Mapping[str, Timing]) -> Ranking:
-    """Rank timings by their medians; `candidates` are those that may be the fastest.
+    """Sort timings by their medians; `candidates` of the result are those that may be the fastest.
 
     >>> a, b, c = Timing((1.0, 1.2, 1.1, 1.0)), Timing((1.1, 1.3, 1.1, 1.2)), Timing((5.0, 5.1, 5.0, 5.0))
     >>> rank({"c": c, "b": b, "a": a}).candidates, rank({"c": c, "b": b}).fastest
@@ -168,10 +168,10 @@ def timed(call: Callable[Given, Found], *given: Given.args, **options: Given.kwa
 def take_turns(
     names: Sequence[str], measure: Callable[[str], Found], rounds: int, keep_interrupted: bool = False
 ) -> dict[str, list[Found]]:
-    """Return the measurements of each name, one per round; each round takes the names in another order.
+    """Return the measurements of each name, one per round; every round measures the names in a different order.
 
-    Other load on the machine then affects all of them, and none always runs after the same one. Ctrl-C propagates; with
-    `keep_interrupted` and a complete round, it ends the measurements instead.
+    Other load on the machine then affects all names, and no name always runs after the same other one. Ctrl-C
+    propagates; but if `keep_interrupted` is true and a round is complete, it only ends the measurements.
 
     >>> take_turns(("a", "b"), str.upper, 2)
     {'a': ['A', 'A'], 'b': ['B', 'B']}

@@ -1,8 +1,8 @@
-"""A matrix product computed whole and in four partitions: the time of each, its error, and how far they differ.
+"""A matrix product computed whole and in four partitions: their times, their errors, and how far they differ.
 
-The partitions: each element as a dot product; one row or one column at a time; and blocks along the inner dimension,
-whose partial products are added up. NumPy does the work. With most libraries, splitting rows or columns keeps the bits;
-splitting the inner dimension changes the order of the additions.
+The partitions: each element as a dot product; one row at a time; one column at a time; and blocks along the inner
+dimension, whose products are added. NumPy does the work. In most libraries, splitting by rows or columns does not
+change the bits. Splitting the inner dimension changes the order of the additions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TimedProduct(Record):
 
     name: str
     product: Array
-    first: float  # seconds of a first run, which touches memory and starts threads; not in `timing`
+    first: float  # seconds of the first run, which allocates memory and starts threads; not in `timing`
     timing: Timing
     gigaflops: float | None  # 2 · rows · terms · columns operations in the median time
     largest_error: float
@@ -117,11 +117,11 @@ def time_partitions(
     a, b
         Matrices of float16, float32 or float64.
     runs
-        Times each partition this many times, after a first run; the partitions take turns.
+        Number of timed runs of each partition, after a first run; the partitions take turns.
     block
         Terms per block. With 1, each partial product is a column times a row.
     started
-        Receives the number of products, and returns the callback that counts those done.
+        Function that is called with the number of products; it returns a callback that counts finished products.
     keep_interrupted
         Whether Ctrl-C ends the timing and returns the complete rounds, instead of raising KeyboardInterrupt.
 
@@ -141,7 +141,7 @@ def time_partitions(
     check_counts(runs=runs, block=block)
     if x.dtype != y.dtype or x.dtype.name not in ("float16", "float32", "float64"):
         names = f"{x.dtype.name} and {y.dtype.name}"
-        raise UnsupportedError(f"both are of one of float16, float32 and float64, not {names}")
+        raise UnsupportedError(f"both must be float16, float32 or float64, and equal, not {names}")
     if not x.size or not y.size:
         raise UnsupportedError(f"a product of shapes {x.shape} and {y.shape} has nothing to multiply")
     check_size(len(x), y.shape[1])
@@ -169,7 +169,7 @@ def time_partitions(
 
 @in_default_mode
 def ulps_apart(products: tuple[TimedProduct, ...]) -> list[list[int]]:
-    """Return the largest distance in ulps between each pair of products.
+    """Return, for each pair of products, the largest distance in ulps.
 
     >>> ulps_apart(time_partitions(np.ones((2, 2)), np.ones((2, 2)), 1).products)[0]
     [0, 0, 0, 0, 0]

@@ -30,7 +30,7 @@ def test_what_is_no_tree_is_told(terms, nodes, why):
     ("tree", "why"),
     [
         ((0,), "adds 1 number"),
-        ((0, 2), "numbers them from 0 to 1"),
+        ((0, 2), "are numbered from 0 to 1"),
         ((0, "1"), "not str"),
         ((0, True), "not bool"),
         (3, "the only term is number 0"),

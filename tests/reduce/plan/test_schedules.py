@@ -109,7 +109,7 @@ def test_long_regular_schedules_are_a_few_steps():
 
 @pytest.mark.parametrize("text", ["permuted((1 0))", "((0 1) 2)", "blocked(4, (0 1))"])
 def test_a_schedule_for_so_many_terms_refuses_others(text):
-    with pytest.raises(PlanError, match=r"is for \d terms, and there are"):
+    with pytest.raises(PlanError, match=r"is for \d terms, not"):
         parse_schedule(text).plan(7)
 
 
@@ -120,7 +120,7 @@ def test_sums_of_nothing_or_too_much_have_no_order(n):
 
 
 def test_sorted_depends_on_the_numbers():
-    with pytest.raises(PlanError, match="only with them"):
+    with pytest.raises(PlanError, match="without them it has no plan"):
         parse_schedule("sorted").plan(3)
     assert Sorted().places(np.array([3.0, np.nan, 1.0, 1.0])).tolist() == [2, 3, 0, 1]
 
@@ -139,7 +139,7 @@ def test_sorted_depends_on_the_numbers():
         ("blocked(8,)", "is no schedule", 10),
         ("blocked(0)", "from 1", 0),
         ("blocked(-1)", "takes a number", 8),
-        ("blocked(99999999999999999999)", "go to 2^28", 8),
+        ("blocked(99999999999999999999)", "at most 2^28", 8),
         ("lanes(8, serial, serial, serial)", "one more", 25),
         ("blocked(4, sorted)", "outermost", 11),
         ("sorted(left)", "up or down", 7),
@@ -151,7 +151,7 @@ def test_sorted_depends_on_the_numbers():
         ("(0 1 1)", "numbers them from 0 to 2|twice", 0),
         ("(0 x)", "a tree takes", 3),
         ("lanes(٣)", "takes a number", 6),
-        ("halving(4, serial, 8)", "ends at 15", 0),
+        ("halving(4, serial, 8)", "limit from 15", 0),
         ("serial\n)", "ends before", 7),
     ],
 )

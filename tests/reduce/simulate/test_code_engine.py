@@ -30,7 +30,7 @@ def test_operands_are_left_alone_and_may_have_any_strides(schedule, fma, is_buil
 
 
 def test_links_of_terms_and_of_sums_by_turns():
-    # (((0 1) (2 3)) 4) (5 6) …: every other link is a node.
+    # (((0 1) (2 3)) 4) (5 6) …: every other step is a node.
     n = 3 * 300
     tree = 0
     for k in range(1, n - 2, 3):

@@ -65,7 +65,7 @@ def test_jax_is_told_to_keep_binary64_where_it_wants_to_be(monkeypatch, place):
 @pytest.mark.parametrize(
     ("library", "name", "said"),
     [
-        ("numpy", "cuda", "numpy has no device 'cuda'; there may be cpu"),
+        ("numpy", "cuda", "numpy has no device 'cuda'; it knows cpu"),
         ("torch", "cudda", "did you mean 'cuda'"),
         ("torch", "cuda:", "torch has no device"),
         ("torch", "cuda:1:2", "torch has no device"),
