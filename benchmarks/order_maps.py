@@ -1,10 +1,12 @@
 """Order maps of numpy.matmul under every OpenBLAS kernel that this processor can run, replayed bit for bit.
 
-    python benchmarks/order_maps.py [--shapes N] [--most-terms N] [--kernels NAME,...] [--threads 1,2] [--markdown]
+    python benchmarks/order_maps.py [--shapes N] [--most-terms N] [--kernels NAME,...] [--threads 1,2]
+    python benchmarks/order_maps.py --target torch.matmul [--shapes N] …
 
 Each kernel runs in a process of its own (`OPENBLAS_CORETYPE`), which reads back what OpenBLAS has chosen. Shapes are
 random: 1 to 600 rows and columns, 1 to `--most-terms` terms, half of them of all magnitudes, half evenly spread; and
 the three fixed ones. For each the map is made, and then two products of fresh random matrices are replayed:
+With `--target`, the function of another library is examined instead, once for each number of threads (OMP_NUM_THREADS).
 `explained` is the share of elements that the map claims, `replayed` the share that has the very bits.
 """
 

@@ -55,7 +55,7 @@ class SizedTarget:
             )
         if layout != LAYOUTS[0] and target.kind != "matmul":
             raise UnsupportedError(f"only products of two matrices have layouts, and {target.name} takes others")
-        self._mode, self._batch, self.products = mode, batch, 0
+        self._mode, self.batch, self.products = mode, batch, 0
         if batch > 1 and layout != LAYOUTS[0]:
             raise UnsupportedError(f"batches of products are examined in the layout {LAYOUTS[0]}, not {layout}")
         self.target, self.terms, self.layout = target, terms, layout
@@ -68,6 +68,16 @@ class SizedTarget:
         self.is_gram = "B" not in layout
         if self.is_gram and len(set(self.shape)) > 1:
             raise UnsupportedError(f"{layout} has as many columns as rows, not {self.shape[0]} × {self.shape[1]}")
+
+    def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
+        """Return the same target with another number of terms, shape of its results, and layout."""
+        return SizedTarget(self.target, terms, str(self.format.name), shape, layout, self._mode)
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """The rows and columns of a result; a vector is a column."""
+        rows, *columns = self.shape
+        return rows, columns[0] if columns else 1
 
     @property
     def work(self) -> int:
@@ -83,9 +93,9 @@ class SizedTarget:
         array, dtype, target = self.target.device.array, self.dtype, self.target
         self.products += 1
         with target.device.scope(dtype), np.errstate(all="ignore"):  # masks may overflow if the target is not a sum
-            if self._batch > 1:
-                whole = np.broadcast_to(y, (self._batch, *y.shape))
-                return self.apply(array(x.reshape(self._batch, -1, self.terms), dtype), array(whole, dtype))
+            if self.batch > 1:
+                whole = np.broadcast_to(y, (self.batch, *y.shape))
+                return self.apply(array(x.reshape(self.batch, -1, self.terms), dtype), array(whole, dtype))
             if self.layout in ("A.T@B", "A.T@B.T", "A.T@A"):
                 stored = array(x.T, dtype)
                 left, right = stored.T, stored
@@ -102,10 +112,10 @@ class SizedTarget:
         """Return the codes of the target's result for operands of its library; raises what `multiply` raises."""
         target = self.target
         made = target.fetch(self._outside(lambda: target.call(left, right)))
-        wanted = self.shape if self._batch == 1 else (self._batch, self.shape[0] // self._batch, *self.shape[1:])
+        wanted = self.shape if self.batch == 1 else (self.batch, self.shape[0] // self.batch, *self.shape[1:])
         if made.codes.shape != wanted:
             raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {wanted}")
-        return made if self._batch == 1 else Source(made.codes.reshape(self.shape), made.format)
+        return made if self.batch == 1 else Source(made.codes.reshape(self.shape), made.format)
 
     def sums(self, vectors: Iterable[Array], other: Array) -> Source:
         """Return the codes of the sums of vectors, or of their products with `other`, one call per vector.
