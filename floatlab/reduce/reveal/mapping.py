@@ -65,17 +65,19 @@ class _Mapping:
     """The classes found so far, and the elements still to be explained."""
 
     def __init__(self, sized: SizedTarget, seed: int, progress: Progress | None) -> None:
-        self.sized, self.progress = sized, progress
+        self.sized = sized
         self.shape = sized.matrix_shape
         self.size = prod(self.shape)
         self.rng = np.random.default_rng(seed)
+        self.labels = np.full(self.shape, -1, np.int64)
+        self.classes: list[OrderClass] = []
+        if progress is not None:
+            sized.before_product = lambda: progress(sum(each.elements for each in self.classes), self.size)
         self.trials = [_Trial(sized, self.rng)]
         first = self.trials[0]
         if not np.array_equal(sized.multiply(*first.given).codes.reshape(self.shape), first.result.codes):
             raise NotASum(f"{sized.target.name} gives two results for the same terms")
         self.into = first.result.format
-        self.labels = np.full(self.shape, -1, np.int64)
-        self.classes: list[OrderClass] = []
         self.partition = Classes(sized)
         self.probes = 0
         self.refusal: NotASum | None = None
@@ -98,8 +100,6 @@ class _Mapping:
             waiting.sort(key=lambda each: int(each[0].sum()))
             places, depth = waiting.pop()
             waiting += ((part, depth - 1) for part in self._settle(places, depth))
-            if self.progress is not None:
-                self.progress(int((self.labels >= 0).sum()), self.size)
 
     def _parts(self, places: Array) -> list[Array]:
         """Split `places` by the classes of the partition."""
@@ -334,7 +334,8 @@ def order_map(
     seed : int
         The seed of the random matrices that are replayed.
     progress : callable, optional
-        Called with the number of explained elements and the number of all elements.
+        Called before each product with the number of explained elements and the number of all elements. What it raises
+        ends the search.
 
     Returns
     -------
@@ -373,6 +374,7 @@ def order_map(
         sized = SizedTarget(asked, terms, dtype, (batch * rows, *columns), layout, check_mode(asked, mode), batch)
         mapping = _Mapping(sized, seed, progress)
         mapping.run()
+        sized.before_product()  # tells the last elements
         if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
             raise NotASum(f"{asked.name} is no sum along a tree: {mapping.refusal}")
         order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)

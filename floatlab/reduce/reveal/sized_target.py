@@ -56,6 +56,7 @@ class SizedTarget:
         if layout != LAYOUTS[0] and target.kind != "matmul":
             raise UnsupportedError(f"only products of two matrices have layouts, and {target.name} takes others")
         self._mode, self.batch, self.products = mode, batch, 0
+        self.before_product: Callable[[], object] = lambda: None  # may raise, to stop the work
         if batch > 1 and layout != LAYOUTS[0]:
             raise UnsupportedError(f"batches of products are examined in the layout {LAYOUTS[0]}, not {layout}")
         self.target, self.terms, self.layout = target, terms, layout
@@ -71,7 +72,9 @@ class SizedTarget:
 
     def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
         """Return the same target with another number of terms, shape of its results, and layout."""
-        return SizedTarget(self.target, terms, str(self.format.name), shape, layout, self._mode)
+        other = SizedTarget(self.target, terms, self.format.name, shape, layout, self._mode)
+        other.before_product = self.before_product
+        return other
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
@@ -91,6 +94,7 @@ class SizedTarget:
         target that raises or returns another shape.
         """
         array, dtype, target = self.target.device.array, self.dtype, self.target
+        self.before_product()
         self.products += 1
         with target.device.scope(dtype), np.errstate(all="ignore"):  # masks may overflow if the target is not a sum
             if self.batch > 1:
