@@ -111,7 +111,8 @@ def main() -> None:
         return
     print("| kernel | threads | dtype | shapes | explained, least | replayed, least | exact | median | longest |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for place, kernel in enumerate(given.kernels.split(",") if given.target == NUMPY else [given.target]):
+    for kernel in given.kernels.split(",") if given.target == NUMPY else [given.target]:
+        place = KERNELS.index(kernel) if kernel in KERNELS else len(KERNELS)
         for threads in map(int, given.threads.split(",")):
             shapes = [*FIXED, *random_shapes(given.shapes, given.most_terms, 100 * place + threads)]
             chosen, *rows = measured(kernel, threads, shapes, given.target)

@@ -157,9 +157,10 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         ]
         models, machine = "Published models of matrix units", base.option("machine", _NONE)
         library = dict.fromkeys(targets(base.verb), "")
-        terms = [Choice(str(terms), f"{terms:,} terms") for terms in _TERMS]
+        terms = [Choice(str(terms), f"{terms:,} terms", quantity=True) for terms in _TERMS]
         now = str(question.option("terms", 64))
         shape, layout = question.option("shape", _FIRST), question.option("layout", next(iter(LAYOUTS)))
+        usual = [Choice(name, f"{name:<12} {text}", quantity=True) for name, text in _SHAPES.items()]
         shapes = "Orders of all elements: rows x terms x columns, or any other"
         return super().picks() | {
             "schedule": Pick(orders, SCHEDULES, self.take_schedule, (schedule,), True, "Order"),
@@ -170,7 +171,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             "machine": Pick(models, machines, self.take_machine, (machine,)),
             "reveal": Pick(f"How does a library add?{free}", library, self.take_target, asked, True),
             "terms": Pick("Terms, or any number of them", terms, self.take_terms, (now,), True),
-            "shape": Pick(shapes, _SHAPES, self.take_shape, (shape,), True),
+            "shape": Pick(shapes, usual, self.take_shape, (shape,), True),
             "layout": Pick("How the operands lie in memory", LAYOUTS, self.take_layout, (layout,)),
         }
 
