@@ -14,7 +14,6 @@ from time import perf_counter
 
 import numpy as np
 
-from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
@@ -29,7 +28,7 @@ from floatlab.reduce.reveal.classes import Classes
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region, compute
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
-from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, checked_shape
+from floatlab.reduce.reveal.sized_target import LAYOUTS, RandomProduct, SizedTarget, check_mode, checked_shape
 from floatlab.reduce.reveal.smaller_products import Explained, SmallerProducts
 from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
@@ -42,23 +41,11 @@ _TRIALS, _MOST_TRIALS = 2, 64  # random products to replay
 _REPLAYED = 1024  # at least this many elements of a class in all trials together, within _REPLAY_WORK multiply-adds
 _REPLAY_WORK = 1 << 32
 _MEMORY = 1 << 25  # numbers in all trials, which stay in memory
+_REPEATED = 16  # products that are made again if some elements are not explained
 _ROUNDS = 4  # candidates replayed on all elements of a class
 _DEPTH = 6  # how often a class may be divided
 
 Progress = Callable[[int, int], object]  # number of explained elements, and of all
-
-
-class _Trial:
-    """Random matrices, and the target's product of them."""
-
-    def __init__(self, sized: SizedTarget, rng: np.random.Generator) -> None:
-        rows, columns = sized.matrix_shape
-        x = rng.standard_normal((rows, sized.terms)).astype(sized.carrier)
-        y = x.T if sized.is_gram else rng.standard_normal((sized.terms, columns)).astype(sized.carrier)
-        self.given = x, (y if len(sized.shape) > 1 else y[:, 0])
-        self.sides = tuple(Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y))
-        made = sized.multiply(*self.given)
-        self.result = Source(made.codes.reshape(rows, columns), made.format)
 
 
 class _Mapping:
@@ -73,11 +60,9 @@ class _Mapping:
         self.classes: list[OrderClass] = []
         if progress is not None:
             sized.before_product = lambda: progress(sum(each.elements for each in self.classes), self.size)
-        self.trials = [_Trial(sized, self.rng)]
-        first = self.trials[0]
-        if not np.array_equal(sized.multiply(*first.given).codes.reshape(self.shape), first.result.codes):
-            raise NotASum(f"{sized.target.name} gives two results for the same terms")
-        self.into = first.result.format
+        self.trials = [RandomProduct(sized, self.rng)]
+        self._check_repeats()
+        self.into = self.trials[0].result.format
         self.partition = Classes(sized)
         self.probes = 0
         self.refusal: NotASum | None = None
@@ -92,14 +77,23 @@ class _Mapping:
         self.sized.products += sized.products
         return [each.candidate for each in inner.classes], inner.labels
 
+    def _check_repeats(self) -> None:
+        """Raise NotASum if a product that was made before has other bits now."""
+        for trial in self.trials[:_REPEATED]:
+            again = self.sized.multiply(*trial.given).codes.reshape(self.shape)
+            if not np.array_equal(again, trial.result.codes):
+                raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
+
     def run(self) -> None:
-        """Explain all elements."""
+        """Explain all elements; raises NotASum if some cannot be, since equal terms have different sums."""
         self.partition.split()
         waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
         while waiting:
             waiting.sort(key=lambda each: int(each[0].sum()))
             places, depth = waiting.pop()
             waiting += ((part, depth - 1) for part in self._settle(places, depth))
+        if any(each.candidate is None for each in self.classes):
+            self._check_repeats()
 
     def _parts(self, places: Array) -> list[Array]:
         """Split `places` by the classes of the partition."""
@@ -164,6 +158,7 @@ class _Mapping:
         for is_mild in (False, True):
             try:
                 reader.use(Masks(sized.format, is_mild))
+                reader.check()
                 return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
             except NotASum as trouble:
                 self.refusal = self.refusal or trouble
@@ -213,12 +208,12 @@ class _Mapping:
         for adder in adders_along(schedule, plan.terms, (format, format), self.into, fused=fused):
             yield Candidate(schedule, adder)
 
-    def _try_more(self, wanted: int) -> list[_Trial]:
+    def _try_more(self, wanted: int) -> list[RandomProduct]:
         """Make random products until there are `wanted` or a limit is reached; return the new ones."""
         rows, columns = self.shape
         numbers = rows * columns + self.sized.terms * (rows + columns)
         most = min(_MOST_TRIALS, _MEMORY // numbers, _REPLAY_WORK // self.sized.work)
-        made = [_Trial(self.sized, self.rng) for _ in range(max(_TRIALS, min(wanted, most)) - len(self.trials))]
+        made = [RandomProduct(self.sized, self.rng) for _ in range(max(_TRIALS, min(wanted, most)) - len(self.trials))]
         self.trials += made
         return made
 
@@ -248,7 +243,7 @@ class _Mapping:
                 break
         return best
 
-    def _replayed(self, candidate: Candidate, places: Array, trial: _Trial) -> Array:
+    def _replayed(self, candidate: Candidate, places: Array, trial: RandomProduct) -> Array:
         """Return a mask of the elements at which a candidate agrees in a trial."""
         codes = np.zeros(self.shape, trial.result.codes.dtype)
         compute(candidate, trial.sides, places, self.into, codes)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode
+from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
@@ -119,7 +119,8 @@ class SizedTarget:
         wanted = self.shape if self.batch == 1 else (self.batch, self.shape[0] // self.batch, *self.shape[1:])
         if made.codes.shape != wanted:
             raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {wanted}")
-        return made if self.batch == 1 else Source(made.codes.reshape(self.shape), made.format)
+        # A copy: the target may return the same memory each time.
+        return Source(made.codes.reshape(self.shape).copy(), made.format)
 
     def sums(self, vectors: Iterable[Array], other: Array) -> Source:
         """Return the codes of the sums of vectors, or of their products with `other`, one call per vector.
@@ -153,6 +154,19 @@ class SizedTarget:
         if found.codes.size != 1:
             raise UnsupportedError(f"{self.target.name} returns the shape {found.codes.shape}, not one number")
         return found
+
+
+class RandomProduct:
+    """Random matrices, and a target's product of them."""
+
+    def __init__(self, sized: SizedTarget, rng: np.random.Generator) -> None:
+        rows, columns = sized.matrix_shape
+        x = rng.standard_normal((rows, sized.terms)).astype(sized.carrier)
+        y = x.T if sized.is_gram else rng.standard_normal((sized.terms, columns)).astype(sized.carrier)
+        self.given = x, (y if len(sized.shape) > 1 else y[:, 0])
+        self.sides = tuple(Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y))
+        made = sized.multiply(*self.given)
+        self.result = Source(made.codes.reshape(rows, columns), made.format)
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
