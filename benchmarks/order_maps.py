@@ -1,10 +1,12 @@
 """Order maps of numpy.matmul under every OpenBLAS kernel that this processor can run, replayed bit for bit.
 
-    python benchmarks/order_maps.py [--shapes N] [--most-terms N] [--kernels NAME,...] [--threads 1,2] [--markdown]
+    python benchmarks/order_maps.py [--shapes N] [--most-terms N] [--kernels NAME,...] [--threads 1,2]
+    python benchmarks/order_maps.py --target torch.matmul [--shapes N] …
 
 Each kernel runs in a process of its own (`OPENBLAS_CORETYPE`), which reads back what OpenBLAS has chosen. Shapes are
 random: 1 to 600 rows and columns, 1 to `--most-terms` terms, half of them of all magnitudes, half evenly spread; and
 the three fixed ones. For each the map is made, and then two products of fresh random matrices are replayed:
+With `--target`, the function of another library is examined instead, once for each number of threads (OMP_NUM_THREADS).
 `explained` is the share of elements that the map claims, `replayed` the share that has the very bits.
 """
 
@@ -25,7 +27,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
+from floatlab.reduce.reveal.targets import target_of
 
+NUMPY = "numpy.matmul"
 KERNELS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX")
 FIXED = ((64, 64, 64), (400, 400, 400), (5, 33, 7))
 
@@ -53,20 +58,22 @@ def random_shapes(count: int, most_terms: int, seed: int) -> list[tuple[int, int
     return [(int(m), int(k), int(n)) for m, k, n in shapes]
 
 
-def measure(shapes: list[tuple[int, int, int]]) -> None:
+def measure(shapes: list[tuple[int, int, int]], name: str) -> None:
     """Map and replay products of shapes with the kernel of this process; write a line of JSON for each."""
     rng = np.random.default_rng(9)
-    print(json.dumps({"kernel": kernel_in_use()}), flush=True)
+    target = target_of(name, "matmul")
+    print(json.dumps({"kernel": kernel_in_use() if name == NUMPY else target.device.words}), flush=True)
     for shape in shapes:
         for dtype in ("float32", "float64"):
             began = time.process_time()
-            found = order_map(np.matmul, shape, dtype, kind="matmul")
+            found = order_map(name, shape, dtype, kind="matmul")
             took = time.process_time() - began
+            sized = SizedTarget(target, shape[1], dtype, (shape[0], shape[2]))
             alike = []
             for _ in range(2):
                 a = rng.standard_normal(shape[:2]).astype(dtype)
                 b = rng.standard_normal(shape[1:]).astype(dtype)
-                alike.append(float((found.replay(a, b) == a @ b).mean()))
+                alike.append(float((found.replay(a, b) == values_of(sized.multiply(a, b))).mean()))
             print(
                 json.dumps(
                     {
@@ -78,10 +85,12 @@ def measure(shapes: list[tuple[int, int, int]]) -> None:
             )  # fmt: skip
 
 
-def measured(kernel: str, threads: int, shapes: list[tuple[int, int, int]]) -> list[dict[str, Any]]:
+def measured(kernel: str, threads: int, shapes: list[tuple[int, int, int]], target: str) -> list[dict[str, Any]]:
     """Return what a process with one kernel measures."""
-    chosen = {"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": str(threads)}
-    command = [sys.executable, __file__, "--measure", json.dumps(shapes)]
+    chosen = {"OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+    if target == NUMPY:
+        chosen["OPENBLAS_CORETYPE"] = kernel
+    command = [sys.executable, __file__, "--target", target, "--measure", json.dumps(shapes)]
     made = subprocess.run(command, env=os.environ | chosen, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in made.stdout.splitlines()]
 
@@ -93,18 +102,20 @@ def main() -> None:
     parser.add_argument("--most-terms", type=int, default=5000, metavar="N")
     parser.add_argument("--kernels", default=",".join(KERNELS), metavar="NAME,...")
     parser.add_argument("--threads", default="1,2", metavar="N,...")
+    parser.add_argument("--target", default=NUMPY, metavar="NAME", help="the function of another library")
     parser.add_argument("--verbose", action="store_true", help="a line for each shape")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
-        measure([tuple(shape) for shape in json.loads(given.measure)])
+        measure([tuple(shape) for shape in json.loads(given.measure)], given.target)
         return
     print("| kernel | threads | dtype | shapes | explained, least | replayed, least | exact | median | longest |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for place, kernel in enumerate(given.kernels.split(",")):
+    for kernel in given.kernels.split(",") if given.target == NUMPY else [given.target]:
+        place = KERNELS.index(kernel) if kernel in KERNELS else len(KERNELS)
         for threads in map(int, given.threads.split(",")):
             shapes = [*FIXED, *random_shapes(given.shapes, given.most_terms, 100 * place + threads)]
-            chosen, *rows = measured(kernel, threads, shapes)
+            chosen, *rows = measured(kernel, threads, shapes, given.target)
             for dtype in ("float32", "float64"):
                 own = [row for row in rows if row["dtype"] == dtype]
                 least, replayed = min(row["explained"] for row in own), min(row["replayed"] for row in own)

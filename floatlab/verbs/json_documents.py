@@ -134,8 +134,9 @@ def from_json(text: str) -> Any:
     """Return the answer that a JSON text describes.
 
     The following can be read back: derivations and `contrast`; comparisons and integers; blocks; sums, dot products and
-    matrix products that were written in full (up to 1024 terms or elements); plans; differences and judgements of
-    arrays; single updates; underflow; and curves of gradient checks. The JSON of the other answers is a summary.
+    matrix products that were written in full (up to 1024 terms or elements); plans and order maps; differences and
+    judgements of arrays; single updates; underflow; and curves of gradient checks. The JSON of the other answers is a
+    summary.
 
     Parameters
     ----------

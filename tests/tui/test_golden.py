@@ -51,6 +51,7 @@ SCENES = {
     "reduce-worst": ("sum random:normal:300:seed=1 --schedule numpy", ["n"]),
     "reduce-machine": (f"{FORUM} --machine hopper.tf32.f32", ["down", "enter"]),
     "reduce-library": ("reveal builtins:sum --terms 9", []),
+    "reduce-map": ("reveal tests.tui.tiles:product --kind matmul --shape 20x12x30", ["down", "right"]),
     "train": (TRAIN, ["home", *"nnnnnnnn", "e", *"mas", "enter", "end", *["left"] * 5]),
     "train-step": (TRAIN, ["enter"]),
     "picker-format": ("show 0.1 --fp16", ["f", *"fp8"]),
@@ -67,6 +68,7 @@ SHOWN = {
     "explorer-worst": ("compare-worst", (80, 24)),
     "explorer-reduce": ("reduce", (100, 24)),
     "explorer-orders": ("reduce-orders", (120, 28)),
+    "explorer-map": ("reduce-map", (80, 24)),
     "explorer-train": ("train", (100, 32)),
 }
 CASES = [(name, size) for name in SCENES for size in SIZES]

@@ -15,6 +15,7 @@ from floatlab.arrays.compare.measure import compare
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
 from floatlab.reduce.results.products import matrix_product
+from floatlab.reduce.reveal.mapping import order_map
 from floatlab.training.gradient_check import sweep_steps
 from floatlab.training.loss_scale import LossScale
 from floatlab.training.program import SGD, Adam
@@ -133,6 +134,68 @@ def test_what_was_left_out_is_not_read_back():
         back(fl.sum(np.ones(2000, np.float32)))
 
 
+def edge(a, b):
+    """Return a product whose last two rows are added in the reverse order, and whose last column in binary64."""
+    products = a[:, :, None] * b
+    made = np.cumsum(products, axis=1)[:, -1]
+    made[4:] = np.cumsum(products[4:, ::-1], axis=1)[:, -1]
+    made[:, -1] = np.cumsum(np.float64(a) * np.float64(b[:, -1]), axis=1)[:, -1]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("target", "shape", "options"),
+    [
+        (edge, (6, 5, 4), {"kind": "matmul"}),
+        ("numpy.matmul", (24, 40, 30), {}),
+        ("numpy.matmul", (3, 10, 25, 6), {"dtype": "float64"}),
+        ("numpy.matmul", (20, 30), {}),
+        ("numpy.matmul", (9, 40, 9), {"layout": "A@A.T"}),
+        ("numpy.matmul", (1, 1, 1), {}),
+        (lambda a, b: np.vstack([a[:4] @ b, (a[4:, :, None] * b).max(axis=1)]), (5, 7, 3), {"kind": "matmul"}),
+    ],
+)
+def test_order_maps_come_back_and_replay_the_same_products(target, shape, options):
+    answer = order_map(target, shape, **options)
+    again = back(answer)
+    assert again.to_json() == answer.to_json()
+    assert str(again) == str(answer)
+    assert again.classes == answer.classes
+    assert np.array_equal(again.labels, answer.labels)
+    rows, terms, columns = answer.shape
+    a = np.random.default_rng(3).standard_normal((answer.batch, rows // answer.batch, terms))
+    b = np.random.default_rng(4).standard_normal((answer.batch, terms, columns))
+    operands = (a, b) if answer.batch > 1 else (a[0], a[0].T if "B" not in answer.layout else b[0])
+    assert np.array_equal(again.replay(*operands), answer.replay(*operands), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("shape",), [6, 5], "no shape of 1 products"),
+        (("shape",), [6, 5, 5], "the regions do not cover the 30 elements once"),
+        (("shape",), [1 << 26, 5, 1 << 26], "too large"),
+        (("shape",), [6, 1 << 40, 4], "more than a map has"),
+        (("batch",), 4, "no shape of 4 products"),
+        (("layout",), "A@A.T", "has no such layout"),
+        (("classes", 0, "regions"), [], "do not cover"),
+        (("classes", 0, "regions", 0, "rows", 0, "count"), 1 << 60, "not ascending"),
+        (("classes", 0, "regions", 0, "rows", 0, "width"), 1 << 60, "beyond the"),
+        (("classes", 0, "regions", 0, "rows", 0, "start"), 2, "has an element that has a class already"),
+        (("classes", 0, "nodes"), [[0, 1]], "never added"),
+        (("classes", 0, "nodes"), None, "without a tree"),
+        (("classes", 0, "ways", 0, "fused_terms"), [3, 1], "ascending"),
+        (("classes", 0, "ways", 0, "accumulator"), "none", "accumulator: "),
+        (("terms_format",), "e19m236", "arrays hold at most 64"),
+    ],
+)
+def test_order_maps_that_contradict_themselves_are_refused(path, value, words):
+    wire = json.loads(order_map(edge, (6, 5, 4), kind="matmul").to_json())
+    with pytest.raises(fl.FileFormatError) as caught:
+        from_json(json.dumps(spoiled(wire, path, value)))
+    assert words in str(caught.value), str(caught.value)
+
+
 def test_plans_come_back():
     assert back(PAIRWISE.plan(13)) == PAIRWISE.plan(13)
 
@@ -185,6 +248,7 @@ def answers():
     yield fl.sum(["1", "0.1", "3"], format="fp16")
     yield matrix_product([[1, 2]], [[3], [4]], format="fp16")
     yield PAIRWISE.plan(5)
+    yield order_map(edge, (6, 5, 4), kind="matmul")
     yield step("1.125", "0.00041999", weights="fp16")
     yield measure_underflow(np.geomspace(1e-12, 1, 9), "fp16")
     yield sweep_steps(lambda x: x * x, 1.0, "fp32")

@@ -7,9 +7,13 @@ another class. The result is a guess, which a replay has to confirm.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
 
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
+from floatlab.reduce.reveal.readers import ProbeReader
 
 
 def blocks_of(plan: Plan) -> list[tuple[int, int]]:
@@ -52,3 +56,19 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
             nodes.append(tuple(made[child] for child in node))
             made[id] = n + len(nodes) - 1
     return Plan(n, tuple(nodes))
+
+
+def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
+    """Yield trees with the blocks of other plans; one block of each length is probed, `most` terms in all."""
+    for known in plans:
+        blocks = blocks_of(known)
+        starts = {known.sizes[id]: first for id, first in reversed(blocks)}
+
+        if len(starts) < len(blocks) and sum(starts) <= most:
+            with suppress(NotASum):
+                yield assemble(known, cache(partial(_block, reader, starts)))
+
+
+def _block(reader: ProbeReader, starts: dict[int, int], length: int) -> Plan:
+    start, most = starts[length], PROBES_A_TERM * length + 1000
+    return plan_of(lambda i, j: reader.meetings(i + start, j + start), length, most, batch=reader.batch)

@@ -17,11 +17,10 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import NUMPY
-from floatlab.reduce.reveal.probing import NotASum, plan_of
+from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
-PROBES_A_TERM = 64  # on average; if more are needed, the order is too irregular
 _WORK = 1 << 36  # multiply-adds spent on probing one element alone
 _RANDOM_PAIRS = 12
 _QUIET = 12  # after this many vectors in a row without a new class, no more are tried

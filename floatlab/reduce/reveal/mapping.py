@@ -8,14 +8,12 @@ replay fails become a class of their own, which is divided and probed again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from math import prod
 from time import perf_counter
 
 import numpy as np
 
-from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
@@ -25,12 +23,13 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate, adders_along
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.replay.explanations import agreement
-from floatlab.reduce.reveal.assembly import assemble, blocks_of
-from floatlab.reduce.reveal.classes import PROBES_A_TERM, Classes
+from floatlab.reduce.reveal.assembly import assemble_probed
+from floatlab.reduce.reveal.classes import Classes
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region, compute
-from floatlab.reduce.reveal.probing import NotASum, plan_of
+from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
-from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, checked_shape
+from floatlab.reduce.reveal.sized_target import LAYOUTS, RandomProduct, SizedTarget, check_mode, checked_shape
+from floatlab.reduce.reveal.smaller_products import Explained, SmallerProducts
 from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
@@ -42,54 +41,59 @@ _TRIALS, _MOST_TRIALS = 2, 64  # random products to replay
 _REPLAYED = 1024  # at least this many elements of a class in all trials together, within _REPLAY_WORK multiply-adds
 _REPLAY_WORK = 1 << 32
 _MEMORY = 1 << 25  # numbers in all trials, which stay in memory
+_REPEATED = 16  # products that are made again if some elements are not explained
 _ROUNDS = 4  # candidates replayed on all elements of a class
 _DEPTH = 6  # how often a class may be divided
 
 Progress = Callable[[int, int], object]  # number of explained elements, and of all
 
 
-class _Trial:
-    """Random matrices, and the target's product of them."""
-
-    def __init__(self, sized: SizedTarget, rng: np.random.Generator) -> None:
-        rows, columns = matrix_shape(sized)
-        x = rng.standard_normal((rows, sized.terms)).astype(sized.carrier)
-        y = x.T if sized.is_gram else rng.standard_normal((sized.terms, columns)).astype(sized.carrier)
-        self.given = x, (y if len(sized.shape) > 1 else y[:, 0])
-        self.sides = tuple(Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y))
-        made = sized.multiply(*self.given)
-        self.result = Source(made.codes.reshape(rows, columns), made.format)
-
-
 class _Mapping:
     """The classes found so far, and the elements still to be explained."""
 
     def __init__(self, sized: SizedTarget, seed: int, progress: Progress | None) -> None:
-        self.sized, self.progress = sized, progress
-        self.shape = matrix_shape(sized)
+        self.sized = sized
+        self.shape = sized.matrix_shape
         self.size = prod(self.shape)
         self.rng = np.random.default_rng(seed)
-        self.trials = [_Trial(sized, self.rng)]
-        first = self.trials[0]
-        if not np.array_equal(sized.multiply(*first.given).codes.reshape(self.shape), first.result.codes):
-            raise NotASum(f"{sized.target.name} gives two results for the same terms")
-        self.into = first.result.format
         self.labels = np.full(self.shape, -1, np.int64)
         self.classes: list[OrderClass] = []
+        if progress is not None:
+            sized.before_product = lambda: progress(sum(each.elements for each in self.classes), self.size)
+        self.trials = [RandomProduct(sized, self.rng)]
+        self._check_repeats()
+        self.into = self.trials[0].result.format
         self.partition = Classes(sized)
         self.probes = 0
         self.refusal: NotASum | None = None
+        self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
+
+    def _explained(self, sized: SizedTarget) -> Explained:
+        """Return the classes of a smaller product, which is explained without still smaller ones."""
+        inner = _Mapping(sized, 1, None)
+        inner.smaller = None
+        inner.run()
+        self.probes += inner.probes
+        self.sized.products += sized.products
+        return [each.candidate for each in inner.classes], inner.labels
+
+    def _check_repeats(self) -> None:
+        """Raise NotASum if a product that was made before has other bits now."""
+        for trial in self.trials[:_REPEATED]:
+            again = self.sized.multiply(*trial.given).codes.reshape(self.shape)
+            if not np.array_equal(again, trial.result.codes):
+                raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
 
     def run(self) -> None:
-        """Explain all elements."""
+        """Explain all elements; raises NotASum if some cannot be, since equal terms have different sums."""
         self.partition.split()
         waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
         while waiting:
             waiting.sort(key=lambda each: int(each[0].sum()))
             places, depth = waiting.pop()
             waiting += ((part, depth - 1) for part in self._settle(places, depth))
-            if self.progress is not None:
-                self.progress(int((self.labels >= 0).sum()), self.size)
+        if any(each.candidate is None for each in self.classes):
+            self._check_repeats()
 
     def _parts(self, places: Array) -> list[Array]:
         """Split `places` by the classes of the partition."""
@@ -112,18 +116,31 @@ class _Mapping:
                 only = np.zeros_like(places)
                 only.flat[places.argmax()] = True
                 plan, reader, reason = self._searched(only)
-        known = [each.plan for each in self.classes if each.candidate is not None]
-        for each in dict.fromkeys([plan] if plan is not None else known):
-            assert each is not None
-            fits = self._claimed(each, reader, places)
+        for way in self._guesses(places, reason) if plan is None else [plan]:
+            fits = self._claimed(way, reader, places)
             if fits.any():
                 rest = places & ~fits
-                return self._divided(rest) if depth and rest.any() else self._given_up(each, rest, _UNCLEAR)
+                return self._divided(rest) if depth and rest.any() else self._given_up(plan, rest, _UNCLEAR)
         if plan is not None and depth:
             parts = self._divided(places)
             if len(parts) > 1:
                 return parts
         return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
+
+    def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
+        """Yield orders that elements whose own tree was not found may share with others."""
+        known = [
+            *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
+        ]
+        yield from known
+        if reason != _FEW_LINES:
+            return
+        if self.smaller is not None:
+            yield from self.smaller.guesses(places, known)
+        lines, most = self._lines(places)
+        reader = ProbeReader(self.sized, lines)
+        yield from assemble_probed(reader, known, most)
+        self.probes += reader.probes
 
     def _given_up(self, plan: Plan | None, places: Array, reason: str) -> list[Array]:
         if places.any():
@@ -133,17 +150,15 @@ class _Mapping:
     def _searched(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
         """Return the tree of the elements, the reader that probed it, and the reason if no tree was found."""
         sized = self.sized
-        lines = Lines(places.reshape(sized.shape), sized.is_gram)
-        most = (_WORK + int(places.sum() / self.size * _WORK_SHARED)) * len(lines) // (2 * sized.work)  # terms
-        if sized.terms > 1 and not most:
+        lines, most = self._lines(places)
+        if sized.terms > max(most, 1):
             return None, None, _FEW_LINES
         reader, reason = ProbeReader(sized, lines), ""
         most_probes = PROBES_A_TERM * sized.terms + 1000
         for is_mild in (False, True):
             try:
                 reader.use(Masks(sized.format, is_mild))
-                if sized.terms > max(most, 1):
-                    return self._assembled(reader, most), None, _FEW_LINES
+                reader.check()
                 return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
             except NotASum as trouble:
                 self.refusal = self.refusal or trouble
@@ -152,25 +167,16 @@ class _Mapping:
                 self.probes, reader.probes = self.probes + reader.probes, 0
         return None, reader, reason
 
-    def _assembled(self, reader: ProbeReader, most: int) -> Plan | None:
-        """Return a tree with the blocks of another class; one block of each length is probed, `most` terms in all."""
-        for known in dict.fromkeys(each.plan for each in self.classes if each.plan is not None):
-            sizes = known.sizes
-            lengths = {sizes[id]: first for id, first in reversed(blocks_of(known))}
-            if len(lengths) < len(blocks_of(known)) and sum(lengths) <= most:
-                by_length = cache(partial(self._block, reader, lengths))
-                with suppress(NotASum):
-                    return assemble(known, by_length)
-        return None
+    def _lines(self, places: Array) -> tuple[Lines, int]:
+        """Return where elements are probed, and for how many terms they may be."""
+        lines = Lines(places.reshape(self.sized.shape), self.sized.is_gram)
+        work = _WORK + int(places.sum() / self.size * _WORK_SHARED)
+        return lines, work * len(lines) // (2 * self.sized.work)
 
-    def _block(self, reader: ProbeReader, lengths: dict[int, int], length: int) -> Plan:
-        start, most = lengths[length], PROBES_A_TERM * length + 1000
-        return plan_of(lambda i, j: reader.meetings(i + start, j + start), length, most, batch=reader.batch)
-
-    def _claimed(self, plan: Plan, reader: ProbeReader | None, places: Array) -> Array:
+    def _claimed(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
         """Find the arithmetic of the nodes; label the elements that agree in all trials, and return a mask of them."""
         self._try_more(-(-_REPLAYED // int(places.sum())))
-        ways = [*self._ways(plan, reader)]
+        ways = [*self._ways(way, reader)] if isinstance(way, Plan) else [way]
         failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
         claimed: Candidate | None = None
@@ -187,7 +193,9 @@ class _Mapping:
             for trial in self._try_more(2 * len(self.trials)):
                 best &= self._replayed(claimed, best, trial)
         if best.any():
-            self._add(plan, claimed, best, "")
+            assert claimed is not None
+            assert claimed.schedule is not None
+            self._add(claimed.schedule.plan(self.sized.terms), claimed, best, "")
         return best
 
     def _ways(self, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
@@ -200,12 +208,12 @@ class _Mapping:
         for adder in adders_along(schedule, plan.terms, (format, format), self.into, fused=fused):
             yield Candidate(schedule, adder)
 
-    def _try_more(self, wanted: int) -> list[_Trial]:
+    def _try_more(self, wanted: int) -> list[RandomProduct]:
         """Make random products until there are `wanted` or a limit is reached; return the new ones."""
         rows, columns = self.shape
         numbers = rows * columns + self.sized.terms * (rows + columns)
         most = min(_MOST_TRIALS, _MEMORY // numbers, _REPLAY_WORK // self.sized.work)
-        made = [_Trial(self.sized, self.rng) for _ in range(max(_TRIALS, min(wanted, most)) - len(self.trials))]
+        made = [RandomProduct(self.sized, self.rng) for _ in range(max(_TRIALS, min(wanted, most)) - len(self.trials))]
         self.trials += made
         return made
 
@@ -235,7 +243,7 @@ class _Mapping:
                 break
         return best
 
-    def _replayed(self, candidate: Candidate, places: Array, trial: _Trial) -> Array:
+    def _replayed(self, candidate: Candidate, places: Array, trial: RandomProduct) -> Array:
         """Return a mask of the elements at which a candidate agrees in a trial."""
         codes = np.zeros(self.shape, trial.result.codes.dtype)
         compute(candidate, trial.sides, places, self.into, codes)
@@ -290,12 +298,6 @@ def _adder_of(plan: Plan, fused: frozenset[int], format: Format) -> Adder | Part
     return PartlyFused(format, tuple(sorted(fused)))
 
 
-def matrix_shape(sized: SizedTarget) -> tuple[int, int]:
-    """Return the rows and columns of a result; a vector is a column."""
-    rows, *columns = sized.shape
-    return rows, columns[0] if columns else 1
-
-
 def order_map(
     target: object,
     shape: tuple[int, ...],
@@ -327,7 +329,8 @@ def order_map(
     seed : int
         The seed of the random matrices that are replayed.
     progress : callable, optional
-        Called with the number of explained elements and the number of all elements.
+        Called before each product with the number of explained elements and the number of all elements. What it raises
+        ends the search.
 
     Returns
     -------
@@ -366,6 +369,7 @@ def order_map(
         sized = SizedTarget(asked, terms, dtype, (batch * rows, *columns), layout, check_mode(asked, mode), batch)
         mapping = _Mapping(sized, seed, progress)
         mapping.run()
+        sized.before_product()  # tells the last elements
         if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
             raise NotASum(f"{asked.name} is no sum along a tree: {mapping.refusal}")
         order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)

@@ -26,6 +26,7 @@ from floatlab.reduce.plan.plan import Plan
 
 # (terms, as many other terms) → for each pair, the size of the subtree where the two meet.
 Meetings = Callable[[Array, Array], Array]
+PROBES_A_TERM = 64  # on average; if more are needed, the order is too irregular
 _SERIAL = -1  # denotes the root of a tree that is a chain of ascending terms
 _LONG = 32  # if a supposed tree needs more probes than this, a few are made first
 _FIRST = 4  # the number of these first probes

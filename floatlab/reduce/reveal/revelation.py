@@ -228,7 +228,7 @@ class _Trials:
             y_side = np.broadcast_to(other[:, None], (len(other), COLUMNS)) if target.kind == "matmul" else other
             made = [sized.multiply(rows[self._order(t)], y_side) for t in (*range(trials), 0)]
             codes = np.stack([each.codes for each in made])
-            steady = np.array_equal(codes[0], codes[-1])
+            steady = np.array_equal(codes[0], codes[-1]) and all(each.format == made[0].format for each in made)
             self.whole = Source(codes[:-1], made[0].format)
             self.real = Source(codes[:-1].reshape(trials, -1)[:, 0], made[0].format)
         else:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode
+from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
@@ -55,7 +55,8 @@ class SizedTarget:
             )
         if layout != LAYOUTS[0] and target.kind != "matmul":
             raise UnsupportedError(f"only products of two matrices have layouts, and {target.name} takes others")
-        self._mode, self._batch, self.products = mode, batch, 0
+        self._mode, self.batch, self.products = mode, batch, 0
+        self.before_product: Callable[[], object] = lambda: None  # may raise, to stop the work
         if batch > 1 and layout != LAYOUTS[0]:
             raise UnsupportedError(f"batches of products are examined in the layout {LAYOUTS[0]}, not {layout}")
         self.target, self.terms, self.layout = target, terms, layout
@@ -69,6 +70,18 @@ class SizedTarget:
         if self.is_gram and len(set(self.shape)) > 1:
             raise UnsupportedError(f"{layout} has as many columns as rows, not {self.shape[0]} × {self.shape[1]}")
 
+    def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
+        """Return the same target with another number of terms, shape of its results, and layout."""
+        other = SizedTarget(self.target, terms, self.format.name, shape, layout, self._mode)
+        other.before_product = self.before_product
+        return other
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """The rows and columns of a result; a vector is a column."""
+        rows, *columns = self.shape
+        return rows, columns[0] if columns else 1
+
     @property
     def work(self) -> int:
         """The number of multiply-adds in one result."""
@@ -81,11 +94,12 @@ class SizedTarget:
         target that raises or returns another shape.
         """
         array, dtype, target = self.target.device.array, self.dtype, self.target
+        self.before_product()
         self.products += 1
         with target.device.scope(dtype), np.errstate(all="ignore"):  # masks may overflow if the target is not a sum
-            if self._batch > 1:
-                whole = np.broadcast_to(y, (self._batch, *y.shape))
-                return self.apply(array(x.reshape(self._batch, -1, self.terms), dtype), array(whole, dtype))
+            if self.batch > 1:
+                whole = np.broadcast_to(y, (self.batch, *y.shape))
+                return self.apply(array(x.reshape(self.batch, -1, self.terms), dtype), array(whole, dtype))
             if self.layout in ("A.T@B", "A.T@B.T", "A.T@A"):
                 stored = array(x.T, dtype)
                 left, right = stored.T, stored
@@ -102,10 +116,11 @@ class SizedTarget:
         """Return the codes of the target's result for operands of its library; raises what `multiply` raises."""
         target = self.target
         made = target.fetch(self._outside(lambda: target.call(left, right)))
-        wanted = self.shape if self._batch == 1 else (self._batch, self.shape[0] // self._batch, *self.shape[1:])
+        wanted = self.shape if self.batch == 1 else (self.batch, self.shape[0] // self.batch, *self.shape[1:])
         if made.codes.shape != wanted:
             raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {wanted}")
-        return made if self._batch == 1 else Source(made.codes.reshape(self.shape), made.format)
+        # A copy: the target may return the same memory each time.
+        return Source(made.codes.reshape(self.shape).copy(), made.format)
 
     def sums(self, vectors: Iterable[Array], other: Array) -> Source:
         """Return the codes of the sums of vectors, or of their products with `other`, one call per vector.
@@ -139,6 +154,19 @@ class SizedTarget:
         if found.codes.size != 1:
             raise UnsupportedError(f"{self.target.name} returns the shape {found.codes.shape}, not one number")
         return found
+
+
+class RandomProduct:
+    """Random matrices, and a target's product of them."""
+
+    def __init__(self, sized: SizedTarget, rng: np.random.Generator) -> None:
+        rows, columns = sized.matrix_shape
+        x = rng.standard_normal((rows, sized.terms)).astype(sized.carrier)
+        y = x.T if sized.is_gram else rng.standard_normal((sized.terms, columns)).astype(sized.carrier)
+        self.given = x, (y if len(sized.shape) > 1 else y[:, 0])
+        self.sides = tuple(Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y))
+        made = sized.multiply(*self.given)
+        self.result = Source(made.codes.reshape(rows, columns), made.format)
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:

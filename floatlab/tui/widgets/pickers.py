@@ -60,17 +60,23 @@ class Window(ModalScreen[ScreenResultType]):
 
 
 class Choice(Record):
-    """A row of a picker: its name, its text, and other names for searching."""
+    """A row of a picker: its name, its text, and other names for searching.
+
+    Typed digits find a row that is a `quantity` only if they are its whole name, since 6 is not short for 64.
+    """
 
     name: str
     text: str
     also: tuple[str, ...] = ()
+    quantity: bool = False
 
     def rank(self, typed: str) -> int | None:
         """Return how well typed text matches: 0 a name, 1 a prefix of a name, 2 words of the text, None no match."""
         names = [name.lower() for name in (self.name, *self.also)]
         if typed in names:
             return 0
+        if self.quantity and any(map(str.isdigit, typed)):
+            return None
         if any(name.startswith(typed) for name in names):
             return 1
         everything = " ".join((*names, self.text.lower()))

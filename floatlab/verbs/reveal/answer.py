@@ -66,4 +66,11 @@ def _answer(target: str, question: Question, started: Started | None) -> Answer:
         return reveal_answer(target, **options)
     terms = numbers[2 if len(numbers) == 4 else 1]
     done = started(prod(numbers) // terms, "elements") if started else lambda count: None
-    return map_answer(order_map(target, numbers, progress=lambda count, size: done(count), **options))
+    told = 0
+
+    def progress(explained: int, size: int) -> None:
+        nonlocal told
+        done(explained - told)
+        told = explained
+
+    return map_answer(order_map(target, numbers, progress=progress, **options))

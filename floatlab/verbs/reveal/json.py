@@ -1,14 +1,16 @@
-"""The schemas of orders: a plan, and the findings of `reveal`, with the replays that support a claim."""
+"""The schemas of orders: a plan, the findings of `reveal` with the replays that support a claim, and order maps."""
 
 from __future__ import annotations
 
+from floatlab.formats import Format
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.reveal.order_map import OrderClass
+from floatlab.reduce.reveal.order_map import OrderClass, Region
 from floatlab.reduce.reveal.revelation import Findings
-from floatlab.reduce.simulate.adders import PartlyFused
+from floatlab.reduce.simulate.adders import Adder, PartlyFused
+from floatlab.verbs.reveal.map_reading import ReadClass, order_map_of
 from floatlab.wire.codecs import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, listed, optional
-from floatlab.wire.schema import Schema, heading, shown
+from floatlab.wire.schema import Member, Schema, heading, schema_of, shown
 
 _NODES = listed(listed(INTEGER))
 
@@ -21,14 +23,25 @@ def _schedule(answer: Plan | Findings | OrderClass) -> str | None:
 
 PLAN = Schema(Plan, {**heading("plan"), "terms": INTEGER, "nodes": _NODES, "schedule": shown(_schedule)})
 
+
+def _read_adder(
+    accumulator: Format, products: Format, fma: bool, pairs: bool, fused: tuple[int, ...] | None
+) -> Adder | PartlyFused:
+    if fused is not None:
+        return PartlyFused(accumulator, fused)
+    return Adder(accumulator, products, fma, pairs=pairs or not fma)
+
+
 _WAY = Schema(
-    None,
+    _read_adder,
     {
         "accumulator": FORMAT,
         "products": FORMAT,
         "fma": BOOLEAN,
-        "fused_pairs": shown(lambda adder: adder.fma and adder.pairs),
-        "fused_terms": shown(lambda adder: [*adder.fused] if isinstance(adder, PartlyFused) else None),
+        "fused_pairs": Member(BOOLEAN, lambda adder: adder.fma and adder.pairs, "pairs"),
+        "fused_terms": Member(
+            optional(listed(INTEGER)), lambda adder: adder.fused if isinstance(adder, PartlyFused) else None, "fused"
+        ),
     },
 )
 _REPLAY = Schema(
@@ -58,23 +71,22 @@ FINDINGS = Schema(
     },
 )
 
-_STRIPES = listed(Schema(None, {"start": INTEGER, "width": INTEGER, "step": INTEGER, "count": INTEGER}))
 _CLASS = Schema(
-    None,
+    ReadClass,
     {
-        "elements": INTEGER,
-        "share": NUMBER,
-        "agreement": NUMBER,
+        "elements": shown("elements", INTEGER),
+        "share": shown("share", NUMBER),
+        "agreement": shown("agreement", NUMBER),
         "order": shown("text"),
-        "nodes": shown(lambda one: None if one.plan is None else one.plan.nodes, optional(_NODES)),
+        "nodes": Member(optional(_NODES), lambda one: None if one.plan is None else one.plan.nodes, "nodes"),
         "schedule": shown(_schedule),
-        "ways": shown(lambda one: () if one.candidate is None else one.candidate.adders, listed(_WAY)),
+        "ways": Member(listed(_WAY), lambda one: () if one.candidate is None else one.candidate.adders, "adders"),
         "reason": TEXT,
-        "regions": listed(Schema(None, {"rows": _STRIPES, "columns": _STRIPES})),
+        "regions": listed(schema_of(Region)),
     },
 )
 ORDER_MAP = Schema(
-    None,
+    order_map_of,
     {
         **heading("reveal"),
         "target": TEXT,
@@ -83,7 +95,7 @@ ORDER_MAP = Schema(
         "layout": TEXT,
         "terms_format": FORMAT,
         "format": FORMAT,
-        "share": NUMBER,
+        "share": shown("share", NUMBER),
         "classes": listed(_CLASS),
         "probes": INTEGER,
         "products": INTEGER,

@@ -9,6 +9,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, heading, hint, line
 from floatlab.page.words import counted
+from floatlab.record import Record
 from floatlab.reduce.reveal.invariance import Invariance, circumstance_text
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap
 from floatlab.reduce.reveal.stripes import stripes_text
@@ -43,28 +44,91 @@ def map_page(found: OrderMap) -> Page:
       asked        12 probes in 91 products of binary32
     <BLANKLINE>
     """
-    rows, terms, columns = found.shape
-    name = "function" if "<lambda>" in found.target else found.target
-    size = f"{rows // found.batch} × {terms} × {columns}" + ("" if found.layout == "A@B" else f", {found.layout}")
-    size = size if found.batch == 1 else f"{found.batch} products of {size}"
-    title = f"{name}: {size}, {counted(len(found.classes), 'order')}"
-    missing = sum(each.elements for each in found.classes if each.candidate is None)
-    settled: Note = Note(f"all {rows * columns:,} elements are explained: replays gave their bits")
-    if missing:
-        share = 100 * missing / (rows * columns)
-        settled = Note(Span(f"the order of {share:.3g} % of the elements ({missing:,}) was not found", Role.FLAG))
+    rows, _, columns = found.shape
+    title, blocks = _title_blocks(found)
     listed = found.classes[:_MOST_CLASSES]
-    blocks: list[Block] = [heading(title), settled, Gap()]
+    blocks.append(Gap())
     for i, each in enumerate(listed):
-        role = Role.FLAG if each.candidate is None else Role.VALUE
-        blocks.append(Row(f"{_letter(i)} {100 * each.share:.3g} %", Span(each.text, role)))
-        blocks.append(Row("", f"{each.elements:,} elements: {_where(each, rows, columns)}"))
+        blocks += _class_rows(each, i, rows, columns)
     if len(listed) < len(found.classes):
         blocks.append(hint(f"and {counted(len(found.classes) - len(listed), 'smaller class')}"))
     if len(found.classes) > 1:
         blocks += [Gap(), *_picture(found)]
     asked = f"{counted(found.probes, 'probe')} in {counted(found.products, 'product')} of {found.terms_format.name}"
     return Page((*blocks, Gap(), Row("asked", asked)), title)
+
+
+class MapPicture(Record):
+    """An order map as letters in proportion: its lines, and the first letters of its blocks of equal elements.
+
+    `places` has the line, the column and the width of each block, `heights` its number of lines, and `elements` the row
+    and column of its first element.
+    """
+
+    lines: tuple[Line, ...]
+    places: tuple[tuple[int, int, int], ...]
+    heights: tuple[int, ...]
+    elements: tuple[tuple[int, int], ...]
+    breadth: int  # the number of blocks side by side
+
+
+def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
+    """Return a map as large as fits in some lines of some width; each block has at least one letter.
+
+    More blocks than fit are left out at the right; lines continue below `height`.
+
+    >>> from floatlab.page.model import text_of
+    >>> from floatlab.reduce.reveal.mapping import order_map
+    >>> from floatlab.verbs.reveal.map_page import draw_map
+    >>> def tail(a, b):
+    ...     made = np.cumsum(a[:, :, None] * b, axis=1)[:, -1]
+    ...     made[4:] = np.cumsum(a[4:, ::-1, None] * b[::-1], axis=1)[:, -1]
+    ...     return made
+    >>> for line in draw_map(order_map(tail, (6, 5, 9), kind="matmul"), 40, 3).lines:
+    ...     print(text_of(line))
+      rows 0–3  AAAAAAAAA
+                AAAAAAAAA
+      rows 4–5  BBBBBBBBB
+    """
+    rows, columns = _blocks(found)
+    names = _row_names(rows)
+    margin = max(map(len, names)) + 4
+    heights = _scaled([high - low + 1 for low, high in rows], max(height, len(rows)))
+    widths = _scaled([high - low + 1 for low, high in columns], width - margin)
+    lines: list[Line] = []
+    places, elements, tall = [], [], []
+    for (row, _), name, lines_high in zip(rows, names, heights, strict=True):
+        letters, left = [], margin
+        for (column, _), wide in zip(columns, widths, strict=False):
+            label = int(found.labels[row, column])
+            letters.append(Span(_letter(label) * wide, _ROLES[label % len(_ROLES)]))
+            places.append((len(lines), left, wide))
+            elements.append((row, column))
+            tall.append(lines_high)
+            left += wide
+        more = [Span("…", Role.LABEL)] * (len(widths) < len(columns))
+        lines.append(line(f"  {name:{margin - 4}}  ", *letters, *more))
+        lines += [line(" " * margin, *letters, *more)] * (lines_high - 1)
+    return MapPicture(tuple(lines), tuple(places), tuple(tall), tuple(elements), len(widths))
+
+
+def class_page(found: OrderMap, number: int) -> Page:
+    """Return the page of one class of a map, below the map's title."""
+    rows, _, columns = found.shape
+    one = found.classes[number]
+    return Page((*_title_blocks(found)[1], *_class_rows(one, number, rows, columns)))
+
+
+def _scaled(sizes: list[int], room: int) -> list[int]:
+    """Return lengths in proportion to sizes, at least 1, that fill a room if there are more; some if not all fit.
+
+    >>> _scaled([4, 2], 9), _scaled([60, 39, 1], 10), _scaled([1, 1, 1], 2)
+    ([4, 2], [5, 3, 1], [1, 1])
+    """
+    if sum(sizes) <= room:
+        return sizes
+    spare, total = max(room - len(sizes), 0), sum(sizes)
+    return [1 + spare * size // total for size in sizes][: max(room, 1)]
 
 
 def invariance_page(found: Invariance) -> Page:
@@ -85,6 +149,29 @@ def invariance_page(found: Invariance) -> Page:
     return Page(tuple(blocks), title)
 
 
+def _title_blocks(found: OrderMap) -> tuple[str, list[Block]]:
+    """Return the title of a map, and the blocks with the title and with the share that is explained."""
+    rows, terms, columns = found.shape
+    name = "function" if "<lambda>" in found.target else found.target
+    size = f"{rows // found.batch} × {terms} × {columns}" + ("" if found.layout == "A@B" else f", {found.layout}")
+    size = size if found.batch == 1 else f"{found.batch} products of {size}"
+    title = f"{name}: {size}, {counted(len(found.classes), 'order')}"
+    missing = sum(each.elements for each in found.classes if each.candidate is None)
+    settled: Note = Note(f"all {rows * columns:,} elements are explained: replays gave their bits")
+    if missing:
+        share = 100 * missing / (rows * columns)
+        settled = Note(Span(f"the order of {share:.3g} % of the elements ({missing:,}) was not found", Role.FLAG))
+    return title, [heading(title), settled]
+
+
+def _class_rows(one: OrderClass, number: int, rows: int, columns: int) -> list[Block]:
+    role = Role.FLAG if one.candidate is None else Role.VALUE
+    return [
+        Row(f"{_letter(number)} {100 * one.share:.3g} %", Span(one.text, role)),
+        Row("", f"{one.elements:,} elements: {_where(one, rows, columns)}"),
+    ]
+
+
 def _where(one: OrderClass, rows: int, columns: int) -> str:
     return f"{stripes_text(one.rows, rows, 'rows')}, {stripes_text(one.columns, columns, 'columns')}"
 
@@ -99,13 +186,23 @@ def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
     return [(low, high - 1) for low, high in pairwise(starts)]
 
 
+def _blocks(found: OrderMap) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the runs of equal rows and of equal columns of a map."""
+    labels = found.labels
+    rows = _runs((labels[1:] != labels[:-1]).any(axis=1), len(labels))
+    return rows, _runs((labels[:, 1:] != labels[:, :-1]).any(axis=0), labels.shape[1])
+
+
+def _row_names(rows: list[tuple[int, int]]) -> list[str]:
+    return [f"rows {low}–{high}" if low < high else f"row {low}" for low, high in rows]
+
+
 def _picture(found: OrderMap) -> list[Block]:
     """Draw a letter for each block of equal rows and columns."""
     labels = found.labels
-    rows = _runs((labels[1:] != labels[:-1]).any(axis=1), len(labels))
-    columns = _runs((labels[:, 1:] != labels[:, :-1]).any(axis=0), labels.shape[1])
+    rows, columns = _blocks(found)
     lines: list[Line] = []
-    names = [f"rows {low}–{high}" if low < high else f"row {low}" for low, high in rows[:_MOST_ROWS]]
+    names = _row_names(rows[:_MOST_ROWS])
     width = max(map(len, names))
     for (row, _), name in zip(rows, names, strict=False):
         cells = [int(labels[row, column]) for column, _ in columns[:_MOST_COLUMNS]]

@@ -9,7 +9,7 @@ from floatlab.verbs.option import OUTPUT, Option, OptionRule, UsageError, groupe
 from floatlab.verbs.question import Question, Verb
 
 _MOST_TERMS = 1 << 16
-_LAYOUTS = {
+LAYOUTS = {
     "A@B": "row by row", "A.T@B": "A column by column", "A@B.T": "B column by column",
     "A.T@B.T": "both column by column", "A@A.T": "one matrix, times its transpose",
     "A.T@A": "the transpose of a matrix, times it",
@@ -23,7 +23,7 @@ def _settle(question: Question) -> Question:
     return question
 
 
-def _shape(text: str, flag: str) -> object:
+def read_shape(text: str, flag: str) -> object:
     """Return the shape as typed; raises UsageError unless it has the form MxKxN or MxK."""
     if not re.fullmatch(r"[1-9][0-9]{0,7}(x[1-9][0-9]{0,7}){1,3}", text):
         raise UsageError(
@@ -57,13 +57,13 @@ VERB = Verb(
                 "shape",
                 "MxKxN",
                 "the orders of all elements of a product of so many rows, terms and columns",
-                read=_shape,
+                read=read_shape,
             ),
             Option(
                 "layout",
                 "LAYOUT",
                 "how the operands of the shape lie in memory",
-                choices=tuple(_LAYOUTS.items()),
+                choices=tuple(LAYOUTS.items()),
             ),
             Option("invariance", help="what changes the bits of a row: batch, place, alignment, threads, run"),
             Option("seed", "N", "of the random data that are replayed (default 1)", read=whole(0, (1 << 64) - 1)),

@@ -12,6 +12,7 @@ from floatlab.page.model import Page
 from floatlab.record import Record
 from floatlab.reduce import Reduction
 from floatlab.reduce.results.products import Product
+from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.machines import MACHINES
 from floatlab.reduce.timing.devices import DTYPES
@@ -23,6 +24,7 @@ from floatlab.verbs.reduce.orders import SCHEDULES, taken_over, targets
 from floatlab.verbs.reduce.page import element_words
 from floatlab.verbs.reduce.tree import Tree
 from floatlab.verbs.registry import verb_named
+from floatlab.verbs.reveal.options import LAYOUTS, read_shape
 
 OPERATIONS = ("sum", "dot", "matmul")
 _NONE = "none"
@@ -37,6 +39,15 @@ _ADDERS = {
 # Options that ask more than a simulated sum.
 _NO_SUM = ("observed", "difference", "ways", "block_size", "backends", "runs")
 _TERMS = (8, 16, 32, 64, 100, 128, 256, 1024, 4096)
+_FIRST = "first"  # the choice of no shape
+_SHAPES = {
+    _FIRST: "only the first element of a product of 64 rows and columns",
+    "5x33x7": "a small product with edges on all sides",
+    "24x40x30": "24 rows, 40 terms, 30 columns",
+    "64x64x64": "three equal sides",
+    "100x1000x100": "a long sum for each element",
+    "400x400x400": "160,000 elements; this may take seconds",
+}
 
 
 class PreparedReduction(Record):
@@ -68,6 +79,19 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         return model if isinstance(model, Findings) else None
 
     @property
+    def order_map(self) -> OrderMap | None:
+        """The orders of all elements of a library's product, if they are shown."""
+        model = self.answers[0].found if self.answers else None
+        return model if isinstance(model, OrderMap) else None
+
+    @property
+    def _has_shape(self) -> bool:
+        """Whether the library's function that is shown multiplies a matrix, so that each element has an order."""
+        return self.order_map is not None or (
+            self.findings is not None and self.findings.target.kind in ("matvec", "matmul")
+        )
+
+    @property
     def product(self) -> Product | None:
         """The product of matrices that is shown."""
         model = self.answers[0].found if self.answers else None
@@ -90,12 +114,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         """Return the controls that a click can change, with their current values."""
         question, reduction, small = self.question, self.reduction, self.small
         if question.verb == "reveal":
-            return (
-                ("reveal", f"{' '.join(question.values)} ▾"),
-                ("terms", f"{question.option('terms', 64)} terms ▾"),
-                ("take", "use this order on data"),
-                ("back", "back to the data"),
-            )
+            return self._library_words(question)
         is_sum, adder, machine = question.verb == "sum", question.option("adder", _ROUNDED), question.option("machine")
         rows = [
             ("operation", f"{question.verb} ▾"),
@@ -114,6 +133,16 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             rows.append(("element", f"element {element_words(self.product, self.element)} ▾"))
         return (*rows, ("reveal", "ask a library …"))
 
+    def _library_words(self, question: Question) -> tuple[tuple[str, str], ...]:
+        target, shape = ("reveal", f"{' '.join(question.values)} ▾"), question.option("shape")
+        back = "back", "back to the data"
+        if shape is not None:
+            layout = question.option("layout", next(iter(LAYOUTS)))
+            return target, ("shape", f"{shape.replace('x', '×')} ▾"), ("layout", f"{layout} ▾"), back
+        whole = (("shape", "whole products …"),) if self._has_shape else ()
+        terms = "terms", f"{question.option('terms', 64)} terms ▾"
+        return target, terms, *whole, ("take", "use this order on data"), back
+
     def picks(self) -> dict[str, Pick]:
         """Return the lists of operations, orders, additions, formats, machines, libraries and their options."""
         question, base = self.question, self.base_question()
@@ -128,8 +157,11 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         ]
         models, machine = "Published models of matrix units", base.option("machine", _NONE)
         library = dict.fromkeys(targets(base.verb), "")
-        terms = [Choice(str(terms), f"{terms:,} terms") for terms in _TERMS]
+        terms = [Choice(str(terms), f"{terms:,} terms", quantity=True) for terms in _TERMS]
         now = str(question.option("terms", 64))
+        shape, layout = question.option("shape", _FIRST), question.option("layout", next(iter(LAYOUTS)))
+        usual = [Choice(name, f"{name:<12} {text}", quantity=True) for name, text in _SHAPES.items()]
+        shapes = "Orders of all elements: rows x terms x columns, or any other"
         return super().picks() | {
             "schedule": Pick(orders, SCHEDULES, self.take_schedule, (schedule,), True, "Order"),
             "adder": Pick("Additions", _ADDERS, self.take_adder, (adder,), group="Additions"),
@@ -139,6 +171,8 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             "machine": Pick(models, machines, self.take_machine, (machine,)),
             "reveal": Pick(f"How does a library add?{free}", library, self.take_target, asked, True),
             "terms": Pick("Terms, or any number of them", terms, self.take_terms, (now,), True),
+            "shape": Pick(shapes, usual, self.take_shape, (shape,), True),
+            "layout": Pick("How the operands lie in memory", LAYOUTS, self.take_layout, (layout,)),
         }
 
     # Operation, order, additions, formats.
@@ -198,6 +232,18 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         else:
             self.complain(f"the number of terms is a whole number, not {text}")
 
+    def take_shape(self, text: str) -> None:
+        """Ask for the orders of all elements of a product of a shape, or for that of the first element only."""
+        if text == _FIRST:
+            self.open(self.question.having(shape=None, layout=None))
+            return
+        typed = "".join(text.lower().replace("×", "x").split())
+        self.attempt(lambda: self.question.having(shape=read_shape(typed, "a shape"), terms=None))
+
+    def take_layout(self, name: str) -> None:
+        """Ask about operands that lie in memory otherwise."""
+        self.open(self.question.having(layout=None if name == next(iter(LAYOUTS)) else name))
+
     def action_take(self) -> None:
         """Add the data in the order that was revealed."""
         if self.findings is not None:
@@ -215,7 +261,8 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         verb = self.question.verb
         return (
             super().possible()
-            | dict.fromkeys(("take", "terms", "back"), verb == "reveal" and self.findings is not None)
+            | dict.fromkeys(("take", "terms"), self.findings is not None)
+            | {"back": verb == "reveal", "shape": self._has_shape, "layout": self.order_map is not None}
             | dict.fromkeys(("fma", "machine", "products"), verb in ("dot", "matmul"))
             | dict.fromkeys(("schedule", "adder", "accumulator", "format", "rules", "value"), verb != "reveal")
             | {"element": self.product is not None, "pin": self.reduction is not None}

@@ -17,8 +17,10 @@ from floatlab.page.model import Note, Page, line
 from floatlab.record import Record
 from floatlab.reduce import Reduction
 from floatlab.reduce.results.products import Product
+from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls
+from floatlab.tui.screens.reduce.map_view import MapView
 from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
 from floatlab.tui.screens.task import SHARED_KEYS
 from floatlab.tui.widgets import EMPTY, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
@@ -29,6 +31,7 @@ from floatlab.verbs.reduce.node import node_page, roundings_at
 from floatlab.verbs.reduce.orders import figures_page, result_page, way_of
 from floatlab.verbs.reduce.page import array_words, elements_of, place_of
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
+from floatlab.verbs.reveal.map_page import class_page
 
 _NAMES = ("x", "y")
 
@@ -49,13 +52,15 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     HELP = (
         "An array is a list (1.5,-2), a file, or random:normal:1000:seed=1. s changes the order, m fuses multiply and "
         "add; below the result stands the previous one, or the one that a pinned, with ^ above each bit that differs. "
-        "w asks a library in which order it adds, and g adds your data in that order."
+        "w asks a library in which order it adds, and g adds your data in that order; z asks for the orders of all "
+        "elements of a library's product."
     )
     BINDINGS = [
         Binding("s", "pick('schedule')", "Order", id="way.schedule", tooltip="Order of the additions"),
         Binding("m", "fma", "FMA", id="way.fma", tooltip="Fused multiply-add on or off"),
         Binding("w", "pick('reveal')", "Library", id="way.reveal", tooltip="In which order does a library add?"),
         Binding("g", "take", "Take over", id="way.take", tooltip="Add your data in the order that was found"),
+        Binding("z", "pick('shape')", "Shape", id="way.shape", tooltip="The orders of all elements of a product"),
         Binding("o", "pick('operation')", "Sum, dot product or matrix product", id="way.operation", show=False),
         Binding("i", "pick('accumulator')", "Format of partial sums", id="way.accumulator", show=False),
         Binding("p", "pick('products')", "Format of products", id="way.products", show=False),
@@ -77,8 +82,10 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     """
 
     tree_table, orders = getters.query_one(TreeTable), getters.query_one(OrderTable)
+    map_view = getters.query_one(MapView)
 
     _last: tuple[_Terms, Reduction] | None = None  # the result shown
+    _was_map = False  # whether the answer before was a map of orders
     _previous: Reduction | None = None  # another result of the same terms
     _pinned: tuple[_Terms, Reduction] | None = None
 
@@ -97,6 +104,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             yield TreeTable(partial(self.complain, hint=True), id="tree")
             yield PageView(id="details")
             yield OrderTable(id="orders")
+            yield MapView(id="map")
 
     # The question.
 
@@ -136,7 +144,13 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             self._last = (terms, reduction)
         if drawn.tree is not None:
             self.tree_table.show_tree(drawn.tree)
+        if self.order_map is not None:
+            self.map_view.show_map(self.order_map)
+        if (self.order_map is not None) != self._was_map:  # a map opens as a picture
+            self._was_map = self.order_map is not None
+            self.set_reactive(ReduceScreen.view, self.shown_views[0][0])
         self.show_page("figures", drawn.figures)
+        self.views.options, self.views.current = self.shown_views, self.shown_view
         self._draw_top()
         self.draw_view()
 
@@ -192,23 +206,54 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     # The views.
 
+    @property
+    def shown_views(self) -> tuple[tuple[str, str], ...]:
+        """The views to choose from now: a map of orders has its picture before the tree of one order."""
+        return self.VIEWS if self.order_map is None else (("map", "Map"), *self.VIEWS[:-1])
+
     def draw_view(self) -> None:
-        """Show the tree, the whole page, or the orders side by side."""
+        """Show the tree, the whole page, the orders side by side, or the map of a library's orders."""
         drawn = self.prepared
         if drawn is None:
             return
-        if self.view == "tree" and drawn.tree is not None:
+        if self.order_map is not None:
+            self._draw_map(self.order_map)
+        elif self.shown_view == "tree" and drawn.tree is not None:
             self.show_only("tree")
-        elif self.view == "orders" and drawn.reduction is not None:
+        elif self.shown_view == "orders" and drawn.reduction is not None:
             self.show_only("orders")
             self.orders.show_orders(drawn.reduction, self.GRACE)
         else:
             self.show_only("details")
             self.details.page = self._page_of(drawn)
 
+    def _draw_map(self, shown: OrderMap) -> None:
+        """Show the map, the tree of the order under its cursor, or the whole page."""
+        plan = shown.classes[self.map_view.label].plan
+        self._class_moved()
+        if self.shown_view == "map":
+            self.show_only("map")
+        elif self.shown_view == "tree" and plan is not None:
+            self.tree_table.show_tree(Tree(plan))
+            self.show_only("tree")
+        elif self.prepared is not None:
+            self.show_only("details")
+            self.details.page = self.prepared.page
+
+    @on(Cells.Moved, "#map")
+    def _class_moved(self) -> None:
+        if self.order_map is not None:
+            page = class_page(self.order_map, self.map_view.label)
+            blocks = page.blocks if not self.small else (*page.blocks[2:], *page.blocks[:2])
+            self.show_page("figures", page.replace(blocks=blocks))
+
+    @on(Cells.Chosen, "#map")
+    def _class_chosen(self) -> None:
+        self.view = "tree"
+
     def _page_of(self, drawn: PreparedReduction) -> Page:
         """Return the page; if a tree was requested but there is none, the page gives the reason."""
-        if self.view == "tree" and drawn.reduction is not None:
+        if self.shown_view == "tree" and drawn.reduction is not None:
             text = f"{len(drawn.reduction):,} terms are too many for a tree, which shows up to {MOST:,}."
             return Page((Note(line(text)), *drawn.page.blocks))
         return drawn.page

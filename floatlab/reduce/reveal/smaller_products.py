@@ -1,0 +1,107 @@
+"""Guesses at the orders of elements that are too few to be probed: the orders in smaller products of the same target.
+
+A library computes the last rows and columns of a large product by the same routines as those of a small one. One class
+of one element answers one probe per product, so a product with few rows and columns is much cheaper to probe. Whether
+the element of the large product is really computed like that is for a replay to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.errors import FloatlabError
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.replay.candidates import Candidate
+from floatlab.reduce.reveal.assembly import assemble, blocks_of
+from floatlab.reduce.reveal.sized_target import SizedTarget
+
+# The classes of a product, and the class number of each element; None if the target does not take its operands.
+Explained = tuple[Sequence[Candidate | None], Array] | None
+_PERIODS = (8, 48)  # a smaller product has as many rows as the large one has, modulo one of these
+_WORK = 1 << 34  # multiply-adds of the probes of one element of a smaller product
+_APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}  # the layout that has two operands
+
+
+class SmallerProducts:
+    """Smaller products of a target, explained when they are needed, each once.
+
+    `explain` returns the classes of a product.
+    """
+
+    def __init__(self, sized: SizedTarget, explain: Callable[[SizedTarget], Explained]) -> None:
+        self.sized, self._explain = sized, explain
+        self._made: dict[tuple[tuple[int, ...], int, str], Explained] = {}
+
+    def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
+        """Yield orders that the elements at `places`, a mask of a matrix, may have, each once.
+
+        First come trees with the blocks of a known plan, where each block is added as in a smaller product with as many
+        terms; then the orders of smaller products with all terms.
+        """
+        if self.sized.batch > 1:
+            return
+        yielded: set[Plan | Candidate] = set()
+        for each in self._orders(places, known):
+            if each not in yielded:
+                yielded.add(each)
+                yield each
+
+    def _orders(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
+        rows, columns = np.nonzero(places)
+        row, column, ends = int(rows[-1]), int(columns[-1]), (int(rows.max()) + 1, int(columns.max()) + 1)
+        for layout in dict.fromkeys((self.sized.layout, _APART.get(self.sized.layout, self.sized.layout))):
+            for period in _PERIODS:
+                shape = tuple(_side(end, period) for end in ends)
+                place = row - ends[0] + shape[0], column - ends[1] + shape[1]
+                for plan in known:
+                    yield from self._assembled(plan, shape, place, layout)
+                yield from self._of_all_terms(shape, place, layout)
+
+    def _assembled(self, plan: Plan, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Plan]:
+        """Yield the tree with the blocks of a plan, each added like an element of a smaller product."""
+
+        def inner(length: int) -> Plan:
+            explained = self._product(shape, length, layout)
+            found = None if explained is None else explained[0][explained[1][place]]
+            if found is None or found.schedule is None:
+                raise LookupError
+            plan: Plan = found.schedule.plan(length)
+            return plan
+
+        if len(blocks_of(plan)) > 1:
+            with suppress(LookupError):
+                yield assemble(plan, inner)
+
+    def _of_all_terms(self, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Candidate]:
+        """Yield the orders of a smaller product with all terms, the one at the same place first."""
+        terms = self.sized.terms
+        is_same = shape == self.sized.matrix_shape and layout == self.sized.layout
+        if is_same or 2 * terms * terms * shape[0] * shape[1] > _WORK:
+            return
+        explained = self._product(shape, terms, layout)
+        if explained is not None:
+            classes, labels = explained
+            first = classes[labels[place]]
+            yield from (each for each in dict.fromkeys((first, *classes)) if each is not None)
+
+    def _product(self, shape: tuple[int, ...], terms: int, layout: str) -> Explained:
+        key = shape, terms, layout
+        if key not in self._made:
+            self._made[key] = None
+            with suppress(FloatlabError):  # the target may take operands of one size only
+                results = shape if len(self.sized.shape) > 1 else shape[:1]
+                self._made[key] = self._explain(self.sized.resized(terms, results, layout))
+        return self._made[key]
+
+
+def _side(length: int, period: int) -> int:
+    """Return the smallest number of at least one period that is congruent to a length; a shorter length as it is.
+
+    >>> _side(115, 8), _side(13, 8), _side(5, 8)
+    (11, 13, 5)
+    """
+    return length if length < 2 * period else period + length % period

@@ -1,0 +1,142 @@
+"""An order map, made again from its JSON document; what the document says is checked, and what follows is computed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from floatlab.arrays.lanes.parameters import container
+from floatlab.arrays.types import Array
+from floatlab.errors import FileFormatError
+from floatlab.formats import Format
+from floatlab.record import Record
+from floatlab.reduce.plan.orders import ByHand
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.replay.candidates import Candidate
+from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region
+from floatlab.reduce.reveal.sized_target import LAYOUTS, MOST_TERMS, checked_shape
+from floatlab.reduce.reveal.stripes import Stripes, stripes_of
+from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
+
+_MOST_PROBES = 1 << 53
+
+
+class ReadClass(Record):
+    """What a document says of one class of elements."""
+
+    nodes: tuple[tuple[int, ...], ...] | None
+    adders: tuple[Adder | PartlyFused, ...]
+    reason: str
+    regions: tuple[Region, ...]
+
+
+def order_map_of(
+    target: str,
+    shape: tuple[int, ...],
+    batch: int,
+    layout: str,
+    terms_format: Format,
+    format: Format,
+    classes: tuple[ReadClass, ...],
+    probes: int,
+    products: int,
+) -> OrderMap:
+    """Return the order map that a document describes; raises FileFormatError where it contradicts itself.
+
+    The seconds are not in the document; they are 0.
+    """
+    if len(shape) != 3 or not 1 <= batch <= shape[0] or shape[0] % batch:
+        raise FileFormatError(f"{[*shape]} is no shape of {batch} products: rows of all, terms, columns")
+    rows, terms, columns = shape
+    checked_shape((batch, rows // batch, terms, columns))
+    is_gram = "B" not in layout
+    if layout not in LAYOUTS or (is_gram and rows != columns) or (batch > 1 and layout != LAYOUTS[0]):
+        raise FileFormatError(f"a product of {rows} × {terms} × {columns}, {batch} in all, has no such layout")
+    if terms > MOST_TERMS:
+        raise FileFormatError(f"{terms:,} terms are more than a map has: {MOST_TERMS:,}")
+    if not 0 <= probes < _MOST_PROBES or not 0 <= products < _MOST_PROBES:
+        raise FileFormatError("no such number of probes or products is ever made")
+    for each in (terms_format, format):
+        container(each)
+    size = rows * columns
+    if sum(_size(region, rows, columns) for each in classes for region in each.regions) != size:
+        raise FileFormatError(f"the regions do not cover the {size:,} elements once")
+    labels = np.full((rows, columns), -1, np.int64)
+    made = tuple(_class(each, number, labels, terms, format) for number, each in enumerate(classes))
+    return OrderMap(
+        shape=(rows, terms, columns),
+        classes=made,
+        labels=labels,
+        share=sum(each.elements for each in made if each.candidate is not None) / size,
+        target=target,
+        layout=layout,
+        terms_format=terms_format,
+        format=format,
+        probes=probes,
+        products=products,
+        seconds=0.0,
+        batch=batch,
+    )
+
+
+def _class(read: ReadClass, number: int, labels: Array, terms: int, format: Format) -> OrderClass:
+    """Return one class, and label its elements."""
+    lines: tuple[set[int], set[int]] = set(), set()
+    elements = 0
+    for region in read.regions:
+        sides = [[i for each in stripes for i in each.indices] for stripes in (region.rows, region.columns)]
+        places = np.ix_(*sides)
+        if (labels[places] != -1).any():
+            raise FileFormatError(f"class {number} has an element that has a class already")
+        labels[places] = number
+        elements += len(sides[0]) * len(sides[1])
+        for all_lines, own in zip(lines, sides, strict=True):
+            all_lines.update(own)
+    if not elements:
+        raise FileFormatError(f"class {number} has no element")
+    plan = None if read.nodes is None else Plan(terms, read.nodes)
+    candidate = _candidate(plan, read.adders)
+    return OrderClass(
+        plan=plan,
+        candidate=candidate,
+        format=format,
+        regions=read.regions,
+        rows=stripes_of(np.array(sorted(lines[0]))),
+        columns=stripes_of(np.array(sorted(lines[1]))),
+        elements=elements,
+        share=elements / labels.size,
+        agreement=float(candidate is not None),
+        reason=read.reason,
+    )
+
+
+def _candidate(plan: Plan | None, adders: tuple[Adder | PartlyFused, ...]) -> Candidate | None:
+    if not adders:
+        return None
+    if plan is None or len(adders) > 2:
+        raise FileFormatError(f"{len(adders)} ways to add are too many" + " without a tree" * (plan is None))
+    for each in adders:
+        fused = each.fused if isinstance(each, PartlyFused) else ()
+        if not all(one < other for one, other in pairwise((-1, *fused, plan.terms))):
+            raise FileFormatError("fused terms are not ascending numbers of terms")
+    if len(adders) == 2 and (not plan.nodes or len(plan.nodes[-1]) != 2):
+        raise FileFormatError("two ways to add need a last node that adds two sums")
+    return Candidate(ByHand(plan), adders[0] if len(adders) == 1 else Joined(*adders))
+
+
+def _size(region: Region, rows: int, columns: int) -> int:
+    """Return the number of elements of a region; FileFormatError if it is not within the product."""
+    return _length(region.rows, rows) * _length(region.columns, columns)
+
+
+def _length(stripes: tuple[Stripes, ...], most: int) -> int:
+    """Return the number of rows or columns; FileFormatError if stripes overlap or do not lie within `most`."""
+    end = 0
+    for each in stripes:
+        if each.start < end or each.width < 1 or each.count < 1 or (each.count > 1 and each.step < each.width):
+            raise FileFormatError("the runs of a region are not ascending")
+        end = each.start + (each.count - 1) * each.step + each.width
+    if end > most:
+        raise FileFormatError(f"a region ends at {end:,}, beyond the {most:,} there are")
+    return sum(each.width * each.count for each in stripes)
