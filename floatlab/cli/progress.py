@@ -68,7 +68,7 @@ class Bar(Watched):
         '[######..................]  25 %  500,000 elements a second, 6 s left'
         """
         if not self.total:
-            return f"{self.done:,} {self.noun}, {seconds:.0f} s; Ctrl-C stops it and shows what was found"
+            return f"{self.noun}: step {self.done:,}, {seconds:.0f} s; Ctrl-C stops it and shows what was found"
         share, rate = self.done / max(self.total, 1), self.done / max(seconds, 1e-9)
         left = (self.total - self.done) / max(rate, 1e-9)
         when = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"

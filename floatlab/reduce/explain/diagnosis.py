@@ -101,6 +101,7 @@ class _PairDiagnosis:
     ) -> None:
         self.maps, self.tick = maps, tick
         self.found: list[SideExplanation] = []
+        self.within: tuple[SideExplanation, ...] = ()  # both results, as soon as both are known to be within rounding
         self._found: dict[object, tuple[list[Way], list[Way]]] = {}
         self.libraries: list[list[Way]] | None = None
         self.sides = Side("actual", results[0]), Side("expected", results[1])
@@ -144,7 +145,8 @@ class _PairDiagnosis:
         causes = tuple(cause for each in self.found for cause in each.causes)
         if any(each.status == "bug" for each in self.found):
             return Diagnosis("bug", f"Stopped. {bug_line(causes)}", causes, None, True)
-        said = [f"{LETTERS[each.side.name]} is {_STOPPED[each.status]}" for each in self.found]
+        seen = self.found or self.within
+        said = [f"{LETTERS[each.side.name]} is {_STOPPED[each.status]}" for each in seen]
         what = f"so far, {' and '.join(said)}" if said else "before anything was found"
         return Diagnosis("unknown", f"Stopped: {what}; the whole search would tell.", causes, None, True)
 
@@ -161,7 +163,7 @@ class _PairDiagnosis:
         known = self.problem.known.all() and all(side.finite.all() for side in self.sides)
         if not known or any(view.fit().wrong.any() for view in views):
             return None
-        self.explained = first, second
+        self.explained = self.within = first, second
         ways = self._ways()
         self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
         if all(one or other for one, other in zip(ways, self.libraries, strict=True)):

@@ -98,7 +98,7 @@ def explain_differences(
     is_plain = bias is None and operation in _PLAIN and {x.codes.ndim, y.codes.ndim} <= {1, 2}
     if is_plain:
         x, y, *others = product_of(x, y, others)
-    tick = None if started is None else partial(started(0, "steps of the diagnosis"), 1)
+    tick = None if started is None else partial(started(0, "diagnosis"), 1)
     problem: ProductProblem | None = None
     # Ctrl-C ends the diagnosis with what it found, and what would follow is left out.
     try:
