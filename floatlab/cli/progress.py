@@ -42,14 +42,14 @@ class Watched:
 
 
 class Bar(Watched):
-    """A progress bar for a known amount of work; it can be reused for the next piece of work."""
+    """A progress bar, or with a total of 0 a count; it can be reused for the next piece of work."""
 
     def begin(self, total: int, noun: str) -> Callable[[int], None]:
         """Reset with a new total; return the callback that counts finished work."""
         self.clear()
         self.total, self.noun, self.done = total, noun, 0
-        self.start = time.monotonic()
-        self.next = self.start + _PATIENCE
+        earlier, self.start = self.start, time.monotonic()
+        self.next = (self.start if total else earlier) + _PATIENCE
         return self.add
 
     def add(self, count: int) -> None:
@@ -67,6 +67,8 @@ class Bar(Watched):
         >>> bar.text(2.0)
         '[######..................]  25 %  500,000 elements a second, 6 s left'
         """
+        if not self.total:
+            return f"{self.noun}: step {self.done:,}, {seconds:.0f} s; Ctrl-C stops it and shows what was found"
         share, rate = self.done / max(self.total, 1), self.done / max(seconds, 1e-9)
         left = (self.total - self.done) / max(rate, 1e-9)
         when = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"

@@ -205,6 +205,42 @@ def test_ctrl_c_ends_it_quietly(environment, tmp_path):
         assert process.stdout.read() == b""
 
 
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    """Inputs of a product that takes seconds to diagnose, and two results of it."""
+    folder, n = tmp_path_factory.mktemp("large"), 2000
+    rng = np.random.default_rng(4)
+    x, y = (rng.standard_normal((n, n), np.float32) for _ in range(2))
+    parts = [x[:, k : k + 250] @ y[k : k + 250] for k in range(0, n, 250)]
+    made = {"x": x, "y": y, "a": x @ y, "b": np.add.reduce(parts)}
+    for name, array in made.items():
+        np.save(folder / f"{name}.npy", array)
+    return folder
+
+
+@pytest.mark.parametrize("operation", ["matmul", "einsum:bij,jk->bik", "linear"])
+def test_ctrl_c_shows_what_the_diagnosis_has_found(environment, products, operation):
+    words = ["compare", "a.npy", "b.npy", "--inputs", "x.npy", "y.npy", "--op", operation, "--worst", "0"]
+    if operation == "einsum:bij,jk->bik":
+        for name in "abx":
+            batch = np.load(products / f"{name}.npy").reshape(50, 40, 2000)
+            np.save(products / f"{name}3.npy", batch)
+        words[1:5] = ["a3.npy", "b3.npy", "--inputs", "x3.npy"]
+    process, terminal = started(words, environment, products)
+    seen = b""
+    while b"diagnosis: step " not in seen:
+        seen += os.read(terminal, 1000)
+    process.send_signal(signal.SIGINT)
+    with process.stdout:
+        out, words = process.stdout.read().decode(), told(terminal)
+    assert process.wait(60) in (0, 1)
+    assert "Traceback" not in words
+    assert words.endswith("\r\x1b[K")
+    first, _, page = out.partition("\n\n")
+    assert " ".join(first.split()).startswith("Stopped")
+    assert "allclose" in page
+
+
 # A forked process begins with the peak of its parent's memory: this small parent reports what its child needed.
 WITH_PEAK = """
 import resource, subprocess, sys

@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 _WHOLE = 4  # of the ways that miss elements of the sample, how many are tried on all elements
+_NEAR = 0.25  # the share of the sample that these give at least
 _SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements of the sample are not tried on all
 
 
@@ -299,7 +300,7 @@ def _explained(
     found = []
     for goal in goals:
         ranked = sorted((replay(evaluator, candidate, goal) for candidate in tried), key=lambda each: -each.share)
-        part = [i for i, each in enumerate(ranked) if each.codes is None][:_WHOLE]
+        part = [i for i, each in enumerate(ranked) if each.codes is None and each.share >= _NEAR][:_WHOLE]
         if evaluator.size * evaluator.terms <= _SHORT:
             for i in part:
                 ranked[i] = replay(evaluator, ranked[i].candidate, goal, wholly=True)

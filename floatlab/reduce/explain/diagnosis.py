@@ -34,6 +34,7 @@ def diagnose(
     maps: Sequence[Replaying] = (),
     progress: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
+    problem: ProductProblem | None = None,
 ) -> Diagnosis:
     """Return why two results that should be the product x·y differ.
 
@@ -49,6 +50,8 @@ def diagnose(
         Called without arguments after each step; an exception that it raises ends the work.
     keep_interrupted
         Whether Ctrl-C ends the search with what was found so far, instead of raising KeyboardInterrupt.
+    problem : ProductProblem, optional
+        The exact product of these factors, if it is known already.
 
     Returns
     -------
@@ -76,7 +79,8 @@ def diagnose(
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
     factors, results = matrices_of(x, y, actual, expected)
-    pair = _PairDiagnosis(factors, results, maps, progress or (lambda: None))
+    problem = problem or ProductProblem(*factors, (results[0].format, results[1].format))
+    pair = _PairDiagnosis(problem, results, maps, progress or (lambda: None))
     try:
         return pair.diagnose()
     except KeyboardInterrupt:
@@ -90,17 +94,18 @@ class _PairDiagnosis:
 
     def __init__(
         self,
-        factors: tuple[Source, Source],
+        problem: ProductProblem,
         results: tuple[Source, Source],
         maps: Sequence[Replaying],
         tick: Callable[[], None],
     ) -> None:
         self.maps, self.tick = maps, tick
         self.found: list[SideExplanation] = []
+        self.within: tuple[SideExplanation, ...] = ()  # both results, as soon as both are known to be within rounding
         self._found: dict[object, tuple[list[Way], list[Way]]] = {}
         self.libraries: list[list[Way]] | None = None
         self.sides = Side("actual", results[0]), Side("expected", results[1])
-        self.problem = ProductProblem(*factors, (results[0].format, results[1].format))
+        self.problem = problem
         first, second = self.sides
         self.differing = (first.values != second.values) & ~(np.isnan(first.values) & np.isnan(second.values))
 
@@ -140,7 +145,8 @@ class _PairDiagnosis:
         causes = tuple(cause for each in self.found for cause in each.causes)
         if any(each.status == "bug" for each in self.found):
             return Diagnosis("bug", f"Stopped. {bug_line(causes)}", causes, None, True)
-        said = [f"{LETTERS[each.side.name]} is {_STOPPED[each.status]}" for each in self.found]
+        seen = self.found or self.within
+        said = [f"{LETTERS[each.side.name]} is {_STOPPED[each.status]}" for each in seen]
         what = f"so far, {' and '.join(said)}" if said else "before anything was found"
         return Diagnosis("unknown", f"Stopped: {what}; the whole search would tell.", causes, None, True)
 
@@ -157,7 +163,7 @@ class _PairDiagnosis:
         known = self.problem.known.all() and all(side.finite.all() for side in self.sides)
         if not known or any(view.fit().wrong.any() for view in views):
             return None
-        self.explained = first, second
+        self.explained = self.within = first, second
         ways = self._ways()
         self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
         if all(one or other for one, other in zip(ways, self.libraries, strict=True)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.reduce.results.verdicts import DiagnosedCause, Place
+from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
 
 LETTERS = {"actual": "A", "expected": "B", "both": "A and B"}
 _NOUNS = {
@@ -47,6 +47,15 @@ def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
     if others:
         return f"Yes: {said}. Besides: {'; '.join(_cause_text(each) for each in others)}."
     return f"Yes: {said}{'; all others agree' if _is_local(wrong) else ''}."
+
+
+def noun_of(found: Diagnosis) -> str:
+    """Return the causes of a diagnosis in a few words.
+
+    >>> noun_of(Diagnosis("rounding", "", (DiagnosedCause("fma", "order", "both", 1.0, (), ()),), None))
+    'FMA'
+    """
+    return " or ".join(_NOUNS.get(name, name) for name in found.names)
 
 
 def _is_local(causes: list[DiagnosedCause]) -> bool:

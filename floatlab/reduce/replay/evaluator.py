@@ -22,7 +22,7 @@ from floatlab.reduce.plan.orders import Fused
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import Sides
-from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
+from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals, pair_totals
 from floatlab.reduce.simulate.simulation import simulate
 
 SAMPLE = 1024  # size of the sample of a large product on which candidates are tried; smaller for long sums
@@ -100,9 +100,7 @@ class Evaluator:
         plain = candidate.plain
         if plain not in self._sampled:
             self._sampled[plain] = (
-                candidate_codes(plain, self._pairs, self.into, self.context)
-                if plain.schedule
-                else self._exact(self.places)
+                candidate_codes(plain, self._pairs, self.into, self.context) if plain.schedule else self._exact_sample()
             )
         return self._sampled[plain]
 
@@ -124,6 +122,13 @@ class Evaluator:
         """Return the codes of all elements, or of the sample if computing all takes too long."""
         return self.sampled(candidate) if self.is_huge else self.whole(candidate)
 
+    def _exact_sample(self) -> Array:
+        if len(self.sides) == 1 or not self._has_pairs:
+            return self._exact(self.places)
+        x, y = (decode(side.codes, side.format, np.float64) for side in self._pairs)
+        size = np.einsum("ij,ij->j", np.abs(x), np.abs(y))
+        return self._rounded(*pair_totals(x, y, True), size, self.places)
+
     def _exact(self, places: Iterable[int]) -> Array:
         codes = [self._exact_code(*divmod(int(place), self.shape[1])) for place in places]
         return np.array(codes, container(self.into))
@@ -140,25 +145,29 @@ class Evaluator:
 
     def _exact_product(self) -> Array:
         """Return the exact product's codes, from pairs of binary64 if their error cannot change the rounding."""
-        if len(self.sides) == 1:
+        if len(self.sides) == 1 or not self._has_pairs:
             return self._exact(range(self.size))
-        n = self.terms
         a, b = (decode(side.codes, side.format, np.float64) for side in self.sides)
-        narrow = all(holds(SINGLE, each) for each in self.formats)
-        unsure = np.ones(self.shape, np.bool_)
-        codes = np.zeros(self.shape, container(self.into))
-        if narrow and is_enough(DOUBLE, self.into):
-            with np.errstate(all="ignore"):
-                high, low, size = matrix_totals(a, b)
-                missing = size * (n * n * 2.0**-100)
-                ends = [
-                    np.asarray(encode(Source(to_odd(two_sum(high, each)), DOUBLE), self.into, context=self.context))
-                    for each in (low - missing, low + missing)
-                ]
-            codes, unsure = ends[0], (ends[0] != ends[1]) | ~np.isfinite(high) | (high == 0)
-        for i, j in np.argwhere(unsure).tolist():
-            codes[i, j] = self._exact_code(i, j)
-        return codes.reshape(-1)
+        with np.errstate(all="ignore"):
+            high, low, size = (part.reshape(-1) for part in matrix_totals(a, b))
+        return self._rounded(high, low, size, np.arange(self.size))
+
+    @property
+    def _has_pairs(self) -> bool:
+        """Whether exact products fit binary64, and pairs of binary64 numbers are enough to round to the result."""
+        return all(holds(SINGLE, each) for each in self.formats) and is_enough(DOUBLE, self.into)
+
+    def _rounded(self, high: Array, low: Array, size: Array, places: Array) -> Array:
+        """Round double-binary64 results if their error cannot affect the rounding, and else the exact sums."""
+        with np.errstate(all="ignore"):
+            missing = size * (self.terms**2 * 2.0**-100)
+            codes, other = (
+                np.asarray(encode(Source(to_odd(two_sum(high, each)), DOUBLE), self.into, context=self.context))
+                for each in (low - missing, low + missing)
+            )
+        unsure = np.flatnonzero((codes != other) | ~np.isfinite(high) | (high == 0))
+        codes[unsure] = self._exact(places[unsure])
+        return codes
 
 
 def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: Context = DEFAULT) -> Array:

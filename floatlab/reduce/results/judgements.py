@@ -123,8 +123,14 @@ def judge_difference(
 class ProductJudge:
     """Two factors, and the effect of each cause on their product; judges any number of computed products."""
 
-    def __init__(self, a: object, b: object, format: Format) -> None:
-        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises the errors of `judge_difference`."""
+    def __init__(
+        self, a: object, b: object, format: Format, exact: tuple[Array, Array | None, Array] | None = None
+    ) -> None:
+        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises the errors of `judge_difference`.
+
+        If they are known already, `exact` is the exact product, the part of it beyond binary64 (None: nothing), and
+        |A|·|B|. Differences of two results are then measured on all elements.
+        """
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:
             raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
@@ -132,7 +138,14 @@ class ProductJudge:
         self._rows, self._columns = (spread_indices(count, _SIDE) for count in self.shape)
         self._whole = x, y
         self._x, self._y = x[self._rows], y[:, self._columns]
-        self._high, self._low, self._size = matrix_totals(self._x, self._y)
+        self._exact = exact
+        if exact is None:
+            self._high, self._low, self._size = matrix_totals(self._x, self._y)
+        else:
+            part = np.ix_(self._rows, self._columns)
+            product, missed, size = exact
+            self._high, self._size = product[part], size[part]
+            self._low = np.zeros_like(self._high) if missed is None else missed[part]
 
     @cached_property
     def effects(self) -> tuple[Effect, ...]:
@@ -171,7 +184,9 @@ class ProductJudge:
 
     @cached_property
     def _sizes(self) -> Array | None:
-        """|A|·|B| for all elements; None if that takes too long to compute."""
+        """|A|·|B| for all elements; None if it is not known and takes too long to compute."""
+        if self._exact is not None:
+            return self._exact[2]
         count = self.shape[0] * self.shape[1]
         if count > _MOST or count * self.terms > _WHOLE:
             return None

@@ -102,16 +102,22 @@ def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
     (True, 2.0)
     """
     x, y = (np.asarray(side, np.float64) for side in (a, b))
-    shape = (x.shape[0], y.shape[1])
     narrow = all(np.asarray(side).dtype.itemsize <= 4 for side in (a, b))
-    high, low, size = np.zeros(shape), np.zeros(shape), np.abs(x) @ np.abs(y)
+    return *pair_totals(x.T[:, :, None], y[:, None, :], narrow), np.abs(x) @ np.abs(y)
+
+
+def pair_totals(x: Array, y: Array, narrow: bool) -> tuple[Array, Array]:
+    """Return the sums of x·y along the first axis as pairs (high, low), as `matrix_totals`.
+
+    Both are float64 and broadcast; `narrow` promises that binary64 has all products exactly.
+    """
+    shape = np.broadcast_shapes(x.shape[1:], y.shape[1:])
+    high, low = np.zeros(shape), np.zeros(shape)
     with np.errstate(all="ignore"):
-        for k in range(x.shape[1]):
-            left, right = x[:, k, None], y[None, k]
+        for left, right in zip(x, y, strict=True):
             product, missed = (left * right, None) if narrow else two_product(left, right)
             high, rest = two_sum(high, product)
             low += rest
             if missed is not None:
                 low += missed
-        high, low = two_sum(high, low)
-    return high, low, size
+        return two_sum(high, low)

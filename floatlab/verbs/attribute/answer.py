@@ -78,12 +78,14 @@ def _is_listed(word: str) -> bool:
 
 
 @in_default_mode
-def attribute_pair(product: Sequence[Source], started: Started | None = None) -> Attribution | None:
-    """Attribute two results of a product; `product` has x, y, and both results.
+def attribute_pair(
+    product: Sequence[Source], started: Started | None = None, targets: tuple[str, ...] | None = None
+) -> Attribution | None:
+    """Attribute two results of a product; `product` has x, y, and both results, `targets` is that of `attribute`.
 
     None if the results have two formats, so that no candidate gives both.
     """
     from floatlab.reduce.explain.attribution import attribute
 
     x, y, first, second = product
-    return None if first.format != second.format else attribute(x, y, (first, second), started=started)
+    return None if first.format != second.format else attribute(x, y, (first, second), targets=targets, started=started)

@@ -8,10 +8,14 @@ from floatlab.numbers.rounding import DEFAULT, IN_WORDS
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import counted, plural, signed_text
 from floatlab.reduce.explain.attribution import Attribution
-from floatlab.reduce.replay.causes import Path
+from floatlab.reduce.explain.first_line import noun_of
+from floatlab.reduce.replay.causes import Cause, Path
 from floatlab.reduce.replay.explanations import Explanation
 from floatlab.reduce.replay.tile_edges import TileEdge
+from floatlab.reduce.results.verdicts import Diagnosis
 
+_DIAGNOSED = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
+_CHANCE = 0.25  # a way that gives a smaller share of the elements is not named: other ways give as many by chance
 _MOST = 6  # at most this many explanations and pairs are listed
 
 
@@ -42,8 +46,12 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
     return Page(tuple(blocks), title)
 
 
-def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Block]:
+def attribution_blocks(
+    found: Attribution, observed: tuple[str, ...], diagnosis: Diagnosis, libraries: tuple[str, ...] = ("", "")
+) -> list[Block]:
     """Return the rows of an attribution on a page of differences: each result's candidates, and the cause.
+
+    `libraries` names for each result the library that gives all of it, if one does. The cause is the diagnosis's.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
@@ -51,17 +59,35 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
     >>> from floatlab.page.layout import to_text
     >>> x, y = np.float32([[1, 2**-24]]), np.float32([[1], [1]])
     >>> found = attribute(x, y, (x @ y, x @ y), schedules=["serial"], formats=["fp32"], machines=[])
-    >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"))), "")).strip())
+    >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"), found.diagnosis)), "")).strip())
     What each equals, of 2 ways tried on 1 element
       A            serial, and 1 other way
       B            serial, and 1 other way
-      cause        one way to compute gives both
     """
     tried = f"{counted(found.candidate_count, 'way')} tried on {_compared(found)}"
     blocks: list[Block] = [Gap(), heading(f"What each equals, of {tried}")]
-    for word, explanations, patch in zip(observed, found.explanations, found.tile_edges, strict=True):
-        blocks += [Row("" if i else word, part) for i, part in enumerate(_best(explanations, patch))]
-    return [*blocks, *verdict_rows(found, "cause")]
+    for i, word in enumerate(observed):
+        best = _best(found.explanations[i], found.tile_edges[i])
+        if libraries[i] and not found.fitting[i]:
+            best = [line(Span(_by_library(found, libraries[i]), Role.VALUE))]
+        blocks += [Row("" if row else word, part) for row, part in enumerate(best)]
+    return [*blocks, *_cause_rows(found, diagnosis)]
+
+
+def _by_library(found: Attribution, library: str) -> str:
+    count = found.explanations[0][0].elements
+    return f"all {count:,} elements equal {library}" if count > 1 else library
+
+
+def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
+    """Return the rows of the cause, if candidates give both results and these differ as the diagnosis says."""
+    causes = {cause for pair in found.pairs for cause in pair.causes if len(pair.causes) == len(found.pairs[0].causes)}
+    if diagnosis.status != "rounding" or not causes:
+        return []
+    if {_DIAGNOSED[cause] for cause in causes} == {*diagnosis.names}:
+        return verdict_rows(found, "cause")
+    pair = found.pairs[0]
+    return [Row("cause", noun_of(diagnosis)), Row("", f"{pair.first.text} → {pair.second.text}")]
 
 
 def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
@@ -95,6 +121,9 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
         return [line(Span(edge.text, Role.VALUE))]
     if not fitting and not others:
         return [line(Span("none of its elements is what any way gives", Role.FLAG))]
+    if not fitting and others[0].share < _CHANCE:
+        share = f"{100 * float(others[0].share):.2g} %"
+        return [line(Span(f"no way gives more than {share} of its elements", Role.FLAG))]
     if not fitting:
         return [line(Span(others[0].said, Role.FLAG), "; no way gives all")]
     more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import prod
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.page.model import Block, Page
+from floatlab.page.model import Block, Gap, Note, Page
+from floatlab.reduce.explain.attribution import Attribution
+from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.operations import diagnose_operation
+from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.results.inputs import shape_of_product
-from floatlab.reduce.results.judgements import Judgement, judge_difference
+from floatlab.reduce.results.judgements import Judgement, ProductJudge
 from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.verbs.attribute.answer import attribute_pair
 from floatlab.verbs.attribute.json import PART
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _WHOSE = ("actual", "expected")
 _PLAIN = ("matmul", "dot")
+_NUMPY = "numpy.matmul of this machine"
+_STOPPED = "Stopped: before anything was found; the whole search would tell."
 
 
 def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None) -> list[Source]:
@@ -65,10 +69,16 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
     >>> judge_product(product_of(x, y, (result, result))).causes[0].value
     'order'
     """
+    return _judge(product, format, None)
+
+
+def _judge(product: list[Source], format: Format | None, problem: ProductProblem | None) -> Judgement:
     x, y, first, second = (decode(each.codes, each.format) for each in product)
     x, y = (x[None] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
     shape = (x.shape[0], y.shape[1])
-    return judge_difference(x, y, first.reshape(shape), second.reshape(shape), format or product[3].format)
+    exact = None if problem is None else (problem.totals.product, problem.totals.missed, problem.totals.size)
+    judge = ProductJudge(x, y, format or product[3].format, exact)
+    return judge.judged(first.reshape(shape), second.reshape(shape))
 
 
 def explain_differences(
@@ -88,32 +98,64 @@ def explain_differences(
     is_plain = bias is None and operation in _PLAIN and {x.codes.ndim, y.codes.ndim} <= {1, 2}
     if is_plain:
         x, y, *others = product_of(x, y, others)
+    tick = None if started is None else partial(started(0, "diagnosis"), 1)
+    problem: ProductProblem | None = None
     # Ctrl-C ends the diagnosis with what it found, and what would follow is left out.
-    found = diagnose_operation(
-        operation, x, y, *others[:2], bias=others[2] if bias else None, keep_interrupted=True
-    )  # fmt: skip
+    try:
+        if tick is not None:
+            tick()  # multiplying exactly may take long
+        if is_plain and x.codes.ndim == y.codes.ndim == 2:
+            factors, results = matrices_of(x, y, *others)
+            problem = ProductProblem(*factors, (results[0].format, results[1].format))
+            found = diagnose(x, y, *others, progress=tick, keep_interrupted=True, problem=problem)
+        else:
+            found = diagnose_operation(
+                operation, x, y, *others[:2], bias=others[2] if bias else None, progress=tick, keep_interrupted=True
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        found = Diagnosis("unknown", _STOPPED, (), None, True)
     blocks = diagnosis_blocks(found, operation)
     wire: dict[str, Callable[[], object]] = {}
     if is_plain and not found.stopped:
-        with suppress(KeyboardInterrupt):
-            more, wire = _details([x, y, *others], format, started)
-            blocks += more
+        try:
+            for more, name, write in _details([x, y, *others], format, problem, found, started):
+                blocks += more
+                if write is not None:
+                    wire[name] = write
+        except KeyboardInterrupt:
+            blocks += [Gap(), Note("Stopped: the details that would follow were left out.")]
     return Page(tuple(blocks)), lambda: {name: write() for name, write in wire.items()}, found
 
 
 def _details(
-    product: list[Source], format: Format | None, started: Started | None
-) -> tuple[list[Block], dict[str, Callable[[], object]]]:
-    """Return q, where all numbers are finite, and what each result equals bit for bit: as blocks, and for JSON."""
-    blocks: list[Block] = []
-    wire: dict[str, Callable[[], object]] = {}
+    product: list[Source],
+    format: Format | None,
+    problem: ProductProblem | None,
+    diagnosis: Diagnosis,
+    started: Started | None,
+) -> Iterator[tuple[list[Block], str, Callable[[], object] | None]]:
+    """Yield q, if all numbers are finite, and what each result equals bit for bit: blocks, with a member of JSON."""
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
-        judged = judge_product(product, format)
-        blocks += quotient_blocks(judged)
-        wire["judgement"] = partial(write_document, JUDGEMENT, judged)
-    explained = attribute_pair(product, started)
+        judged = _judge(product, format, problem)
+        yield quotient_blocks(judged), "judgement", partial(write_document, JUDGEMENT, judged)
+    # The orders of libraries are probed only if the diagnosis, which has tried them, needs more.
+    is_open = diagnosis.status == "unknown" or any(("ways", "not known") in each.evidence for each in diagnosis.causes)
+    explained = attribute_pair(product, started, None if is_open else ())
     if explained is not None:
-        blocks += attribution_blocks(explained, _WHOSE)
-        wire["attribution"] = partial(write_document, PART, explained.replace(observed=_WHOSE))
+        blocks = attribution_blocks(explained, _WHOSE, diagnosis, _libraries(product, explained))
+        yield blocks, "attribution", partial(write_document, PART, explained.replace(observed=_WHOSE))
     first, second = (result.format.name for result in product[2:])
-    return blocks + (unlike_blocks((first, second)) if first != second else []), wire
+    if first != second:
+        yield unlike_blocks((first, second)), "", None
+
+
+def _libraries(product: list[Source], explained: Attribution) -> tuple[str, ...]:
+    """Return for each result "numpy.matmul of this machine", if that gives all of it and no candidate does."""
+    kinds = {native_dtype(each.format) for each in product}
+    kind = kinds.pop()
+    if kinds or kind is None or kind.itemsize == 2 or all(explained.fitting):
+        return "", ""
+    x, y, first, second = (np.ascontiguousarray(each.codes).view(kind) for each in product)
+    with np.errstate(all="ignore"):
+        made = (x @ y).reshape(first.shape)
+    return tuple(_NUMPY if np.array_equal(made, each, equal_nan=True) else "" for each in (first, second))
