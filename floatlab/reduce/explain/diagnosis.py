@@ -152,7 +152,8 @@ class _PairDiagnosis:
             SideExplanation(side, "product", (), PLAIN, accumulator)
             for side, accumulator in zip(self.sides, accumulators, strict=True)
         )
-        if any(side.narrowest != side.format for side in self.sides):
+        widest = self.problem.widest.precision
+        if any(side.narrowest != side.format or side.format.precision < widest for side in self.sides):
             return None
         known = self.problem.known.all() and all(side.finite.all() for side in self.sides)
         if not known or any(view.fit().wrong.any() for view in views):

@@ -37,6 +37,7 @@ _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
 _UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # inputs of matrix units
 _COMPENSATED = ("kahan", "neumaier", "double")
+_SINGLE = parse_format("fp32")
 _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
 
@@ -63,6 +64,7 @@ class CandidateGrid:
         """Take the inputs, as a model rounds them, and the format of the sums."""
         self.problem, self.into, self.tick = problem, into, tick
         self.nearest: dict[str, Array] = {}  # for a result that no way gives: the elements that the best one misses
+        self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # of the sample that each candidate gives
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
         self.rows = spread_indices(m, max(int(most**0.5), most // n))
@@ -127,6 +129,10 @@ class CandidateGrid:
             text = candidate_text(candidate, self.into)
             rounds = any(row.terms.precision < self.sides[0].format.precision for row in candidate.machines)
             self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=rounds))
+            for side, goal in zip(sides, goals, strict=True):
+                if goal is not None:
+                    share = float(agreement(codes, goal, self.into).mean())
+                    self.shares.setdefault(side.name, []).append((share, candidate))
         for evaluator, candidate in self._units():
             self.tick()
             self._collect(
@@ -203,12 +209,17 @@ def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying])
     found = []
     x, y = problem.sources
     kind = native_dtype(x.format)
-    same = x.format == y.format == side.format
-    if same and kind is not None and kind.itemsize > 2:
+    same = x.format == y.format
+    if same and side.format == x.format and kind is not None and kind.itemsize > 2:
         with np.errstate(all="ignore"):
             made = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
         if np.array_equal(made.view(side.source.codes.dtype), side.source.codes):
             found.append(Way("numpy.matmul of this machine"))
+    elif same and x.format.precision < _SINGLE.precision and side.format in (x.format, _SINGLE):
+        with np.errstate(all="ignore"):
+            made = (problem.x.astype(np.float32) @ problem.y.astype(np.float32)).astype(np.float64)
+        if np.array_equal(np.asarray(quantize(made, side.format), np.float64), side.values):
+            found.append(Way("numpy.matmul of this machine, in binary32"))
     for each in maps:
         try:
             replayed = source_of(np.asarray(each.replay(*(values_of(source) for source in problem.sources))))

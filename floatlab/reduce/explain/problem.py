@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from math import prod
 
@@ -18,12 +18,10 @@ from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, m
 from floatlab.reduce.explain.residuals import correlation
 from floatlab.reduce.explain.stages import PLAIN, Model, input_models
 from floatlab.reduce.results.product_error import spread_indices
-from floatlab.reduce.results.verdicts import Evidence
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
-_DECIMALS = 9
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
@@ -82,18 +80,6 @@ class Side:
                     return format
         return self.format
 
-    def coarser_outputs(self) -> Iterator[tuple[Evidence, Array]]:
-        """Give other ways in which results may have been rounded: what is known of each, and how far off it may be."""
-        if self.narrowest.precision < _SINGLE.precision:
-            known = (("format", self.narrowest.name), ("rounding", "RTZ, or twice"))
-            yield known if self.narrowest != self.format else (), 2 * half_ulp(self.values, self.narrowest)
-        values, kind = self.values[self.finite], native_dtype(self.format)
-        for digits in range(_DECIMALS if kind is not None and kind.itemsize > 2 and values.size else 0):
-            if np.array_equal(np.round(values, digits).astype(kind).astype(np.float64), values):
-                if float(np.abs(values).max()) >= 10.0 ** (1 - digits):
-                    yield (("decimals", str(digits)),), np.full(self.values.shape, 0.5000001 * 10.0**-digits)
-                return
-
 
 class ProductProblem:
     """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
@@ -101,6 +87,8 @@ class ProductProblem:
     def __init__(self, x: Source, y: Source, results: tuple[Format, ...]) -> None:
         """Multiply the inputs exactly enough to judge results of these formats."""
         self.sources = x, y
+        # Of the inputs and both results: a result in a narrower one was rounded to it at its end.
+        self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
         rows = np.asarray(np.isfinite(first).all(axis=1))
         columns = np.asarray(np.isfinite(second).all(axis=0))
@@ -135,9 +123,12 @@ class ProductProblem:
         if not self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
             self._models.append((PLAIN, None))
+            as_they_are = PLAIN.make(x, y, self.x, self.y)
             for model in input_models((self.sources[0].format, self.sources[1].format), self.x, self.y):
                 tick()
-                self._models.append((model, model.make(x, y, self.x, self.y)))
+                product = model.make(x, y, self.x, self.y)
+                if not np.array_equal(product, as_they_are, equal_nan=True):  # else the inputs are such numbers
+                    self._models.append((model, product))
         return self._models
 
     def whole(self, model: Model) -> Array:

@@ -192,7 +192,7 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
     [(0, 2, 5), (0, 3, 5)]
     """
     seen = set()
-    for count in (2, 3, 4, 6, 8, 16, 32):
+    for count in (*range(2, 17), 24, 32, 64):
         even = tuple(np.linspace(0, n, count + 1).astype(int).tolist())
         upper = tuple(min(i * -(-n // count), n) for i in range(count + 1))
         for edges in (even, upper):
