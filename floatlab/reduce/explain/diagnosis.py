@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line, shared_line
-from floatlab.reduce.explain.grid import CandidateGrid, Replaying, Way, library_ways, names_between, own_accumulator
+from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
 from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
@@ -76,13 +76,14 @@ def diagnose(
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
     factors, results = matrices_of(x, y, actual, expected)
-    pair = _PairDiagnosis(factors, results, maps, progress or (lambda: None))
-    try:
-        return pair.diagnose()
-    except KeyboardInterrupt:
-        if not keep_interrupted:
-            raise
-        return pair.found_so_far()
+    with np.errstate(all="ignore"):  # results may hold anything, and are squared and divided
+        pair = _PairDiagnosis(factors, results, maps, progress or (lambda: None))
+        try:
+            return pair.diagnose()
+        except KeyboardInterrupt:
+            if not keep_interrupted:
+                raise
+            return pair.found_so_far()
 
 
 class _PairDiagnosis:
@@ -219,7 +220,7 @@ class _PairDiagnosis:
             )
             if alike and i:
                 continue
-            grid = CandidateGrid(self.problem, each.model, into, self.tick)
+            grid = grid_of(self.problem, each.model, into, self.tick)
             self.grid = grid
             sides = self.sides if alike else (each.side,)
             for j, ways in enumerate(grid.ways(sides)):

@@ -31,7 +31,9 @@ from floatlab.reduce.simulate.simulation import simulate
 
 _TERMS = 1 << 17  # in the elements that are replayed
 _MOST, _LEAST = 256, 36  # elements
+_LONG = 400  # terms, beyond which sums in formats without arithmetic of the processor are tried in few orders
 _WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
+_SLOWER = 16  # are additions in formats without arithmetic of the processor
 _UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
@@ -75,6 +77,7 @@ class CandidateGrid:
         )  # fmt: skip
         self.whole_sides = x, y
         self.evaluator = Evaluator(self.sides, into)
+        self._directed: dict[str, Evaluator] = {}
         self.accumulator = own_accumulator(into)
         self.is_narrow = into.precision < self.accumulator.precision
 
@@ -100,8 +103,9 @@ class CandidateGrid:
         formats = self.sides[0].format, self.sides[1].format
         for direction in _DIRECTIONS:
             rules = as_context(direction)
-            evaluator = Evaluator(self.sides, self.into, rules)
-            for candidate in list_candidates(self.problem.terms, formats, self.into, _DIRECTED, None, (), 1, rules):
+            evaluator = self._directed.setdefault(direction, Evaluator(self.sides, self.into, rules))
+            kinds = (self.accumulator,)
+            for candidate in list_candidates(self.problem.terms, formats, self.into, _DIRECTED, kinds, (), 1, rules):
                 self.tick()
                 yield direction, candidate, evaluator.sampled(candidate)
 
@@ -122,6 +126,8 @@ class CandidateGrid:
         candidates = list_candidates(self.problem.terms, formats, self.into, elements=self.evaluator.size)
         for candidate in candidates:
             self.tick()
+            if self.problem.terms > _LONG and _is_slow(candidate):
+                continue
             try:
                 codes = self.evaluator.sampled(candidate)
             except FloatlabError:
@@ -164,7 +170,7 @@ class CandidateGrid:
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
         for way in ways:
-            work += each_work
+            work += each_work * (_SLOWER if way.candidate is not None and _is_narrow(way.candidate) else 1)
             missed = self.mismatches(way, side) if work <= _WHOLE else None
             if missed is None or not missed.any():
                 kept.append(way)
@@ -202,6 +208,16 @@ class CandidateGrid:
         whole = Evaluator(self.whole_sides, self.into)
         codes = whole.whole(way.candidate)
         return ~agreement(codes, Source(side.source.codes.reshape(-1), self.into), self.into).reshape(m, n)
+
+
+def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> CandidateGrid:
+    """Return the candidates for a model of the inputs; what was computed of them for one result serves the other."""
+    key = model.name, model.evidence, into.name
+    if key not in problem.grids:
+        problem.grids[key] = CandidateGrid(problem, model, into, tick)
+    grid = problem.grids[key]
+    assert isinstance(grid, CandidateGrid)
+    return grid
 
 
 def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
@@ -277,6 +293,15 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
             name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))
+
+
+def _is_slow(candidate: Candidate) -> bool:
+    """Say whether a candidate is an unusual order in a format that no processor adds in, which is simulated slowly."""
+    return _is_narrow(candidate) and candidate.schedule is not None and candidate.schedule.text not in _DIRECTED
+
+
+def _is_narrow(candidate: Candidate) -> bool:
+    return any(each.accumulator.precision < _SINGLE.precision for each in candidate.adders)
 
 
 def _accumulators(way: Way) -> tuple[Format | None, ...]:

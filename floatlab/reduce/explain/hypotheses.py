@@ -15,10 +15,10 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
-from floatlab.reduce.explain.grid import CandidateGrid, names_between, own_accumulator
-from floatlab.reduce.explain.narrow import Replay, narrow_replays, narrow_sums, partial_sums
-from floatlab.reduce.explain.outputs import casts_of, other_roundings
+from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_outdone
+from floatlab.reduce.explain.precision.narrow import Replay, narrow_replays, narrow_sums, partial_sums
+from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
@@ -331,7 +331,7 @@ class SideExplainer:
         rounded = [each for each in self.options if each.model.name == "inputs-rounded"]
         likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
         for model in (PLAIN, *(each.model for each in likely)):
-            grid = CandidateGrid(self.problem, model, into, self.tick)
+            grid = grid_of(self.problem, model, into, self.tick)
             (ways,) = grid.ways((self.side,))
             names = names_between([], ways, own)[0] if ways else {}
             directed = model is PLAIN and (error <= 2.1 * self.problem.terms * view.noise.u * size).all()

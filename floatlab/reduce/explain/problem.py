@@ -63,7 +63,8 @@ class Side:
     def __init__(self, name: str, source: Source) -> None:
         """Decode a result of two axes."""
         self.name, self.source, self.format = name, source, source.format
-        self.values = np.asarray(decode(source.codes, source.format), np.float64)
+        with np.errstate(all="ignore"):  # NaNs of other bits
+            self.values = np.asarray(decode(source.codes, source.format), np.float64)
         self.finite = np.isfinite(self.values)
 
     @cached_property
@@ -106,6 +107,8 @@ class ProductProblem:
         self.rows = spread_indices(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
         self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
+        self.largest = min(max(float(each.largest) for each in results), float(_SINGLE.largest))
+        self.grids: dict[object, object] = {}  # of candidate computations, by model and format
         self._models: list[tuple[Model, Array | None]] = []
 
     def noise(self, accumulator: Format) -> Noise:
@@ -202,7 +205,9 @@ def find_stray(problem: ProductProblem, side: Side) -> Array:
     """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or the reverse."""
     exact, values = problem.totals.product, side.values
     with np.errstate(all="ignore"):
-        most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
+        # Where the other result has a format of a larger range, its numbers show that they were lost.
+        format = side.narrowest if float(side.format.largest) >= problem.largest else _DOUBLE
+        most = float(format.largest) * (1 - 2.0**-format.precision)
         overflow = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
         stray: Array = problem.known & ~side.finite & ~overflow
         if problem.special is not None:

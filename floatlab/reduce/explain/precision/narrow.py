@@ -16,7 +16,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.record import Individual
 from floatlab.reduce.explain.faults import NEAR
 from floatlab.reduce.explain.findings import SINGLE
-from floatlab.reduce.explain.grid import CandidateGrid, Way, names_between, own_accumulator
+from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.rivals import is_like_sums
 from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
@@ -25,7 +25,7 @@ from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.results.verdicts import Evidence
 
 _BLOCKS = (4, 8, 16, 32, 64, 128, 256)
-_WHOLE = 1 << 26  # multiply-adds that are replayed one by one
+_WHOLE = 1 << 25  # multiply-adds that are replayed one by one
 _MOSTLY = 0.4  # of the sample, at least, a replay gives
 _TRIED = 3  # candidates that are replayed on all elements
 _TIES = 0.1  # of the partial sums, at most, are next to a tie, so that the order decides
@@ -53,7 +53,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
     into = side.narrowest
     if min(widest, into.precision) > _HALF or problem.shape[0] * problem.shape[1] * problem.terms > _WHOLE:
         return
-    grid = CandidateGrid(problem, PLAIN, into, tick)
+    grid = grid_of(problem, PLAIN, into, tick)
     grid.ways((side,))
     own = own_accumulator(into)
     ranked = [
@@ -195,7 +195,7 @@ def partial_sums(
     if not found:
         return None
     _, z, model, accumulator = min(found, key=lambda each: each[:2])
-    if problem.shape[0] * problem.shape[1] * problem.terms <= 2 * _WHOLE:
+    if problem.shape[0] * problem.shape[1] * problem.terms <= 4 * _WHOLE:
         whole = view_of(problem, side, accumulator)
         fit = whole.fit(problem.whole(model))
         exact = whole.noise.is_exact(whole.totals) & fit.wrong

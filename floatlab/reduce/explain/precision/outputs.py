@@ -36,12 +36,14 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
     for format in _formats(side):
         for direction in _DIRECTIONS:
             low, high = (np.asarray(quantize(end, format, rounding=direction), np.float64) for end in ends)
-            known = ("format", _name(format, side)), ("rounding", direction)
-            yield known, view.usable & ~((low <= view.values) & (view.values <= high))
+            yield (
+                (("format", _name(format, side)), ("rounding", direction)),
+                view.usable & ~((low <= view.values) & (view.values <= high)),
+            )
         if format.precision < _SINGLE.precision:
-            known = ("format", _name(format, side)), ("rounding", "twice")
             room_twice = room + _TWICE * half_ulp(view.values, format)
-            yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= room_twice)
+            twice = view.usable & ~(np.abs(view.totals.error(view.values)) <= room_twice)
+            yield (("format", _name(format, side)), ("rounding", "twice")), twice
     for known, half in _printed(side):
         # A number halfway between two that print so goes either way.
         yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= room + half * (1 + 1e-6))
@@ -58,8 +60,8 @@ def casts_of(
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
             # Where all elements are off, only exact numbers that are no such numbers say that they were rounded.
-            local = fault.name in ("elements", "region") and fault.wrong is not None
-            wrong = wrong & ~fault.wrong if local else np.asarray(not holds_mostly(side, exact))
+            local = fault.wrong if fault.name in ("elements", "region") else None
+            wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         if wrong.any():
             yield (("format", side.narrowest.name),)
     elif not faults:
