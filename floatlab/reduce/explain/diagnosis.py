@@ -15,6 +15,7 @@ from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, 
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
 from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.precision.outputs import printed_from
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, matrices_of, view_of
 from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.rivals import ShiftRivals
@@ -229,6 +230,10 @@ class _PairDiagnosis:
 
     def _rounding(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Say by what two results differ that are within rounding of what they compute."""
+        for side, from_which in (self.sides, self.sides[::-1]):
+            if not causes and (digits := printed_from(side, from_which)):
+                cause = DiagnosedCause("output-rounded", "output", side.name, 1.0, (), digits)
+                return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
         ways = self._ways()
         small = self._small(ways)
         if small is not None:

@@ -17,8 +17,9 @@ from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_outdone
-from floatlab.reduce.explain.precision.narrow import Replay, narrow_replays, narrow_sums, partial_sums
-from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings
+from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
+from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
+from floatlab.reduce.explain.precision.scaled import best_scaled
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
@@ -28,7 +29,7 @@ from floatlab.reduce.explain.problem import (
     middle,
     unrelated_share,
     view_of,
-)
+)  # fmt: skip
 from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.rivals import narrow_share
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
@@ -73,6 +74,9 @@ class SideExplainer:
             status = "bug" if self.stray.any() else "product"
             return self._found(status, ())
         searches = [self._by_bits, self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
+        plain = view_of(self.problem, self.side, self.accumulators[0])
+        if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
+            searches.insert(1, self._of_sums)  # whose bits are known
         for search in searches:
             found = search()
             if found is not None:
@@ -86,6 +90,10 @@ class SideExplainer:
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
         if flushed is not None:
             return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
+        exact = view.totals.product
+        if not fit.wrong.any() and middle(fit.z) > NEAR and (digits := printed_digits(self.side, exact)):
+            fault = Fault("output-rounded", (), digits)
+            return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
         best, known = fit.wrong, None
         for evidence, wrong in other_roundings(self.side, view) if fit.wrong.any() else ():
             if wrong.sum() < best.sum():
@@ -100,10 +108,10 @@ class SideExplainer:
 
     # what is right in most elements
 
-    def _options(self) -> Iterator[SampledModel]:
+    def _options(self, rare: bool = False) -> Iterator[SampledModel]:
         """Give the models of inputs with what each leaves in the sample."""
         views = [view_of(self.problem, self.side, each, sampled=True) for each in self.accumulators]
-        for model, product in self.problem.sampled_models(self.tick):
+        for model, product in self.problem.sampled_models(self.tick, rare):
             for accumulator, view in zip(self.accumulators, views, strict=True):
                 fit = view.fit(product)
                 some = fit.z[view.totals.size > 0]
@@ -116,6 +124,9 @@ class SideExplainer:
     def _with_most_right(self) -> SideExplanation | None:
         self.options = list(self._options())
         near = [each for each in self.options if each.z <= NEAR]
+        if not near:
+            self.options += self._options(rare=True)
+            near = [each for each in self.options if each.z <= NEAR]
         if not near:
             return None
         usable = int(near[0].view.usable.sum())
@@ -256,16 +267,10 @@ class SideExplainer:
         wrong = plain.fit().wrong
         if self.stray.any() or not wrong.any():
             return None
-        best: tuple[Replay, Array] | None = None
-        for replay in narrow_replays(self.problem, self.side, self.tick):
-            missed = plain.usable & replay.misses(self.side.values)
-            if best is None or missed.sum() < best[1].sum():
-                best = replay, missed
-            if not missed.any():
-                break
-        if best is None:
+        found = best_replay(self.problem, self.side, plain.usable, self.tick)
+        if found is None:
             return None
-        replay, missed = best
+        replay, missed = found
         fault = Fault(replay.name, (), replay.evidence)
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
@@ -295,6 +300,10 @@ class SideExplainer:
             return replayed
         if self.faults.doubt:
             return self._found("unknown", (), z=fit.z, view=view).replace(doubt=self.faults.doubt)
+        if model := best_scaled(self.problem, self.side, self.tick):
+            for accumulator in self.accumulators:
+                if scaled := self._verified(model, accumulator, False):
+                    return scaled
         narrow = self._with_narrow_sums()
         if narrow is not None:
             return narrow

@@ -26,6 +26,7 @@ _ROWS, _COLUMNS = 16, 32  # that are simulated
 _SLICES = 4
 _EXACT_ELEMENTS = 1 << 22  # numbers in the products of elements that need more digits
 _BITS = 53
+_SUMS = 8  # products of parts of inputs, at most, are added up
 _LARGER = 1.1  # than that of the inputs, at most, is Σ|x·y| of inputs or sums that were rounded
 
 
@@ -160,6 +161,7 @@ class Noise(Record):
         n = totals.terms
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
+            n += _SUMS if product is not None else 0
             most = n * self.u * totals.size * (1 + n * self.u) + n * self.quantum
             limit = np.minimum(factor * self.sigma(totals, product), most)
             least: Array = np.where(self.is_exact(totals, product), 0.0, limit)

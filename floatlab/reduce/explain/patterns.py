@@ -73,7 +73,8 @@ def drift_of(view: View) -> Drift:
             long = (weight > 0).sum(axis=axis, keepdims=True) >= _LONG
             terms = (mean * mean * sums / max(spread, 1e-12))[long]
             stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
-            left.append(spread)
+            # One number for every element or two explains anything.
+            left.append(spread if weight.size >= 2 * sums.size else np.inf)
             means.append(mean)
         down = float((weight * exact * exact).sum())
         factor = float((weight * exact * error).sum()) / down if down > 0 else 0.0

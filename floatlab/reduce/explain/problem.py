@@ -16,7 +16,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
 from floatlab.reduce.explain.residuals import correlation
-from floatlab.reduce.explain.stages import PLAIN, Model, input_models
+from floatlab.reduce.explain.stages import PLAIN, Model, input_models, rare_models
 from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
@@ -109,7 +109,7 @@ class ProductProblem:
         self._noises: dict[str, Noise] = {}
         self.largest = min(max(float(each.largest) for each in results), float(_SINGLE.largest))
         self.grids: dict[object, object] = {}  # of candidate computations, by model and format
-        self._models: list[tuple[Model, Array | None]] = []
+        self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
         """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
@@ -121,18 +121,20 @@ class ProductProblem:
             self._noises[accumulator.name] = noise
         return self._noises[accumulator.name]
 
-    def sampled_models(self, tick: Callable[[], None]) -> list[tuple[Model, Array | None]]:
+    def sampled_models(self, tick: Callable[[], None], rare: bool = False) -> list[tuple[Model, Array | None]]:
         """Return the models of the inputs with their products in the sample, the plain one first; computed once."""
-        if not self._models:
+        if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
-            self._models.append((PLAIN, None))
             as_they_are = PLAIN.make(x, y, self.x, self.y)
-            for model in input_models((self.sources[0].format, self.sources[1].format), self.x, self.y):
+            formats = self.sources[0].format, self.sources[1].format
+            found: list[tuple[Model, Array | None]] = [] if rare else [(PLAIN, None)]
+            for model in rare_models(self.terms) if rare else input_models(formats, self.x, self.y):
                 tick()
                 product = model.make(x, y, self.x, self.y)
                 if not np.array_equal(product, as_they_are, equal_nan=True):  # else the inputs are such numbers
-                    self._models.append((model, product))
-        return self._models
+                    found.append((model, product))
+            self._models[rare] = found
+        return self._models[rare]
 
     def whole(self, model: Model) -> Array:
         """Return the product of all inputs that a model makes."""

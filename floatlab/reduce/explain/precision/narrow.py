@@ -29,6 +29,7 @@ _WHOLE = 1 << 25  # multiply-adds that are replayed one by one
 _MOSTLY = 0.4  # of the sample, at least, a replay gives
 _TRIED = 3  # candidates that are replayed on all elements
 _TIES = 0.1  # of the partial sums, at most, are next to a tie, so that the order decides
+_TWICE = 0.01  # of the elements, at most, have a product that was rounded twice, by way of binary32
 _HALF = 11  # digits of the widest format that is called narrow here
 
 
@@ -45,6 +46,20 @@ class Replay(Individual):
         missed: Array = self.values != values
         moved = missed & (np.abs(self.values - values) <= self.slack)
         return missed if moved.mean() > _TIES else missed & ~moved
+
+
+def best_replay(
+    problem: ProductProblem, side: Side, usable: Array, tick: Callable[[], None]
+) -> tuple[Replay, Array] | None:
+    """Return the computation in a narrow format that has the most elements of a result, and those that it misses."""
+    best: tuple[Replay, Array] | None = None
+    for replay in narrow_replays(problem, side, tick):
+        missed = usable & replay.misses(side.values)
+        if best is None or missed.sum() < best[1].sum():
+            best = replay, missed
+        if not missed.any():
+            break
+    return best
 
 
 def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
@@ -71,6 +86,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
         yield Replay(name, (("ways", text),), values)
     if widest > _HALF:
         return
+    yield from _by_way_of_single(problem, side, tick)
     yield from _in_blocks(problem, side, tick)
     if into.precision != SINGLE.precision:
         return
@@ -87,6 +103,29 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
             text = f"{size} terms at a time{' with FMA' * fma}"
             known = ("format", format.name), ("added in binary32", text)
             yield Replay("accumulator", known, promoted(problem.x, problem.y, format, size, fma))
+
+
+def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
+    """Give sums whose every step is made in binary32 and stored in a narrow format, as NumPy's einsum makes them."""
+    rows, columns = problem.rows, problem.columns
+    goal = side.values[np.ix_(rows, columns)]
+    for format in dict.fromkeys(source.format for source in problem.sources):
+        for order, step in (("serial", 1), ("reversed", -1)):
+            tick()
+            made = stored(problem.x[rows, ::step], problem.y[::step, columns], format)
+            if (made == goal).mean() >= _MOSTLY:
+                text = f"{order}, each sum made in binary32 and stored in {format.name}"
+                yield Replay("accumulator", (("ways", text),), stored(problem.x[:, ::step], problem.y[::step], format))
+
+
+def stored(x: Array, y: Array, format: Format) -> Array:
+    """Return sums term by term, made in binary32 of products that are exact there, each stored in a narrow format."""
+    total = np.zeros((x.shape[0], y.shape[1]), np.float32)
+    single = x.astype(np.float32), y.astype(np.float32)
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            total = rounded(total + single[0][:, k : k + 1] * single[1][k : k + 1], format).astype(np.float32)
+    return total.astype(np.float64)
 
 
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
@@ -187,7 +226,7 @@ def partial_sums(
             # A partial sum next to a tie may have gone the other way: by one of its ulps.
             step = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
             share = float(fit.wrong.sum() / max(1, view.usable.sum()))
-            if model.name == "products" and share:
+            if model.name == "products" and share > _TWICE:
                 continue
             off = np.abs(view.totals.error(view.values, product)) > 2 * step * view.totals.size
             if share <= _TIES and not (off & fit.wrong).any():
@@ -200,6 +239,6 @@ def partial_sums(
         fit = whole.fit(problem.whole(model))
         exact = whole.noise.is_exact(whole.totals) & fit.wrong
         share = float(fit.wrong.sum() / max(1, whole.usable.sum()))
-        if exact.any() or share > (0.0 if model.name == "products" else _TIES):
+        if exact.any() or share > (_TWICE if model.name == "products" else _TIES):
             return None
     return z, model, accumulator

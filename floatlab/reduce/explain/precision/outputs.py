@@ -101,6 +101,20 @@ def printed_digits(side: Side, exact: Array) -> Evidence:
     return ()
 
 
+def printed_from(side: Side, other: Side) -> Evidence:
+    """Return to how many digits all numbers of a result are those of another one that was printed."""
+    if side.format != other.format or not (side.finite & other.finite).all():
+        return ()
+    differing = side.values != other.values
+    values, wanted = (each.values[differing][:_SOME] for each in (other, side))
+    for known, _ in _printed(side) if differing.sum() > 1 else ():
+        count, kind = int(known[0][1]), native_dtype(side.format)
+        made = np.round(values, count) if known[0][0] == "decimals" else _with_digits(values, known[0][1])
+        if np.array_equal(made.astype(kind).astype(np.float64), wanted):
+            return known
+    return ()
+
+
 def _formats(side: Side) -> list[Format]:
     """Return the narrower formats that have all numbers of a result: a usual one, or one of fewer digits."""
     if side.narrowest.precision < side.format.precision:
@@ -152,7 +166,10 @@ def _has_digits(values: Array, known: Evidence, format: Format) -> Array:
             # NumPy rounds in the dtype itself.
             made = [np.round(values.astype(kind), int(text)), np.round(values, int(text)).astype(kind)]
         else:
-            printed = np.array([float(f"%.{text}g" % value) for value in values.ravel()])
-            made = [printed.reshape(values.shape).astype(kind)]
+            made = [_with_digits(values, text).astype(kind)]
     found: Array = np.any([each.astype(np.float64) == values for each in made], axis=0)
     return found
+
+
+def _with_digits(values: Array, count: str) -> Array:
+    return np.array([float(f"%.{count}g" % value) for value in values.ravel()]).reshape(values.shape)
