@@ -19,7 +19,7 @@ from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_outdone
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
 from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
-from floatlab.reduce.explain.precision.scaled import best_scaled
+from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
@@ -181,6 +181,8 @@ class SideExplainer:
         flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
+        if product is not None and model.name == "inputs-quantized" and is_flipped(view, product, fit):
+            return self._found("rounding", (), model, accumulator, fit.z, view, product)
         if not faulty:
             return None
         if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
