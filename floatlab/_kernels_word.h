@@ -28,6 +28,8 @@ typedef struct {
     Unsigned edge[2];       /* the least words that are not tiny, for each sign */
     Unsigned sliver, after; /* if `after` (a mask), the draw decides if words from `sliver` to `normal` are tiny */
     Unsigned lift, no_zero, no_sign, flush_inputs, flush_results; /* masks, except the first */
+    Unsigned drops_signs;              /* a mask, for unsigned formats */
+    Unsigned marks;                    /* 1: bits lost below a draw's last set the last bit of the threshold */
     Unsigned codes[5][2], flags[5][2]; /* overflow, infinities, NaNs, zeros, negatives in unsigned formats */
     Unsigned one;                      /* 1; GCC 12 cannot vectorise shifts of a 64-bit constant */
     Int cut, low, sign_shift, places, normal, top;
@@ -60,12 +62,12 @@ static int NAME(is_readable)(const void *numbers)
 }
 
 /* Stochastic rounding steps away from zero if the draw is below floor(2^32 * rest / 2^shift). */
-static INLINE Unsigned NAME(steps)(Unsigned rest, Int shift, Unsigned draw)
+static INLINE Unsigned NAME(steps)(Unsigned rest, Int shift, Unsigned draw, const NAME(Rule) *r)
 {
     Int left = 31 - shift > 0 ? 31 - shift : 0, right = shift - 32 > 0 ? shift - 32 : 0;
     right = right < BITS - 1 ? right : BITS - 1;
     Unsigned few = (rest << 1) << left, many = rest >> right, threshold = shift < 32 ? few : many;
-    return draw < threshold;
+    return draw < (threshold | (r->marks & MASK((many << right) != rest) & MASK(right != 0)));
 }
 
 /* Drop the lowest `shift` bits of c and round.  The decision of numbers/rounding.py as an addend A: the result is
@@ -79,7 +81,7 @@ static INLINE Unsigned NAME(cut)(Unsigned c, Int shift, Unsigned less, Unsigned 
     Unsigned mask = (r->one << near) - 1, kept = c >> near, odd = (kept - less) & 1;
     *lost = c & mask;
     if (drawn)
-        return kept + NAME(steps)(*lost, shift, draw);
+        return kept + NAME(steps)(*lost, shift, draw, r);
     Unsigned select = ((negative & r->select[1]) ^ r->select[0]) & ~(((Unsigned)0 - odd) & r->to_odd);
     return (c + (((mask & select) + ((odd & r->odd) | r->up)) >> r->half)) >> near;
 }
@@ -90,7 +92,7 @@ static INLINE Unsigned NAME(is_tiny)(Unsigned magnitude, Unsigned negative, cons
 {
     if (!drawn)
         return MASK((Int)magnitude < (Int)((negative & r->edge[1]) ^ r->edge[0]));
-    Unsigned reached = MASK(NAME(steps)(magnitude - r->sliver, r->places, draw) != 0) & r->after;
+    Unsigned reached = MASK(NAME(steps)(magnitude - r->sliver, r->places, draw, r) != 0) & r->after;
     return MASK((Int)magnitude < (Int)r->edge[0]) & ~(MASK((Int)magnitude >= (Int)r->sliver) & reached);
 }
 
@@ -132,7 +134,7 @@ static INLINE Unsigned NAME(whole)(Unsigned word, const NAME(Rule) *r, int drawn
     Unsigned negative = (Unsigned)((Int)word >> (BITS - 1)), magnitude = word & MAGNITUDE, lost;
     magnitude &= ~(MASK(magnitude < HIDDEN) & r->flush_inputs);
     Unsigned zero = MASK(magnitude == 0), tiny = MASK((Int)magnitude < r->normal) & ~zero, lifted = tiny & r->lift;
-    negative &= ~(zero & r->no_sign);
+    negative &= ~((zero & r->no_sign) | r->drops_signs);
     Int under = NAME(under)(magnitude, r);
     Unsigned c = magnitude + ((Unsigned)(under - r->low) << T), lower = r->no_zero & 1;
     Unsigned kept = NAME(cut)(c, r->cut + under + (Int)lifted, lower, negative, r, drawn, draw, &lost);
@@ -255,16 +257,19 @@ CLONES static void NAME(narrow)(const Unsigned *restrict from, void *restrict to
         memcpy(to, from, (size_t)(count * size));
 }
 
-/* Outputs `first`, first + 1, … of SplitMix64(seed), upper halves, as numbers/rounding.py documents. */
-CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, uint64_t seed, uint64_t first)
+/* Outputs `first`, first + 1, … of SplitMix64(seed), upper halves, as numbers/rounding.py documents, by the stage's rule
+   for what thresholds are compared with. */
+CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, const Stage *s, uint64_t first)
 {
-    uint64_t state = seed + first * 0x9E3779B97F4A7C15u;
+    uint64_t state = s->seed + first * 0x9E3779B97F4A7C15u;
+    const uint32_t keep = (uint32_t)s->keep, plus = (uint32_t)s->plus, flip = (uint32_t)s->flip, low = (uint32_t)s->low;
     for (Py_ssize_t i = 0; i < count; i++) {
         uint64_t z = state += 0x9E3779B97F4A7C15u;
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
         uint32_t upper = (uint32_t)(z >> 32);
-        draws[i] = upper ^ (upper >> 31); /* of z ^ (z >> 31) */
+        upper ^= upper >> 31; /* of z ^ (z >> 31) */
+        draws[i] = (((upper & keep) + plus) ^ flip) + ((upper & low) != 0);
     }
 }
 
@@ -275,7 +280,7 @@ static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, 
     Unsigned draws[CHUNK], wide[CHUNK], raised[CHUNK], all = 0;
     const int at_once = BITS == 32, size = at_once ? (int)s->code_size / 2 : 0;
     if (s->drawn)
-        NAME(draw)(draws, count, s->seed, first);
+        NAME(draw)(draws, count, s, first);
     if (s->way != WHOLE &&
         NAME(loops)[size][s->way - ANY][flags != NULL](words, draws, at_once ? codes : wide, at_once ? (void *)flags : raised,
                                                        count, s->rule) <= s->largest) {

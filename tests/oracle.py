@@ -15,7 +15,8 @@ from typing import NamedTuple
 from floatlab.formats import Format
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ")
-OVERFLOWS = ("native", "saturate", "propagate")
+OVERFLOWS = ("native", "saturate", "propagate", "none", "none-nan")
+STOCHASTIC = ("SRA", "SRB", "SRC")  # with N random bits, of P3109
 HALF = Fraction(1, 2)
 
 
@@ -32,6 +33,8 @@ class Rules(NamedTuple):
     tininess: str = "after"
     flush_results: bool = False
     drawn: int = 0
+    bits: int = 16
+    negative: str = "native"
 
 
 NEAREST = Rules()
@@ -179,7 +182,22 @@ def goes_up(fmt: Format, rules: Rules, negative: bool, odd: bool, position: Frac
         return odd
     if direction == "SR":
         return rules.drawn < (position.numerator << 32) // position.denominator
+    if direction in STOCHASTIC:
+        return _drawn_up(direction, position, rules.drawn, rules.bits)
     return {"RTZ": False, "RAZ": True, "RTP": not negative, "RTN": negative, "RTO": not odd}[direction]
+
+
+def _drawn_up(direction: str, position: Fraction, drawn: int, bits: int) -> bool:
+    """Add the draw to the fraction as P3109's interim report 4.0 defines RoundAway; round() takes ties to even."""
+    if direction == "SRA":
+        return position * 2**bits // 1 + drawn >= 2**bits
+    if direction == "SRB":
+        return position * 2 ** (bits + 1) // 1 + 2 * drawn + 1 >= 2 ** (bits + 1)
+    return round(position * 2**bits) + drawn >= 2**bits
+
+
+def is_p3109(fmt: Format) -> bool:
+    return fmt.ties_to_even_code
 
 
 def is_tiny(fmt: Format, rules: Rules, x: Fraction, negative: bool) -> bool:
@@ -216,6 +234,8 @@ def project(fmt: Format, x: Fraction, rules: Rules = NEAREST, negative: bool = F
     """Round a rational into a format; return the code and the flags raised. `negative` is the sign of a zero."""
     if x:
         negative = x < 0
+    if rules.negative == "drop" and not fmt.signed:
+        negative = False
     x = abs(x)
     if not x:
         return _project_zero(fmt, rules, negative)
@@ -232,7 +252,7 @@ def project(fmt: Format, x: Fraction, rules: Rules = NEAREST, negative: bool = F
     tiny = is_tiny(fmt, rules, x, negative)
     if negative and not fmt.signed:
         if magnitude != 0 or not fmt.zero:
-            return stand_in(fmt, rules), frozenset(["invalid"])
+            return _below_zero(fmt, rules, rules.direction)
         negative = False
     if tiny and rules.flush_results and fmt.zero:
         return zero_code(fmt, negative), frozenset(["underflow", "inexact"])
@@ -256,26 +276,50 @@ def _project_zero(fmt: Format, rules: Rules, negative: bool) -> tuple[int, froze
     return code_of(fmt, negative and fmt.signed, 0), frozenset(["underflow", "inexact"])
 
 
+def _below_zero(fmt: Format, rules: Rules, direction: str) -> tuple[int, frozenset[str]]:
+    """Handle a negative number that an unsigned format does not have; P3109's report treats zero as its least."""
+    clamped = rules.negative == "zero"
+    if is_p3109(fmt) and rules.overflow in ("saturate", "propagate"):
+        clamped = True
+    if is_p3109(fmt) and rules.overflow in ("none", "none-nan") and direction in ("RTZ", "RTP"):
+        clamped = True
+    if clamped:
+        return 0, frozenset(["overflow", "inexact"])
+    return stand_in(fmt, rules), frozenset(["invalid"])
+
+
 def _overflowed(fmt: Format, rules: Rules, negative: bool) -> int:
-    """Return the result of an overflow (7.4): directions that never step past a number stay at the largest."""
-    stays = rules.direction in ("RTZ", "RTO") or rules.direction == ("RTP" if negative else "RTN")
-    if rules.overflow == "native" and not stays:
+    """Return the result of an overflow (7.4): directions that never step past a number stay at the largest.
+
+    P3109's SatNone (`none`) rounds to odd to the odd one of the largest number and ∞; its executable specification
+    (`none-nan`) always leaves the range to odd, and gives NaN where there is no ∞.
+    """
+    largest = largest_magnitude(fmt)
+    stays = rules.direction == "RTZ" or rules.direction == ("RTP" if negative else "RTN")
+    if rules.direction == "RTO":
+        stays = {"none": largest % 2 == 1, "none-nan": False}.get(rules.overflow, True)
+    if rules.overflow in ("native", "none", "none-nan") and not stays:
         if fmt.infinities:
-            return code_of(fmt, negative, largest_magnitude(fmt) + 1)
-        nan = nan_code(fmt, negative)
+            return code_of(fmt, negative, largest + 1)
+        nan = None if rules.overflow == "none" else nan_code(fmt, negative)
         if nan is not None:
             return nan
-    return code_of(fmt, negative, largest_magnitude(fmt))
+    return code_of(fmt, negative, largest)
 
 
 def project_infinity(fmt: Format, negative: bool, rules: Rules = NEAREST) -> tuple[int, frozenset[str]]:
-    """Round ±∞: ∞ where the format has it, the largest under `saturate`, else a stand-in with invalid."""
+    """Round ±∞: ∞ where the format has it, the largest where the rule saturates, else a stand-in with invalid."""
     if negative and not fmt.signed:
-        return stand_in(fmt, rules), frozenset(["invalid"])
+        if rules.negative != "drop":
+            return _below_zero(fmt, rules, "")
+        negative = False
+    saturated = code_of(fmt, negative, largest_magnitude(fmt)), frozenset(["overflow", "inexact"])
     if rules.overflow == "saturate":
-        return code_of(fmt, negative, largest_magnitude(fmt)), frozenset(["overflow", "inexact"])
+        return saturated
     if fmt.infinities:
         return code_of(fmt, negative, largest_magnitude(fmt) + 1), frozenset()
+    if rules.overflow == "none" or (rules.overflow == "propagate" and is_p3109(fmt)):
+        return saturated
     code = stand_in(fmt, rules)
     if rules.absent != "zero":
         nan = nan_code(fmt, negative)

@@ -121,6 +121,8 @@ def test_a_mistake_in_weighing_the_tail_is_noticed(name, wrong, monkeypatch):
 
 
 def test_a_stochastic_step_turned_around_is_noticed(monkeypatch):
-    monkeypatch.setattr(projection, "increments_stochastic", lambda rest2, unit, drawn: drawn >= (rest2 << 31) // unit)
+    monkeypatch.setattr(
+        projection, "increments_stochastic", lambda rest2, unit, drawn, *_: drawn >= (rest2 << 31) // unit
+    )
     with pytest.raises(AssertionError):
         test_projection.test_stochastic_rounding_over_a_dense_grid_of_rationals(CHECKED[0])

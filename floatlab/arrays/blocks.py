@@ -25,7 +25,6 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats.blocks import BlockFormat, TwosComplement
 from floatlab.formats.format import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Direction
 from floatlab.numbers.rounding import AnyContext
 
 _SINGLES, _DOUBLES = WORDS
@@ -60,7 +59,7 @@ class Job:
         # `str` turns arguments of other types, such as lists, into names of unknown rules.
         self.steps = scales_for(self.fmt, scale if scale is None or isinstance(scale, ScaleRule) else str(scale))
         # The NumPy lane is faster with float32, but stochastic draws need digits that float32 lacks.
-        drawn = self.context.rounding is Direction.SR
+        drawn = self.context.rounding.is_stochastic
         self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
         source = source_of(x)
         if kind := _KINDS.get(source.format):

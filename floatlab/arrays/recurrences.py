@@ -26,7 +26,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat
-from floatlab.numbers import Context, Direction
+from floatlab.numbers import Context
 from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
@@ -58,7 +58,7 @@ def drawing(context: Context, index: int) -> Context:
     >>> draw(drawing(Context("SR", seed=5), 3).seed) == draw(5, 3)
     True
     """
-    if context.rounding is not Direction.SR or not index:
+    if not context.rounding.is_stochastic or not index:
         return context
     return context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
 
@@ -165,7 +165,7 @@ class Recurrence:
             }
             operands = own.get(operation, operands)
             operation = f"{operation}_to_nearest" if operation in ("divide", "sqrt") else "fma_to_nearest"
-        elif not is_enough(DOUBLE, fmt, context.rounding is Direction.SR) or not can_read(fmt, DOUBLE):
+        elif not is_enough(DOUBLE, fmt, context.rounding.is_stochastic) or not can_read(fmt, DOUBLE):
             return None
         recipe = recipe_for(fmt, context, DOUBLE)
         return None if recipe.refuses else (operation, operands, recipe)

@@ -263,7 +263,7 @@ class BlockScales:
 
         `finite`: all elements of the array are finite; `narrows`: float64 results are converted into float32.
         """
-        fmt, drawn = self.fmt, context.rounding is Direction.SR
+        fmt, drawn = self.fmt, context.rounding.is_stochastic
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)
         if fmt.scales_by_powers:
             scaled: Array = x * self.inverses(codes, x.dtype)

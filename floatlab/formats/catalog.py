@@ -20,7 +20,9 @@ OFP8 = "OCP 8-bit Floating Point Specification (OFP8) 1.0"
 MX = "OCP Microscaling Formats (MX) Specification 1.0"
 FNUZ = "Noune et al., 8-bit Numerical Formats for Deep Neural Networks (arXiv:2206.02915)"
 FP8B11 = "Sun et al., Hybrid 8-bit Floating Point Training (NeurIPS 2019)"
-P3109 = "IEEE P3109 Working Group, Interim Report on Binary Floating-point Formats for Machine Learning"
+P3109 = "IEEE P3109 Working Group, Interim Report on Binary Floating-point Formats, version 4.0 (26 June 2026)"
+CUDA = "CUDA Math API 13.4 and later, __nv_fp8_ue5m3; PTX ISA 9.4, .ue5m3x2"
+UNSIGNED = "the pattern ue<W>m<T>: e<W>m<T>fn without a sign; without trailing bits, powers of two as in e8m0fnu"
 PATTERN = "the pattern e<W>m<T>: the rules of IEEE 754-2019 clause 3.4 for any W and T"
 
 
@@ -44,6 +46,15 @@ def finite(name: str, precision: int, exponent_bits: int, nans: int = 0) -> Form
     return Format(name, precision, exponent_bits, infinities=False, nans=nans)
 
 
+def unsigned(w: int, t: int) -> Format:
+    """Return the format ue<W>m<T> of scales: no sign, no infinity, its last code NaN; no zero if T is 0.
+
+    >>> unsigned(5, 3).largest, unsigned(4, 3).width
+    (Fraction(114688, 1), 7)
+    """
+    return Format(f"ue{w}m{t}", t + 1, w, infinities=False, nans=1, zero=t > 0, signed=False)
+
+
 CATALOG: tuple[CatalogRow, ...] = (
     CatalogRow(Format("binary16", 11, 5), ("fp16", "float16", "half", "f16"), IEEE, "GPUs, images, training"),
     CatalogRow(Format("binary32", 24, 8), ("fp32", "float32", "single", "f32"), IEEE, "the common float"),
@@ -65,6 +76,9 @@ CATALOG: tuple[CatalogRow, ...] = (
     CatalogRow(Format("e3m4", 5, 3), ("fp8_e3m4", "float8_e3m4"), IEEE + "'s rules at 8 bits", "fp8, more digits"),
     CatalogRow(Format("e8m0fnu", 1, 8, infinities=False, nans=1, zero=False, signed=False),
         ("e8m0", "float8_e8m0fnu", "ue8m0"), MX, "scales of MX blocks: powers of two, no zero, no sign"),
+    CatalogRow(unsigned(5, 3), ("fp8_ue5m3",), CUDA, "scales of fp4 blocks, more range"),
+    CatalogRow(unsigned(4, 3), ("float_ue4m3",), "CUTLASS, float_ue4m3_t: e4m3fn without a sign",
+        "scales of fp4 blocks; 7 bits, stored in 8"),
     CatalogRow(finite("e2m3fn", 4, 2), ("fp6_e2m3", "e2m3", "fp6_e2m3fn", "float6_e2m3fn"), MX, "fp6"),
     CatalogRow(finite("e3m2fn", 3, 3), ("fp6_e3m2", "e3m2", "fp6_e3m2fn", "float6_e3m2fn"), MX, "fp6"),
     CatalogRow(finite("e2m1fn", 2, 2), ("e2m1", "fp4", "fp4_e2m1", "fp4_e2m1fn", "float4_e2m1fn"), MX, "fp4"),
@@ -108,8 +122,8 @@ BLOCK_NAMES: dict[str, tuple[str, ...]] = {
 BLOCK_FAMILIES = {"mxfp8": "mxfp8_e4m3 mxfp8_e5m2", "mxfp6": "mxfp6_e2m3 mxfp6_e3m2", "mx": "mxfp8_e4m3 mxfp4 …"}
 _BY_NAME = {name: row for row in CATALOG for name in (row.format.name, *row.aliases)}
 _BLOCKS = {name for row in BLOCK_NAMES.items() for name in (row[0], *row[1])}
-_PATTERN = re.compile(r"e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
-_P3109 = re.compile(r"p3109_k([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
+_PATTERN = re.compile(r"(u?)e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
+_P3109 = re.compile(r"(?:p3109_k|binary)([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
 MAX_P3109_WIDTH = 64
 MAX_NAME = 64
 # The names that are command-line options themselves.
@@ -124,10 +138,14 @@ FAMILIES = {
 }
 
 
-def _pattern(w: int, t: int, suffix: str) -> Format:
-    name = f"e{w}m{t}{suffix}"
+def _pattern(sign: str, w: int, t: int, suffix: str) -> Format:
+    name = f"{sign}e{w}m{t}{suffix}"
+    if sign and suffix:
+        raise FormatError(f"{name}: ue<W>m<T> has no suffix; its last code is the only NaN")
     if not (1 <= w <= MAX_EXPONENT_BITS and 0 <= t <= MAX_TRAILING_BITS):
         raise FormatError(f"{name}: e<W>m<T> takes W from 1 to {MAX_EXPONENT_BITS} and T from 0 to {MAX_TRAILING_BITS}")
+    if sign:
+        return unsigned(w, t)
     if suffix == "fnuz":
         return fnuz(name, t + 1, w)
     if suffix in ("fn", "f"):
@@ -153,7 +171,9 @@ def catalog_row(format: Format) -> CatalogRow:
     if named is not None and named.format == format:
         return named
     if format.name.startswith("p3109_"):
-        return CatalogRow(format, (), P3109, "P3109")
+        return CatalogRow(format, (f"Binary{format.name.removeprefix('p3109_k')}",), P3109, "P3109")
+    if format == unsigned(format.exponent_bits, format.trailing_bits):
+        return CatalogRow(format, (), UNSIGNED, "scales")
     return CatalogRow(format, (), PATTERN, "custom")
 
 
@@ -195,7 +215,7 @@ def _lookup(name: str) -> Format:
             )
         return p3109(k, p, signed, found[4] == "e")
     if found := _PATTERN.fullmatch(plain):
-        return _pattern(int(found[1]), int(found[2]), found[3])
+        return _pattern(found[1], int(found[2]), int(found[3]), found[4])
     if words := family(plain):
         raise FormatError(words)
     if plain in BLOCK_FAMILIES:
@@ -216,8 +236,8 @@ def parse_format(name: str | Format) -> Format:
     Parameters
     ----------
     name : str or Format
-        A name or alias of the catalog (`fp16`, `FP8-E4M3`), a P3109 name (`p3109_k8p4se`), or
-        `e<W>m<T>[fn|f|fnuz][_ieee]`. Case is ignored, and `-` equals `_`. A Format is returned unchanged.
+        A name or alias of the catalog (`fp16`, `FP8-E4M3`), a P3109 name (`p3109_k8p4se`, `Binary8p4se`), or
+        `e<W>m<T>[fn|f|fnuz][_ieee]`, `ue<W>m<T>`. Case is ignored, and `-` equals `_`. A Format is returned unchanged.
 
     Returns
     -------

@@ -131,6 +131,11 @@ class Format(Record):
         return (self.largest_magnitude >> self.trailing_bits) - self.bias
 
     @property
+    def is_p3109(self) -> bool:
+        """Whether P3109's rules apply: ties at precision 1 go to the even code, and saturation knows zero and −∞."""
+        return self.ties_to_even_code
+
+    @property
     def least_exponent(self) -> int:
         """Exponent of the smallest positive number, which is a power of two."""
         return self.qmin if self.subnormals else self.emin

@@ -59,7 +59,7 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     value = abs(datum.exact)
     sign = -1 if negative else 1
     outward = _edge(value, _above(datum, value), sign, lands)
-    if outward is None and context.rounding is Direction.SR:
+    if outward is None and context.rounding.is_stochastic:
         outward = (_above(datum, value)[-1], False)
     if value or not fmt.zero:
         below = abs((datum.next_up if negative else datum.next_down).exact)
@@ -79,7 +79,7 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
 
 def _landing(datum: Datum, context: Context) -> Callable[[Exact], bool]:
     contexts = [context]
-    if context.rounding is Direction.SR:
+    if context.rounding.is_stochastic:
         contexts = [context.replace(rounding=Direction.RTZ), context.replace(rounding=Direction.RAZ)]
 
     def lands(x: Exact) -> bool:

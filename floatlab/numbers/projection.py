@@ -19,9 +19,12 @@ from floatlab.numbers.rounding import (
     Context,
     Direction,
     Flags,
+    Negative,
     Overflow,
     Tininess,
+    compared_draw,
     draw,
+    draw_rule,
     increments,
     increments_stochastic,
     split,
@@ -61,7 +64,7 @@ class Rounded(Record):
     sticky_below: bool
     odd: bool  # parity of the kept code
     increment: bool
-    drawn: int | None  # the random draw of a stochastic rounding
+    drawn: int | None  # the random draw of a stochastic rounding: 32 bits, or N
     tiny_before: bool
     tiny_after: bool
     overflowed: bool
@@ -133,7 +136,9 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
     """
     t = format.trailing_bits
     direction = context.rounding if t else direction_in(format, context)
-    drawn = draw(context.seed, index) if direction is Direction.SR else None
+    drawn, compared = _drawn(context, index) if direction.is_stochastic else (None, None)
+    if x.negative and not format.signed and context.negative is Negative.DROP:
+        x = -x
     e = x.c.bit_length() + x.q - 1
     nonzero = x.c != 0 or sticky
     tiny_before = tiny_after = nonzero and e < format.emin
@@ -145,13 +150,13 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
         quantum, lift = format.emin, t  # no subnormals: the neighbours are zero and 2^emin
     # The rank of `kept` among the codes is base + kept; zero, if the format has it, has rank 0.
     base = 0 if lift else ((quantum - format.qmin) << t) - (not format.zero)
-    kept, rest2, unit, odd, step = _decide(x, quantum, sticky, base, direction, drawn)
+    kept, rest2, unit, odd, step = _decide(x, quantum, sticky, base, direction, compared)
     rank = base + ((kept + step) << lift)
     if tiny_before and e == format.emin - 1:
         # Is the number still below 2^emin after rounding to p digits with an unbounded exponent?
         quantum_at_p = e - t
         wide, _, _, _, up = _decide(
-            x, quantum_at_p, sticky, ((quantum_at_p - format.qmin) << t) - (not format.zero), direction, drawn
+            x, quantum_at_p, sticky, ((quantum_at_p - format.qmin) << t) - (not format.zero), direction, compared
         )
         tiny_after = (wide + up).bit_length() <= format.precision
     tiny = tiny_before if context.tininess is Tininess.BEFORE else tiny_after
@@ -172,8 +177,8 @@ def round_to_quantum(x: Exact, quantum: int, context: Context = DEFAULT, index: 
     2
     """
     direction = context.rounding
-    drawn = draw(context.seed, index) if direction is Direction.SR else None
-    kept, rest2, unit, odd, step = _decide(x, quantum, False, 0, direction, drawn)
+    drawn, compared = _drawn(context, index) if direction.is_stochastic else (None, None)
+    kept, rest2, unit, odd, step = _decide(x, quantum, False, 0, direction, compared)
     flags = Flags.INEXACT if rest2 else Flags.NONE
     digits = max(kept.bit_length(), 1)
     return Rounded(
@@ -181,8 +186,15 @@ def round_to_quantum(x: Exact, quantum: int, context: Context = DEFAULT, index: 
     )
 
 
+def _drawn(context: Context, index: int) -> tuple[int, int]:
+    """Return a stochastic rounding's draw, and the number to compare with the threshold."""
+    bits, shift = draw(context.seed, index), 0 if context.rounding is Direction.SR else 32 - context.random_bits
+    drawn = bits >> shift if context.draw is None else context.draw
+    return drawn, compared_draw(draw_rule(context), bits)
+
+
 def _decide(
-    x: Exact, quantum: int, sticky: bool, base: int, direction: Direction, drawn: int | None
+    x: Exact, quantum: int, sticky: bool, base: int, direction: Direction, compared: int | None
 ) -> tuple[int, int, int, bool, bool]:
     """Split x at the quantum and call the kernel; return kept, 2·rest, unit, the code's parity and the increment."""
     c, shift = x.c, quantum - x.q
@@ -196,8 +208,8 @@ def _decide(
     kept, rest2, unit = split(c, shift)
     inexact, half, tie = tail(rest2, unit, sticky)
     odd = bool((base + kept) & 1)
-    if drawn is not None:
-        return kept, rest2, unit, odd, increments_stochastic(rest2, unit, drawn)
+    if compared is not None:
+        return kept, rest2, unit, odd, increments_stochastic(rest2, unit, compared, direction.has_few_bits, sticky)
     return kept, rest2, unit, odd, bool(increments(direction, x.negative, odd, inexact, half, tie))
 
 
@@ -214,7 +226,7 @@ def _settle(
     """Convert the rounded number's rank among the codes to a code of the format; return the code and the flags."""
     if negative and not format.signed:
         if nonzero and (rank > 0 or not format.zero):
-            return absent_code(format, context, False, f"{format.name} is unsigned"), Flags.INVALID
+            return _below_zero(format, context, direction)
         negative = False
     if tiny and context.flush_results and format.zero:
         return signed_code(format, negative, 0), _UNDERFLOW
@@ -254,16 +266,36 @@ def signed_nan(format: Format, negative: bool) -> int:
 def _beyond_largest(format: Format, context: Context, direction: Direction, negative: bool) -> int:
     """Return the code of an overflowed result (7.4); in some directions it is the largest number."""
     stays = (
-        direction in (Direction.RTZ, Direction.RTO)
+        direction is Direction.RTZ
+        or (direction is Direction.RTO and _stays_to_odd(format, context))
         or (direction is Direction.RTP and negative)
         or (direction is Direction.RTN and not negative)
     )
-    if not stays and context.overflow is Overflow.NATIVE:
+    if not stays and context.overflow not in (Overflow.SATURATE, Overflow.PROPAGATE):
         if format.infinities:
             return format.compose(negative, format.infinity_magnitude)
-        if format.has_nan:
+        if format.has_nan and context.overflow is not Overflow.NONE:
             return signed_nan(format, negative)
     return format.compose(negative, format.largest_magnitude)
+
+
+def _stays_to_odd(format: Format, context: Context) -> bool:
+    """Return whether rounding to odd stops at the largest number; SatNone takes whichever neighbour is odd."""
+    if context.overflow is Overflow.NONE:
+        return bool(format.largest_magnitude & 1)
+    return context.overflow is not Overflow.NONE_NAN
+
+
+def _below_zero(format: Format, context: Context, direction: Direction | None) -> tuple[int, Flags]:
+    """Return the code and flags for a negative number in an unsigned format; for −∞, `direction` is None."""
+    clamps = context.negative is Negative.ZERO
+    if format.is_p3109:  # zero is the least number of its range, and SatNone has no −∞ to give
+        saturates = context.overflow in (Overflow.SATURATE, Overflow.PROPAGATE)
+        inward = context.overflow is not Overflow.NATIVE and direction in (Direction.RTZ, Direction.RTP)
+        clamps = clamps or saturates or inward
+    if clamps:
+        return 0, _OVERFLOW
+    return absent_code(format, context, False, f"{format.name} is unsigned"), Flags.INVALID
 
 
 def absent_code(format: Format, context: Context, negative: bool, why: str) -> int:
@@ -287,11 +319,15 @@ def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int
     (251, <Flags.OVERFLOW|INEXACT: 20>)
     """
     if negative and not format.signed:
-        return absent_code(format, context, False, f"{format.name} is unsigned"), Flags.INVALID
+        if context.negative is not Negative.DROP:
+            return _below_zero(format, context, None)
+        negative = False
     if context.overflow is Overflow.SATURATE:
         return format.compose(negative, format.largest_magnitude), _OVERFLOW
     if format.infinities:
         return format.compose(negative, format.infinity_magnitude), Flags.NONE
+    if context.overflow is Overflow.NONE or (context.overflow is Overflow.PROPAGATE and format.is_p3109):
+        return format.compose(negative, format.largest_magnitude), _OVERFLOW
     return absent_code(format, context, negative, f"{format.name} has no infinity"), Flags.INVALID
 
 

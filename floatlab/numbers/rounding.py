@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Direction(Enum):
-    """The rounding directions of IEEE 754-2019 clause 4.3, and three that hardware and proofs use."""
+    """The rounding directions of IEEE 754-2019 clause 4.3, three that hardware and proofs use, and stochastic ones."""
 
     RNE = "RNE"  # to nearest, ties to even: roundTiesToEven
     RNA = "RNA"  # to nearest, ties away from zero: roundTiesToAway
@@ -43,6 +43,19 @@ class Direction(Enum):
     RTO = "RTO"  # to odd: inexact results get an odd code, so that a later rounding is innocuous
     RAZ = "RAZ"  # away from zero
     SR = "SR"  # stochastic
+    SRA = "SRA"  # stochastic with N random bits: P3109's StochasticA, StochasticB and StochasticC
+    SRB = "SRB"
+    SRC = "SRC"
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether a random draw decides."""
+        return self._value_[:2] == "SR"
+
+    @property
+    def has_few_bits(self) -> bool:
+        """Whether a draw of N bits decides."""
+        return self._value_ in ("SRA", "SRB", "SRC")
 
 
 IN_WORDS = {
@@ -54,6 +67,9 @@ IN_WORDS = {
     Direction.RTO: "to odd",
     Direction.RAZ: "away from zero",
     Direction.SR: "stochastic",
+    Direction.SRA: "stochastic, N random bits, tail truncated",
+    Direction.SRB: "stochastic, N random bits and a half",
+    Direction.SRC: "stochastic, N random bits, tail rounded",
 }
 
 # Everyday names, and names in other libraries and standards.
@@ -69,7 +85,8 @@ _SPELLINGS = {
     "near_even": "RNE", "near_maxmag": "RNA", "minmag": "RTZ", "max": "RTP", "min": "RTN", "odd": "RTO",
     "roundtiestoeven": "RNE", "roundtiestoaway": "RNA", "roundtowardzero": "RTZ",
     "roundtowardpositive": "RTP", "roundtowardnegative": "RTN", "rtu": "RTP", "rtd": "RTN", "rup": "RTP",
-    "rdn": "RTN", "rmm": "RNA",
+    "rdn": "RTN", "rmm": "RNA", "nearesttiestoeven": "RNE", "nearesttiestoaway": "RNA", "towardpositive": "RTP",
+    "towardnegative": "RTN", "toodd": "RTO", "stochastica": "SRA", "stochasticb": "SRB", "stochasticc": "SRC",
 }  # fmt: skip
 
 
@@ -148,6 +165,7 @@ def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half
     raise ContextError(f"{direction.value} needs a random draw: see increments_stochastic")
 
 
+RANDOM_BITS, MOST_RANDOM_BITS = 16, 30  # N of SRA, SRB and SRC: the default, and the most that 32-bit draws allow
 STREAM = 0x9E3779B97F4A7C15  # increment of the seed from one draw to the next
 
 
@@ -169,22 +187,52 @@ def draw(seed: int, index: Any = 0) -> Any:
     return (z ^ (z >> 31)) >> 32
 
 
-def increments_stochastic(rest2: Any, unit: Any, drawn: Any) -> Any:
+def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
     """Return whether the random draw says to step away from zero: probability floor(2³²·rest/unit) / 2³².
+
+    `marks` and `sticky`: as for `stochastic_threshold`.
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
     """
-    return drawn < stochastic_threshold(rest2, unit)
+    return drawn < stochastic_threshold(rest2, unit, marks, sticky)
 
 
-def stochastic_threshold(rest2: Any, unit: Any) -> Any:
+def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any = False) -> Any:
     """Return floor(2³²·rest/unit): draws below this threshold step away from zero.
 
-    >>> hex(stochastic_threshold(1, 1 << 2))
-    '0x20000000'
+    If `marks`, the last bit of the threshold is set if the division is inexact or `sticky` is set.
+
+    >>> hex(stochastic_threshold(1, 1 << 2)), hex(stochastic_threshold(1, 1 << 40, marks=True))
+    ('0x20000000', '0x1')
     """
-    return (rest2 << 31) // unit
+    whole = (rest2 << 31) // unit
+    return whole | ((whole * unit != rest2 << 31) | sticky) if marks else whole
+
+
+def draw_rule(context: Context) -> tuple[int, int, int, int]:
+    """Return how a draw becomes the number below the threshold: numbers `keep`, `plus`, `flip` and `low`.
+
+    SR compares all 32 bits. With N random bits R, the first of the draw, and the fraction ν that is cut off, P3109
+    (interim report 4.0, RoundToPrecision) steps away from zero if
+
+        SRA  floor(ν·2^N) + R ≥ 2^N              that is, ν ≥ 1 − R/2^N
+        SRB  floor(ν·2^(N+1)) + 2R + 1 ≥ 2^(N+1)          ν ≥ 1 − (R + 1/2)/2^N
+        SRC  nearest_even(ν·2^N) + R ≥ 2^N                the same, but > if 2^N − R is odd
+
+    In units of 2^−32 the right sides are even: one bit below them, set if anything is lost, is enough to compare.
+    """
+    direction, full = context.rounding, (1 << 32) - 1
+    unit = 1 << (32 - context.random_bits) if direction.has_few_bits else 1
+    half, low = 0 if direction is Direction.SRA else unit >> 1, unit & full if direction is Direction.SRC else 0
+    rule = full + 1 - unit, half - (direction is Direction.SRC and not low), full * direction.has_few_bits, low
+    return rule if context.draw is None else (0, compared_draw(rule, context.draw * unit), 0, 0)
+
+
+def compared_draw(rule: tuple[int, int, int, int], drawn: int) -> int:
+    """Return the number to compare with a threshold, from a `draw_rule` and a draw of 32 bits (or an array of them)."""
+    keep, plus, flip, low = rule
+    return ((drawn & keep) + plus ^ flip) + (drawn & low != 0)
 
 
 class Flags(Flag):
@@ -213,6 +261,8 @@ class Overflow(Enum):
     NATIVE = "native"  # ∞, else NaN, else the largest
     SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
     PROPAGATE = "propagate"  # the largest, for finite operands only; ∞ stays ∞ (P3109's SatPropagate)
+    NONE = "none"  # ∞, else the largest (SatNone of P3109's interim report 4.0)
+    NONE_NAN = "none-nan"  # ∞, else NaN (SatNone of P3109's executable specification)
 
 
 class Absent(Enum):
@@ -225,6 +275,14 @@ class Absent(Enum):
     ZERO = "zero"  # zero, or the smallest if there is no zero
     NAN = "nan"  # zero also becomes a NaN if the format has one; otherwise as `largest`
     ERROR = "error"  # raise UnsupportedError
+
+
+class Negative(Enum):
+    """The result for a negative number in an unsigned format, unless it rounds to zero."""
+
+    NATIVE = "native"  # as `absent` says; P3109's formats follow `overflow`
+    ZERO = "zero"  # zero, or the smallest if there is no zero
+    DROP = "drop"  # that of the number without its sign (CUDA)
 
 
 class Tininess(Enum):
@@ -271,6 +329,9 @@ class Context(Record):
     flush_results: bool  # whether tiny results become zero ("flush to zero")
     nan: NanRule
     fma_invalid: bool  # whether fma(∞, 0, quiet NaN) raises invalid (7.2 leaves it open)
+    random_bits: int  # N of SRA, SRB and SRC
+    draw: int | None  # one draw for every stochastic rounding, instead of draws by the seed
+    negative: Negative
 
     def __init__(
         self,
@@ -283,12 +344,21 @@ class Context(Record):
         flush_results: bool = False,
         nan: NanRule | str = NanRule.FIRST,
         fma_invalid: bool = True,
+        random_bits: int = RANDOM_BITS,
+        draw: int | None = None,
+        negative: Negative | str = Negative.NATIVE,
     ) -> None:
         """Convert names to enum members, and validate."""
         if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
             raise ContextError(f"a seed is an integer from 0 to 2^64 − 1, not {quoted(str(seed))}")
+        direction = parse_direction(rounding)
+        if not isinstance(random_bits, int) or not 0 <= random_bits <= MOST_RANDOM_BITS:
+            raise ContextError(f"random_bits is a number from 0 to {MOST_RANDOM_BITS}, not {quoted(str(random_bits))}")
+        most = (1 << (random_bits if direction.has_few_bits else 32)) - 1
+        if draw is not None and not (isinstance(draw, int) and 0 <= draw <= most):
+            raise ContextError(f"a draw is an integer from 0 to {most} here, not {quoted(str(draw))}")
         put = object.__setattr__
-        put(self, "rounding", parse_direction(rounding))
+        put(self, "rounding", direction)
         put(self, "seed", seed)
         put(self, "overflow", _choose(Overflow, "overflow", overflow))
         put(self, "absent", _choose(Absent, "absent", absent))
@@ -297,6 +367,9 @@ class Context(Record):
         put(self, "flush_results", bool(flush_results))
         put(self, "nan", _choose(NanRule, "the NaN rule", nan))
         put(self, "fma_invalid", bool(fma_invalid))
+        put(self, "random_bits", random_bits)
+        put(self, "draw", draw)
+        put(self, "negative", _choose(Negative, "negative", negative))
 
     def __repr__(self) -> str:
         """Show the choices that differ from the default."""
@@ -306,6 +379,7 @@ class Context(Record):
 
 
 DEFAULT = Context()
+LATER_FIELDS = ("random_bits", "draw", "negative")  # JSON and saved files omit them where they have the default
 AnyContext = Context | Direction | str | None  # accepted by `as_context`
 
 
@@ -317,10 +391,8 @@ def as_context(given: AnyContext) -> Context:
     >>> as_context("RTZ"), as_context("near_maxMag").rounding.value, as_context(None)
     (Context(rounding='RTZ'), 'RNA', Context())
     """
-    if isinstance(given, Context):
-        return given
-    if given is None:
-        return DEFAULT
+    if given is None or isinstance(given, Context):
+        return given or DEFAULT
     if isinstance(given, str | Direction):
         return Context(given)
     raise ContextError(

@@ -134,7 +134,9 @@ def _rounding(derivation: Derivation) -> list[Block]:
     seen = words.read_line(derivation)
     rows: list[Block] = [Row("read", seen, typed)]
     far = words.far_away(derivation)
-    decided = line("larger than every number") if far and rounded.overflowed else words.decision(rounded, direction)
+    decided = (
+        line("larger than every number") if far and rounded.overflowed else words.decision(rounded, derivation.context)
+    )
     rows.append(Row(f"round {direction.value}", decided, words.verdict_line(derivation)))
     if note := words.tininess_words(rounded):
         rows.append(Row("", note))

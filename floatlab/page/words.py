@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
+from floatlab.numbers import Context, Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, terminating_decimal
 from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio, SquareRoot
@@ -196,13 +196,14 @@ def signed(negative: bool, digits: Line) -> Line:
     return line("−", *digits) if negative else digits
 
 
-def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> Line:
+def decision(rounded: Rounded, context: Context, integral: bool = False) -> Line:
     """Return how the discarded bits compare with half an ulp, and which way the mode rounded.
 
     `integral`: they were split at the binary point.
     """
     if rounded.tail is Tail.ZERO:
         return line("nothing to cut off")
+    direction = context.rounding
     verdict = Span("→ +1" if rounded.increment else "→ keep", Role.CHANGED)
     if direction in (Direction.RNE, Direction.RNA):
         if rounded.tail is not Tail.HALF:
@@ -214,11 +215,33 @@ def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> 
         return line(f"a tie, {reason} ", verdict)
     if direction is Direction.RTO:
         return line(f"inexact, kept is {'odd' if rounded.odd else 'even'} ", verdict)
+    if direction.has_few_bits:
+        return line(f"draw {rounded.drawn}: {draw_comparison(rounded, context)} ", verdict)
     if direction is Direction.SR:
         relation = "<" if rounded.increment else "≥"
         return line(f"draw {rounded.drawn or 0:#010x} {relation} {rounded.threshold:#010x} ", verdict)
     sign = "negative" if rounded.negative else "positive"
     return line(f"{IN_WORDS[direction]}, {sign} ", verdict)
+
+
+def draw_comparison(rounded: Rounded, context: Context) -> str:
+    """Return P3109's comparison for a stochastic rounding with N random bits, with its numbers.
+
+    >>> from floatlab import read
+    >>> rules = Context("SRB", random_bits=3, draw=5)
+    >>> draw_comparison(read("1.03", "e4m3", rules).rounded, rules)
+    'floor(16 × tail) + 2·5 + 1 = 14 < 16'
+    """
+    bits, drawn = context.random_bits, rounded.drawn or 0
+    whole, rest = divmod(rounded.rest2 << bits, 2 * rounded.unit)
+    parts = f"floor({1 << bits} × tail) + {drawn}"
+    if context.rounding is Direction.SRB:
+        parts = f"floor({2 << bits} × tail) + 2·{drawn} + 1"
+        whole, drawn, bits = (rounded.rest2 << bits) // rounded.unit, 2 * drawn + 1, bits + 1
+    elif context.rounding is Direction.SRC:
+        parts = f"near_even({1 << bits} × tail) + {drawn}"
+        whole += rest > rounded.unit or (rest == rounded.unit and (rounded.sticky_below or whole & 1))
+    return f"{parts} = {whole + drawn} {'≥' if rounded.increment else '<'} {1 << bits}"
 
 
 def cut(rounded: Rounded, format: Format) -> tuple[str, str]:

@@ -177,7 +177,7 @@ class Gradients:
             return self._rounded(self.table[first : first + steps], scale, format, context)
         wide = self._wide(scale, format)
         rows = wide[None] if self.is_constant else wide[first : first + steps, None]
-        if self.is_constant and context.rounding is not Direction.SR:
+        if self.is_constant and not context.rounding.is_stochastic:
             return np.broadcast_to(self._rounded(rows, 1.0, format, context), (steps, self.count))
         return self._rounded(np.broadcast_to(rows, (steps, self.count)), 1.0, format, context)
 

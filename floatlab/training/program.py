@@ -370,4 +370,4 @@ class ProgramWriter:
 
 def is_drawn(stage: RecurrenceStage) -> bool:
     """Return whether a stage rounds stochastically."""
-    return stage.context.rounding is Direction.SR
+    return stage.context.rounding.is_stochastic

@@ -14,7 +14,7 @@ from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
-from floatlab.numbers import Context, Direction, as_context
+from floatlab.numbers import Context, as_context
 from floatlab.numbers.rounding import AnyContext
 from floatlab.record import Record
 from floatlab.training.loss_scale import GROWTH_INTERVAL, LossScale
@@ -143,7 +143,7 @@ def stream(context: Context, number: int) -> Context:
     >>> stream(Context("SR", seed=7), 1).seed, stream(Context(seed=7), 1).seed
     (8, 7)
     """
-    if context.rounding is not Direction.SR:
+    if not context.rounding.is_stochastic:
         return context
     return context.replace(seed=(context.seed + number) % (1 << 64))
 

@@ -88,7 +88,7 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
 
 def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
     """Return the end of the interval of reals that round to a datum; +0 and −0 count as one."""
-    if context.rounding is Direction.SR and not perhaps:
+    if context.rounding.is_stochastic and not perhaps:
         following = datum.next_up if up else datum.next_down
         if not following.is_finite or following == datum:
             return None

@@ -8,7 +8,7 @@ from floatlab.arith import Integer
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags
+from floatlab.numbers.rounding import DEFAULT, Context, Flags
 from floatlab.record import Record
 from floatlab.vectors.functions import BITS_OF_FLAGS, COMPARISONS, FLAGS_OF_BITS, Function, digits
 
@@ -64,7 +64,7 @@ class Mismatch(Record):
 def _settings(context: Context) -> str:
     """Return the options that describe a context, except those with default values."""
     words = [f"-r {context.rounding.value}"]
-    if context.rounding is Direction.SR:
+    if context.rounding.is_stochastic:
         words.append(f"--seed {context.seed}")
     for option in ("overflow", "absent", "nan", "tininess"):
         choice = getattr(context, option)

@@ -7,7 +7,7 @@ import re
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.catalog import short_name
-from floatlab.numbers.rounding import DEFAULT, IN_WORDS, Context, Direction
+from floatlab.numbers.rounding import DEFAULT, IN_WORDS, MOST_RANDOM_BITS, Context, Direction
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -203,8 +203,11 @@ _OVERFLOW = (
     ("native", "as the format has it: ∞, else NaN"),
     ("saturate", "the largest number, for ∞ too"),
     ("propagate", "the largest number, but ∞ stays"),
+    ("none", "∞, else the largest (P3109 report 4.0)"),
+    ("none-nan", "∞, else NaN (P3109's executable specification)"),
 )
 _ABSENT = (("largest", "the nearest thing there is"), ("zero", "zero"), ("nan", "NaN"), ("error", "refuse"))
+_NEGATIVE = (("native", "NaN, or P3109's rule"), ("zero", "zero"), ("drop", "the sign is dropped"))
 _FTZ = ((False, "stay subnormal"), (True, "become zero (ftz)"))
 _DAZ = ((False, "count"), (True, "are read as zero (daz)"))
 _TININESS = (("after", "seen after rounding"), ("before", "seen before rounding"))
@@ -223,6 +226,11 @@ DIRECTION = grouped(
         also=("mode", "direction", "round", "rounding-mode", "rnd"),
     ),
     Option("seed", "N", "the seed of SR's draws (default 0)", read=_seed),
+    Option(
+        "random_bits", "N", f"random bits of SRA, SRB and SRC (default {DEFAULT.random_bits})",
+        read=whole(0, MOST_RANDOM_BITS), also=("bits",),
+    ),
+    Option("draw", "R", "one draw, the same for every stochastic rounding", read=whole(0, (1 << 32) - 1)),
     part="context",
 )  # fmt: skip
 ROUNDING = DIRECTION + grouped(
@@ -237,6 +245,9 @@ ROUNDING = DIRECTION + grouped(
         "flush_inputs", "", "read subnormal operands as zero", ("--daz",), choices=_DAZ, title="Subnormal operands",
     ),
     Option("tininess", "WHEN", "when a result is tested for being tiny", choices=_TININESS, title="Tininess"),
+    Option(
+        "negative", "RULE", "a negative number in an unsigned format", choices=_NEGATIVE, title="Unsigned formats",
+    ),
     Option("nan", "RULE", "which NaN an operation gives", choices=_NAN, title="NaN results"),
     part="context",
 )  # fmt: skip
@@ -302,6 +313,10 @@ def context_words(context: Context) -> str:
     'RTZ, overflow saturate'
     """
     words = [context.rounding.value + (f" seed {context.seed}" if context.seed else "")]
+    if context.rounding.has_few_bits:
+        words[0] += f" of {context.random_bits} bits"
+    if context.draw is not None:
+        words[0] += f" draw {context.draw}"
     for option in _OPTIONS[1:]:
         value = getattr(context, option.name)
         if value != getattr(DEFAULT, option.name):

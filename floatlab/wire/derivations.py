@@ -8,6 +8,7 @@ from floatlab.numbers import Context, Datum, Derivation, Exact, Ratio, Rounded, 
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
 from floatlab.numbers.exact import Literal, SquareRoot
+from floatlab.numbers.rounding import DEFAULT, LATER_FIELDS
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
 from floatlab.wire.codecs import CODE, CODECS, FLAGS, FORMAT, INTEGER, TEXT, Codec, listed, optional
 from floatlab.wire.schema import Member, Schema, heading, rows_of, schema, schema_of, shown, variant, within
@@ -36,7 +37,16 @@ DATUM = Schema(
         "integer_bit": shown("integer_bit").replace(is_optional=True),
     },
 )
-CONTEXT = schema_of(Context)
+
+
+def _later(name: str, codec: Codec) -> Member:
+    """Return the member of a choice that older documents lack: omitted where it is the default."""
+    usual = getattr(DEFAULT, name)
+    return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
+
+
+_LATER: Rows = {name: _later(name, codec) for name, codec in rows_of(Context, *LATER_FIELDS).items()}
+CONTEXT = Schema(Context, {**rows_of(Context), **_LATER})
 EXACT = schema_of(Exact)
 RATIO = schema_of(Ratio)
 

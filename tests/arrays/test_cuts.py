@@ -43,7 +43,7 @@ def assert_quick_is_slow(format, source, count, seed=0):
         recipe = recipe_for(format, context, source)
         if not can_cut(recipe):
             continue
-        drawn = draws(i, 0, len(words)) if direction is Direction.SR else None
+        drawn = draws(i, 0, len(words)) if direction.is_stochastic else None
         expected, raised = encode_block(words, recipe, drawn)
         quick = FastRounder(recipe, partial(draws, i), partial(slowly, recipe))
         codes, flags = np.empty(len(words), container(format)), np.empty(len(words), np.uint8)
@@ -101,7 +101,7 @@ def test_pieces_are_one_array(direction):
     context = Context(direction, seed=11)
     codes, flags = encode(words.view(np.float32), "fp16", context=context, lane="numpy", return_flags=True)
     recipe = recipe_for(parse_format("fp16"), context, SINGLE)
-    drawn = draws(11, 0, len(words)) if direction is Direction.SR else None
+    drawn = draws(11, 0, len(words)) if direction.is_stochastic else None
     expected, raised = encode_block(words, recipe, drawn)
     assert np.array_equal(codes, expected)
     assert np.array_equal(flags, raised)

@@ -50,7 +50,7 @@ def assert_lanes_agree(format, context, x):
             said = f"{codes[i]:#x} {flags[i]}, and {expected[i]:#x} {raised[i]} scalar"
             pytest.fail(f"{lane} {context}: {x[i]!r} gives {said}")
         assert np.array_equal(encode(x, format, context=context, lane=lane), expected)
-        if context.rounding is not Direction.SR:
+        if not context.rounding.is_stochastic:
             assert np.array_equal(encode(x[small], format, context=context, lane=lane), expected[small])
 
 
@@ -70,6 +70,20 @@ def test_the_lanes_are_the_scalar_kernel(format, dtype):
     for i, direction in enumerate(Direction):
         for rules in RULES[i :: 8 * 6]:
             assert_lanes_agree(format, Context(direction, seed=i, **rules), x)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("format", [*FORMATS, parse_format("Binary8p4sf")], ids=lambda each: each.name)
+def test_saturation_signs_and_few_random_bits_in_the_lanes(format, dtype):
+    x = telling(format, dtype, 20)
+    negatives = ("native",) if format.signed else ("native", "zero", "drop")
+    kinds = itertools.product(Direction, ("native", "saturate", "propagate", "none", "none-nan"), negatives)
+    for i, (direction, overflow, negative) in enumerate(kinds):
+        bits = (0, 1, 3, 16, 30)[i % 5]
+        drawn = i * 7919 % (1 << bits) if i % 2 and direction.has_few_bits else None
+        context = Context(direction, i, overflow, random_bits=bits, draw=drawn, negative=negative)
+        assert_lanes_agree(format, context, x)
 
 
 @pytest.mark.one_in(4)

@@ -34,6 +34,8 @@ FACTS = {
     "e4m3_ieee": (8, 4, 7, -6, 7, 240, TWO**-6, TWO**-9, 0x7C, 0x78),
     "e3m4": (8, 5, 3, -2, 3, Fraction(31, 2), TWO**-2, TWO**-6, 0x78, 0x70),
     "e8m0fnu": (8, 1, 127, -127, 127, TWO**127, TWO**-127, TWO**-127, 0xFF, None),
+    "ue5m3": (8, 4, 15, -14, 16, 114688, TWO**-14, TWO**-17, 0xFF, None),
+    "ue4m3": (7, 4, 7, -6, 8, 448, TWO**-6, TWO**-9, 0x7F, None),
     "e2m3fn": (6, 4, 1, 0, 2, Fraction(15, 2), 1, TWO**-3, None, None),
     "e3m2fn": (6, 3, 3, -2, 4, 28, TWO**-2, TWO**-4, None, None),
     "e2m1fn": (4, 2, 1, 0, 2, 6, 1, TWO**-1, None, None),
@@ -101,8 +103,8 @@ def test_fnuz_has_one_zero_and_its_nan_in_the_place_of_the_other(name):
     assert not fmt.negative_zero
 
 
-def test_only_x87_stores_its_integer_bit_and_only_e8m0_lacks_sign_and_zero():
+def test_only_x87_stores_its_integer_bit_and_only_e8m0_lacks_zero():
     assert [row.format.name for row in CATALOG if row.format.explicit_integer_bit] == ["x87"]
-    assert [row.format.name for row in CATALOG if not row.format.signed] == ["e8m0fnu"]
+    assert [row.format.name for row in CATALOG if not row.format.signed] == ["e8m0fnu", "ue5m3", "ue4m3"]
     assert [row.format.name for row in CATALOG if not row.format.zero] == ["e8m0fnu"]
     assert all(row.format.subnormals for row in CATALOG if row.format.name != "e8m0fnu")

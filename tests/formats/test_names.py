@@ -119,6 +119,19 @@ def test_p3109_names(name, width, precision, bias, nan, infinity):
     assert fmt.infinity_magnitude == (-1 if infinity is None else infinity)
     assert fmt.ties_to_even_code
     assert catalog_row(fmt).purpose == "P3109"
+    assert "version 4.0" in catalog_row(fmt).source
+    (report_name,) = catalog_row(fmt).aliases
+    assert parse_format(report_name) == fmt
+    assert report_name.startswith("Binary")
+
+
+def test_unsigned_patterns():
+    assert parse_format("ue8m0") == parse_format("e8m0fnu")
+    assert parse_format("ue5m3").largest == 114688
+    scale = parse_format("ue6m0")
+    assert (scale.zero, scale.bias, scale.nan_code, scale.width) == (False, 31, 63, 6)
+    assert (parse_format("ue4m3").largest, parse_format("ue3m2").nan_code) == (448, 31)
+    assert catalog_row(parse_format("ue3m2")).source.startswith("the pattern ue<W>m<T>")
 
 
 @pytest.mark.parametrize(
@@ -137,6 +150,7 @@ def test_p3109_names(name, width, precision, bias, nan, infinity):
         ("x87_ieee", "unsigned or no interchange format"),
         ("nonsense_ieee", "unknown format"),
         ("e4m3fnu", "unknown format"),
+        ("ue4m3fn", "has no suffix"),
         ("e-4m3", "unknown format"),
         ("e٤m٣", "unknown format"),  # \d knows more digits than ASCII has
         ("", "unknown format ''"),

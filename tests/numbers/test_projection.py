@@ -23,7 +23,8 @@ STICKY = Fraction(1, 3 << 200)  # so little that only the sticky bit tells of it
 def context_of(rules: oracle.Rules, seed: int = 0) -> Context:
     return Context(
         rounding=rules.direction, overflow=rules.overflow, absent=rules.absent, tininess=rules.tininess,
-        flush_results=rules.flush_results, seed=seed,
+        flush_results=rules.flush_results, seed=seed, negative=rules.negative, random_bits=rules.bits,
+        draw=rules.drawn if rules.direction in oracle.STOCHASTIC else None,
     )  # fmt: skip
 
 
@@ -110,12 +111,33 @@ def test_stochastic_rounding_over_a_dense_grid_of_rationals(fmt):
             assert verdict(fmt, x, context) == expected(fmt, x, rules), (x, rules)
 
 
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
+def test_every_draw_of_few_random_bits_over_a_dense_grid_of_rationals(fmt):
+    grid = [sign * x for x in dense_grid(fmt) for sign in (1, -1)]
+    for direction, bits in product(oracle.STOCHASTIC, (0, 1, 2)):
+        for drawn, overflow in zip(range(1 << bits), oracle.OVERFLOWS, strict=False):
+            rules = oracle.Rules(direction, overflow, drawn=drawn, bits=bits)
+            context = context_of(rules)
+            for x in grid:
+                assert verdict(fmt, x, context) == expected(fmt, x, rules), (x, rules)
+
+
+def test_draws_are_the_first_bits_of_the_hash():
+    for direction, bits, seed in product(oracle.STOCHASTIC, (0, 1, 7, 30), (0, 5)):
+        rounded = read("1.03", "e4m3", Context(direction, random_bits=bits, seed=seed)).rounded
+        assert rounded.drawn == draw(seed) >> (32 - bits)
+        again = read("1.03", "e4m3", Context(direction, random_bits=bits, draw=rounded.drawn)).rounded
+        assert again == rounded
+
+
 @pytest.mark.parametrize("absent", ["largest", "zero", "nan", "error"])
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_operands_that_the_format_has_no_code_for(fmt, absent):
     numbers = (Fraction(0), Fraction(1, 1 << 40), Fraction(1), Fraction(10**9))
-    for overflow, direction in product(oracle.OVERFLOWS, ("RNE", "RTZ", "RTP")):
-        rules = oracle.Rules(direction, overflow, absent)
+    negatives = ("native", "zero", "drop") if not fmt.signed else ("native",)
+    for overflow, direction, kind in product(oracle.OVERFLOWS, ("RNE", "RTZ", "RTP"), negatives):
+        rules = oracle.Rules(direction, overflow, absent, negative=kind)
         context = context_of(rules)
         for x, negative in product(numbers, (False, True)):
             x = -x if negative else x
@@ -139,9 +161,11 @@ def test_any_format_any_rule_any_rational(data):
     seed = data.draw(st.integers(0, (1 << 64) - 1))
     rules = with_draw(
         oracle.Rules(
-            data.draw(st.sampled_from([*oracle.DIRECTIONS, "SR"])), data.draw(st.sampled_from(oracle.OVERFLOWS)),
+            data.draw(st.sampled_from([*oracle.DIRECTIONS, "SR", *oracle.STOCHASTIC])),
+            data.draw(st.sampled_from(oracle.OVERFLOWS)),
             data.draw(st.sampled_from(["largest", "zero", "nan", "error"])),
             data.draw(st.sampled_from(["after", "before"])), data.draw(st.booleans()),
+            seed % (1 << 12), 12, data.draw(st.sampled_from(["native", "zero", "drop"])),
         ), seed,
     )  # fmt: skip
     assert verdict(fmt, x, context_of(rules, seed)) == expected(fmt, x, rules)

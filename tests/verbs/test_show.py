@@ -100,9 +100,11 @@ def test_dialects_of_named_formats_and_of_widths_without_any():
 
 def test_directions_are_every_direction_in_order():
     answer = show("0.1", FP16, directions=True)
-    assert [record["context"]["rounding"] for record in answer.records()] == [each.value for each in Direction]
+    assert [record["context"]["rounding"] for record in answer.records()] == [
+        each.value for each in Direction if not each.has_few_bits
+    ]
     assert set(answer.codes()) == {"0x2e66", "0x2e67"}
-    assert len(answer.words()) == len(Direction)
+    assert len(answer.words()) == 8
 
 
 def test_directions_keep_the_rest_of_the_context():

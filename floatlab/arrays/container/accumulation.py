@@ -31,7 +31,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Context, Direction
+from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT
 
 SCHEDULES = ("serial", "pairwise")
@@ -78,7 +78,7 @@ class Accumulator:
 
     def _next(self) -> Context:
         """Return the context of the next step, with its own draws."""
-        if self.context.rounding is not Direction.SR:
+        if not self.context.rounding.is_stochastic:
             return self.context
         self.steps += 1
         return self.context.replace(seed=(self.context.seed + self.steps) % (1 << 64))
@@ -91,7 +91,7 @@ class Accumulator:
             return found
         made = np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
         work = self._works.get(operation)
-        if work is None or self.context.rounding is Direction.SR:
+        if work is None or self.context.rounding.is_stochastic:
             formats = (self.format, self.format)
             work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, told=False)
             self._works[operation] = work

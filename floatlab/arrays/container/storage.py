@@ -28,6 +28,7 @@ from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, pr
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
+from floatlab.numbers.rounding import DEFAULT, LATER_FIELDS
 from floatlab.writing import replacing
 
 CONTENTS = "floatlab.json"
@@ -51,6 +52,7 @@ def _context_said(context: Context | None) -> object:
     if context is None:
         return None
     values = {field: getattr(context, field) for field in Context._fields}
+    values = {field: x for field, x in values.items() if field not in LATER_FIELDS or x != getattr(DEFAULT, field)}
     return {field: value.value if isinstance(value, Enum) else value for field, value in values.items()}
 
 
@@ -295,7 +297,7 @@ def read_format(said: object) -> Format:
 
 
 def _context_read(said: object) -> Context:
-    if not isinstance(said, dict) or set(said) != set(Context._fields):
+    if not isinstance(said, dict) or set(said) | set(LATER_FIELDS) != set(Context._fields):
         raise FileFormatError("its context has missing or unknown fields")
     words: dict[str, Any] = {field: value for field, value in said.items() if isinstance(value, str | bool | int)}
     flags = ("flush_inputs", "flush_results", "fma_invalid")

@@ -20,6 +20,7 @@ from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Tininess, convert
+from floatlab.numbers.rounding import draw_rule
 
 try:
     _kernels = import_module("floatlab._kernels")  # a `from` import would load higher layers
@@ -44,13 +45,13 @@ _ADDENDS = {
     Direction.RTP: (-1, 0, 0, 0, 0, 0),
     Direction.RTN: (0, -1, 0, 0, 0, 0),
     Direction.RTO: (-1, -1, -1, 0, 0, 0),
-    Direction.SR: (0, 0, 0, 0, 0, 0),
+    **dict.fromkeys((Direction.SR, Direction.SRA, Direction.SRB, Direction.SRC), (0, 0, 0, 0, 0, 0)),
 }
 _WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
 _FAR = 1 << 16  # larger than every exponent field: a limit for `low`
 # The rounding directions of processors, in the order of `directions` in _kernels.c.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
-_RULE = 45 * 8  # the size in bytes of a Rule in a stage
+_RULE = 47 * 8  # the size in bytes of a Rule in a stage
 _LETTERS = {4: "I", 8: "Q"}
 
 
@@ -81,7 +82,7 @@ def _way(recipe: Recipe) -> tuple[int, int]:
     room = (1 << recipe.source.exponent_bits) - 2 - recipe.cut
     if direction in _OWN and fmt.trailing_bits and recipe.cut and recipe.low <= room:
         return _MAGIC, min(recipe.largest, room << recipe.source.trailing_bits)
-    return _DRAWN if direction is Direction.SR else _ANY, recipe.largest
+    return _DRAWN if direction.is_stochastic else _ANY, recipe.largest
 
 
 def _is_processors_own(recipe: Recipe) -> bool:
@@ -107,6 +108,7 @@ def _rule(recipe: Recipe) -> bytes:
             edges[0], edges[0] ^ edges[1], normal - (1 << places), -int(context.tininess is Tininess.AFTER),
             recipe.lift, -int(not fmt.zero), -int(not fmt.signed),
             -int(context.flush_inputs), -int(context.flush_results and fmt.zero),
+            -int(recipe.drops_signs), int(direction.has_few_bits),
             *(number for (plus, _), (minus, _) in settled for number in (plus, plus ^ minus)),
             *(number for (_, plus), (_, minus) in settled for number in (plus, plus ^ minus)),
             1, recipe.cut, min(recipe.low, _FAR) - 1, recipe.source.width - fmt.width,
@@ -133,8 +135,9 @@ def packed_stage(
     own = _is_processors_own(recipe)
     header = [
         recipe.source.width // 8, OPERATIONS.index(operation), recipe.direction is Direction.RTN,
-        container(recipe.format).itemsize, way, recipe.direction is Direction.SR, recipe.refuses,
+        container(recipe.format).itemsize, way, recipe.direction.is_stochastic, recipe.refuses,
         direction if way == _MAGIC or own else 0, own, largest, recipe.context.seed,
+        *draw_rule(recipe.context),
     ]  # fmt: skip
     places = [*operands, _NOWHERE, _NOWHERE][:3]
     return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(recipe)
@@ -218,7 +221,7 @@ def reading_program(format: Format, target: Format) -> bytes:
     """Return a kernel program that decodes a format's codes into words."""
     word = target.width // 8
     places = [_place(1, container(format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
-    header = [word, 0, 0, word, _READ, *[0] * 6]
+    header = [word, 0, 0, word, _READ, *[0] * 10]
     rule = _rule(recipe_for(target, Context(), target))  # unused here, since nothing is rounded
     return _as_bytes([*header, *(each for place in places for each in place)]) + rule
 

@@ -119,7 +119,7 @@ class OneByOne:
     def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
         """Return the code and the flags of the operation on codes; `index` is the index of the draw."""
         context = self.context
-        if context.rounding is Direction.SR:
+        if context.rounding.is_stochastic:
             # Element i takes the first draw of the stream after it is advanced by i draws.
             context = context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
         data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
@@ -174,7 +174,7 @@ def calculator(
     """
     alone = OneByOne(operation, sources, format, context)
     # Whether binary64 rounded to odd is enough for the format, or the format is binary64.
-    within = context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
+    within = not context.rounding.is_stochastic if format == DOUBLE else is_enough(DOUBLE, format)
     if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
         if not told and _is_processors_own(operation, sources, format, context):
             return in_pieces(_by_processor(operation, alone, lane))
@@ -193,7 +193,7 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
     if context.flush_inputs:
         return []
     words: tuple[Format, ...] = WORDS
-    name, drawn = operation, context.rounding is Direction.SR
+    name, drawn = operation, context.rounding.is_stochastic
     if format == DOUBLE:
         # The processor's own operation, which returns no flags.
         words, name = (DOUBLE,) if operation == "fma" and context == Context() else (), "fma_to_nearest"
@@ -248,7 +248,7 @@ class Pairwise:
         self.direct = format == DOUBLE
         # Products of binary32 numbers are exact in binary64; quotients, roots and sums are within its range.
         self.narrow = not self.direct and all(holds(SINGLE, each) for each in sources)
-        drawn = context.rounding is Direction.SR
+        drawn = context.rounding.is_stochastic
         self.short_of_digits = drawn and not is_enough(DOUBLE, format, drawn)
         self.single = not drawn and is_enough(SINGLE, format)
         self.all_single = self.single and self.narrow and operation.name in ("add", "subtract")

@@ -17,8 +17,8 @@ from floatlab.arrays.lanes.parameters import Recipe, Settled, container, reading
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Direction, Flags, Tininess
-from floatlab.numbers.rounding import STREAM, increments, split, tail
+from floatlab.numbers import Context, Direction, Flags, Tininess
+from floatlab.numbers.rounding import STREAM, compared_draw, draw_rule, increments, split, tail
 
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
 PIECE = 1 << 16  # elements processed at once, so that intermediate arrays stay in the cache
@@ -62,6 +62,15 @@ def draws(seed: int, first: int, count: int) -> Array:
     return z
 
 
+def compared_draws(context: Context, first: int, count: int) -> Array:
+    """Return what thresholds of elements `first` to `first + count` are compared with, by the context's draws."""
+    drawn = draws(context.seed, first, count)
+    if context.rounding is Direction.SR and context.draw is None:
+        return drawn
+    compared: Array = compared_draw(draw_rule(context), drawn)  # type: ignore[arg-type,assignment]
+    return compared
+
+
 def _settle(found: Settled) -> tuple[int, int]:
     if isinstance(found, UnsupportedError):
         raise UnsupportedError(str(found))
@@ -87,6 +96,8 @@ class Parts:
             self.c[~normal] = 0
             self.magnitude[~normal] = 0
         self.e = np.maximum(field, 1)
+        if recipe.drops_signs:
+            self.negative = np.zeros_like(self.negative)
 
 
 def _cut(
@@ -100,7 +111,10 @@ def _cut(
         rest, shift = rest2.astype(np.int64) >> 1, shift.astype(np.int64)
         # floor(2^32·rest/unit), for shifts of any size, within 64 bits.
         small = rest << np.maximum(32 - shift, 0)
-        threshold = np.where(shift <= 32, small, rest >> np.minimum(np.maximum(shift - 32, 0), _FAR))
+        below = np.minimum(np.maximum(shift - 32, 0), _FAR)
+        threshold = np.where(shift <= 32, small, rest >> below)
+        if direction.has_few_bits:
+            threshold |= (rest >> below << below) != rest
         return kept, drawn.astype(np.int64) < threshold, inexact
     odd = ((base + kept) & 1) != 0
     return kept, increments(direction, negative, odd, inexact, half, tie), inexact
@@ -209,7 +223,7 @@ def has_table(recipe: Recipe) -> bool:
         recipe.source.width == 32
         and fmt.trailing_bits <= _TABLE_DIGITS
         and fmt.qmin >= _TABLE_QUANTUM
-        and recipe.direction is not Direction.SR
+        and not recipe.direction.is_stochastic
         and not recipe.refuses
     )
 
@@ -227,17 +241,19 @@ def table_for(recipe: Recipe) -> tuple[Array, Array]:
 
 def rounder(recipe: Recipe) -> Rounder:
     """Return a function that rounds blocks of words into codes, and writes flags if given an array for them."""
-    seed, drawn_at = recipe.context.seed, recipe.direction is Direction.SR
+    context, drawn_at = recipe.context, recipe.direction.is_stochastic
 
     def slow(words: Array, first: int, codes: Array, flags: Array | None) -> None:
-        made, raised = encode_block(words, recipe, draws(seed, first, len(words)) if drawn_at else None)
+        made, raised = encode_block(words, recipe, compared_draws(context, first, len(words)) if drawn_at else None)
         codes[...] = made
         if flags is not None:
             flags[...] = raised
 
     work: Rounder = in_pieces(slow)
     if can_cut(recipe):
-        work = FastRounder(recipe, partial(draws, seed), lambda words, drawn: encode_block(words, recipe, drawn))
+        work = FastRounder(
+            recipe, partial(compared_draws, context), lambda words, drawn: encode_block(words, recipe, drawn)
+        )
     if not has_table(recipe):
         return work
     look_up = in_pieces(lambda words, first, codes, flags: _look_up(table_for(recipe), words, codes, flags))

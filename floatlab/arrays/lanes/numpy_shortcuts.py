@@ -64,7 +64,7 @@ class FastRounder:
         self.width, self.sign = source.width, 1 << (fmt.width - 1)
         self.special = source.infinity_magnitude
         self.largest = recipe.largest
-        self.drawn = recipe.direction is Direction.SR
+        self.drawn = recipe.direction.is_stochastic
         # From here on, numbers overflow in every direction, and the powers of two to add are too large.
         self.beyond = self.special if self.alike else (fmt.emax + 1 + source.bias) << self.t
         self.limits = self._limits()
@@ -112,6 +112,8 @@ class FastRounder:
     ) -> tuple[Array, Array] | None:
         """Round a piece; return indices and words of elements for the general path (codes may overwrite words)."""
         whole: Array = words.view(self.word)
+        if self.recipe.drops_signs:
+            whole = whole & self.word((1 << (self.width - 1)) - 1)
         magnitude = whole & self.word((1 << (self.width - 1)) - 1)
         top = int(magnitude.max())
         overflows = top > self.largest
@@ -199,7 +201,10 @@ class FastRounder:
             rest = np.subtract(x, back, out=back)
             rest /= unit
             rest *= self.float(2.0**32)
-            rank += drawn < rest.astype(np.int64)
+            threshold = rest.astype(np.int64)
+            if direction.has_few_bits:
+                threshold |= threshold != rest
+            rank += drawn < threshold
 
     def _shifted(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
         """Return the rank of each code if all numbers are rounded at the same bit, and a mask of inexact elements."""
@@ -230,7 +235,10 @@ class FastRounder:
             rank |= inexact
         if drawn is not None:
             rest = (magnitude & word(unit - 1)).astype(np.int64)
-            rank += drawn < (rest << 32 - cut if cut <= 32 else rest >> cut - 32)
+            threshold = rest << 32 - cut if cut <= 32 else rest >> cut - 32
+            if cut > 32 and direction.has_few_bits:
+                threshold |= (rest & ((1 << (cut - 32)) - 1)) != 0
+            rank += drawn < threshold
         return rank, inexact
 
     def _tell(self, flags: Array, inexact: Array, magnitude: Array, whole: Array, rank: Array | None) -> None:

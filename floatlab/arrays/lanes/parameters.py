@@ -18,7 +18,7 @@ from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Direction, Exact, Flags, Tininess, round_exact
 from floatlab.numbers.projection import direction_in, infinity_code, nan_code
-from floatlab.numbers.rounding import NanRule, Overflow, increments
+from floatlab.numbers.rounding import NanRule, Negative, Overflow, increments
 from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
@@ -68,6 +68,11 @@ class Recipe(Individual):
         return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
 
     @property
+    def drops_signs(self) -> bool:
+        """Whether negative numbers are rounded without their sign."""
+        return not self.format.signed and self.context.negative is Negative.DROP
+
+    @property
     def largest(self) -> int:
         """The source's code, without sign, of the largest number of the format (or of the source, if that is less)."""
         top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
@@ -85,7 +90,7 @@ class Recipe(Individual):
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
         # The source's subnormal numbers have one bit less in this binade.
         places = max(self.cut - (self.low == 1), 0) if self.low << source.trailing_bits == normal else 0
-        if self.context.tininess is Tininess.BEFORE or self.direction is Direction.SR:
+        if self.context.tininess is Tininess.BEFORE or self.direction.is_stochastic:
             return normal, places, (normal, normal)
         unit, kept = 1 << places, (1 << fmt.precision) - 1
         odd = bool((kept - (1 << fmt.trailing_bits) - (not fmt.zero)) & 1)

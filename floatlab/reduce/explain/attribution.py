@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Context, Datum, Direction
+from floatlab.numbers import Context, Datum
 from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
 from floatlab.presenter import Answering
 from floatlab.record import Individual
@@ -196,7 +196,7 @@ def attribute(
     Refutation(serial → serial with FMA: Path(FMA +6))
     """
     rules = as_context(context)
-    if rules.rounding is Direction.SR:
+    if rules.rounding.is_stochastic:
         raise UnsupportedError("an observed result has no explanation by stochastic rounding: other draws, other bits")
     results = observed if isinstance(observed, tuple) else (observed,)
     names = ["observed"] if len(results) == 1 else ["the first result", "the second result"]

@@ -204,7 +204,7 @@ class Joined(Record):
 
 def stream_context(context: Context, id: int, element: int = 0) -> Context:
     """Return a context with separate stochastic draws for each node id and each element."""
-    if context.rounding is not Direction.SR:
+    if not context.rounding.is_stochastic:
         return context
     return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))
 

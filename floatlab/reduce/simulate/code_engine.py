@@ -22,7 +22,7 @@ from floatlab.arrays.recurrences import Recurrence, RecurrenceStage
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Direction
+from floatlab.numbers import Datum
 from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
 from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serially, exact_adder, odd_sum
 
@@ -46,7 +46,7 @@ class CodeEngine:
         """Take the terms; `first` is the index of the first sum's random draw."""
         self.sides, self.adder, self.first = sides, adder, first
         self.format = adder.accumulator
-        self.drawn = adder.context.rounding is Direction.SR
+        self.drawn = adder.context.rounding.is_stochastic
         self.fma = adder.fma and len(sides) > 1
         self.terms = len(sides[0].codes)
         self.batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))

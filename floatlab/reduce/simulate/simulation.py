@@ -20,7 +20,6 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Direction
 from floatlab.reduce.plan.batches import Batch, Batches
 from floatlab.reduce.plan.matching import subtree
 from floatlab.reduce.plan.orders import ByHand, Schedule, Sorted
@@ -276,8 +275,8 @@ def _tiles(
     if prod(batch) <= room or not batch:
         yield tuple(slice(None) for _ in batch), 0
         return
-    # Random draws are numbered in C order, so under SR tiles must be whole rows.
-    drawn = adder.context.rounding is Direction.SR
+    # Random draws are numbered in C order, so under stochastic rounding tiles must be whole rows.
+    drawn = adder.context.rounding.is_stochastic
     inner = prod(batch[1:])
     columns = batch[-1] if drawn or len(batch) == 1 or batch[-1] <= room else room
     rows = max(1, room // (inner if len(batch) < 2 or columns == batch[-1] else inner // batch[-1] * columns))

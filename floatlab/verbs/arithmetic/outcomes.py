@@ -12,7 +12,16 @@ from floatlab.numbers.exact import GUARD_DIGITS
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import Combine, Encode, Round
 from floatlab.page.model import Line, line
-from floatlab.page.words import bracketed, brief, counted, cut, integer_not_held, plain_error, replaced_words
+from floatlab.page.words import (
+    bracketed,
+    brief,
+    counted,
+    cut,
+    draw_comparison,
+    integer_not_held,
+    plain_error,
+    replaced_words,
+)
 
 _SIMPLE = 4096  # fractions with denominators up to this are written in full
 _LAST = "last kept digit"
@@ -57,10 +66,10 @@ def _tail(rounded: Rounded) -> str:
 
 def rounding_reason(rounded: Rounded, format: Format, context: Context) -> list[str]:
     """Return sentences on the digits cut off, the effect of the rounding direction, and overflow or underflow."""
-    return [*_cut(rounded, format, context.rounding), *_range(rounded, format, context)]
+    return [*_cut(rounded, format, context), *_range(rounded, format, context)]
 
 
-def _cut(rounded: Rounded, fmt: Format, direction: Direction) -> list[str]:
+def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
     p, kept = fmt.precision, f"{fmt.name} keeps {counted(fmt.precision, 'digit')}"
     if rounded.tail is Tail.ZERO:
         if not rounded.kept:
@@ -78,17 +87,17 @@ def _cut(rounded: Rounded, fmt: Format, direction: Direction) -> list[str]:
         seen = f"{kept} and |{digits} is left over: {share} of a unit in the last place."
     one = ""
     if p == 1:
-        even = fmt.ties_to_even_code and direction is Direction.RNE
+        even = fmt.ties_to_even_code and context.rounding is Direction.RNE
         one = "the one with the even code" if even else "the one of larger magnitude"
-    return [seen, _decided(rounded, direction, _LAST, one)]
+    return [seen, _decided(rounded, context, _LAST, one)]
 
 
-def _decided(rounded: Rounded, direction: Direction, what: str, one: str = "") -> str:
+def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> str:
     """Explain how the direction treats a tail; `one` names the neighbour chosen on ties in formats of precision 1."""
     stay = "the kept digits stay" if what == _LAST else f"the {what} stays"
     up = f"so the {what} goes up by one" if rounded.increment else f"so {stay}"
     it = f"so it {'goes up by one' if rounded.increment else 'stays'}"
-    parity = "odd" if rounded.odd else "even"
+    direction, parity = context.rounding, "odd" if rounded.odd else "even"
     if direction in (Direction.RNE, Direction.RNA):
         if rounded.tail is not Tail.HALF:
             return f"That is {'more' if rounded.tail is Tail.ABOVE_HALF else 'less'} than half, {up}."
@@ -100,6 +109,9 @@ def _decided(rounded: Rounded, direction: Direction, what: str, one: str = "") -
     if direction is Direction.RTO:
         code = "code" if one else what
         return f"What is inexact ends odd, as a trace of what was lost; the {code} is {parity}, {it}."
+    if direction.has_few_bits:
+        draw = f"With {counted(context.random_bits, 'random bit')} the draw is {rounded.drawn}"
+        return f"{draw}: {draw_comparison(rounded, context)}, {up}."
     if direction is Direction.SR:
         return _drawn(rounded, up)
     rule = _DIRECTED[direction][rounded.negative]
@@ -142,11 +154,11 @@ def _underflow(rounded: Rounded, fmt: Format, context: Context) -> str:
     return f"It is tiny, below 2^{fmt.emin}, and inexact: underflow."
 
 
-def integral_reason(rounded: Rounded, direction: Direction) -> list[str]:
+def integral_reason(rounded: Rounded, context: Context) -> list[str]:
     """Return sentences on the digits after the binary point, and on how the direction decided."""
     if rounded.tail is Tail.ZERO:
         return ["There are no digits after the binary point: it is an integer already."]
-    return [f"After the binary point stands {_tail(rounded)}.", _decided(rounded, direction, "integer")]
+    return [f"After the binary point stands {_tail(rounded)}.", _decided(rounded, context, "integer")]
 
 
 _FAR = 1_000_000  # above this many ulps, the error is given as a number
@@ -275,7 +287,7 @@ def comparison_reason(found: Comparison) -> Line:
 
 def integer_reason(found: IntegerResult) -> Line:
     """Explain why a datum becomes this integer."""
-    words = [] if found.rounded is None else integral_reason(found.rounded, found.context.rounding)
+    words = [] if found.rounded is None else integral_reason(found.rounded, found.context)
     kind = found.kind
     if Flags.INVALID in found.flags:
         outside = "That is" if found.rounded is not None else "The operand is no number, or"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded, steps
+from floatlab.numbers import Context, Datum, Derivation, Exact, Rounded, steps
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.steps import Combination, Rule, Step
@@ -161,7 +161,7 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
     carry = "the carry runs into the exponent" if rounded.carried else ()
     rows: list[Block] = [
         Row(f"round {direction.value}", words.rounded_digits(rounded, fmt), grs),
-        Row("", words.decision(rounded, direction), carry),
+        Row("", words.decision(rounded, derivation.context), carry),
     ]
     if note := words.tininess_words(rounded):
         rows.append(Row("", note))
@@ -190,7 +190,7 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
         case steps.Root(root, sticky):
             return [_cut_off("root", root, sticky, fmt)]
         case steps.Integral(rounded):
-            return integral_rows(rounded, derivation.context.rounding)
+            return integral_rows(rounded, derivation.context)
         case steps.Special(rule, flags):
             return [Row("rule", sentence(rule), words.flags_line(flags) if flags else ())]
         case steps.Round(_, rounded):
@@ -232,7 +232,7 @@ def operand_rows(
     return blocks
 
 
-def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
+def integral_rows(rounded: Rounded, context: Context) -> list[Block]:
     """Show a rounding to an integer: the digits around the point, the reason for the decision, the integer."""
     shift = rounded.unit.bit_length() - 1
     tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
@@ -240,7 +240,7 @@ def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
     digits = line(Span(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Span(shown, Role.LOST)) if shown else ())
     return [
         Row("to integer", words.signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
-        Row("", line(f"{direction.value}: " if shown else "", words.decision(rounded, direction, integral=True))),
+        Row("", line(f"{context.rounding.value}: " if shown else "", words.decision(rounded, context, integral=True))),
     ]
 
 

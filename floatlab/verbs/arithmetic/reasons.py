@@ -91,7 +91,7 @@ def _words(step: Step, derivation: Derivation, index: int) -> list[str]:
         case steps.Round(format, rounded):
             return rounding_reason(rounded, format, context)
         case steps.Integral(rounded):
-            return integral_reason(rounded, context.rounding)
+            return integral_reason(rounded, context)
         case steps.Encode():
             return encoding_reason(step, derivation, index)
     return []

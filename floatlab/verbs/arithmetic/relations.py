@@ -104,7 +104,7 @@ def integer_page(result: IntegerResult) -> Page:
     blocks: list[Block] = [heading(title)]
     blocks += pages.operand_rows(result.operands, literals, result.context, None)
     if result.rounded is not None:
-        blocks += pages.integral_rows(result.rounded, result.context.rounding)
+        blocks += pages.integral_rows(result.rounded, result.context)
     value = line(Span(str(result.value), Role.VALUE), " ", Span(result.hexadecimal_code, Role.CODE))
     blocks.append(Row(result.kind.name, value, flags_line(result.flags)))
     if Flags.INVALID in result.flags:

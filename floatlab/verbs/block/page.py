@@ -233,7 +233,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     code = line(Span(element_code(element, fmt), Role.CODE), becomes)
     return [
         Row(typed, quotient.replace("= ≈", "≈"), digits_line(element, fmt)),
-        Row("", words.decision(rounded, block.context.rounding), _happened(element, fmt)),
+        Row("", words.decision(rounded, block.context), _happened(element, fmt)),
         Row("", code, line(error, words.flags_line(element.flags))),
     ]
 

@@ -24,7 +24,7 @@ def _stage(derivation: Derivation) -> list[Block]:
     else:
         blocks.append(Row("", words.read_line(derivation), line("from ", words.operand_text(derivation))))
         far = words.far_away(derivation)
-        decided = line(far) if far and rounded.overflowed else words.decision(rounded, derivation.context.rounding)
+        decided = line(far) if far and rounded.overflowed else words.decision(rounded, derivation.context)
         blocks.append(Row("", decided, words.verdict_line(derivation)))
     if replaced := words.replaced_words(derivation):
         blocks.append(Row("", Span(replaced, Role.HINT)))

@@ -9,7 +9,7 @@ from floatlab.arith import Lack, lacks
 from floatlab.errors import UnsupportedError
 from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import census
-from floatlab.numbers import Context, Datum, encode
+from floatlab.numbers import Context, Datum, Exact, encode
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest, special_text
 from floatlab.numbers.decimals import decimal_within, rounded_decimal, terminating_decimal
 from floatlab.page import model
@@ -106,8 +106,8 @@ def formats_table(rows: list[CatalogRow]) -> Table:
 def formats_page(rows: list[CatalogRow]) -> Page:
     """Return the tables of formats: first the ranges, then the use of the codes."""
     others = (
-        "Also p3109_k<K>p<P><s|u><e|f>, and any e<W>m<T>[fn|f|fnuz][_ieee]. Numbers in this table are rounded; "
-        "floatlab formats NAME gives one format exactly, with its source."
+        "Also p3109_k<K>p<P><s|u><e|f> (Binary<K>p…), any e<W>m<T>[fn|f|fnuz][_ieee], any ue<W>m<T>. Numbers "
+        "in this table are rounded; floatlab formats NAME gives one format exactly, with its source."
     )
     ranges = heading("Ranges: digits, exponents, the largest number, the smallest normal and subnormal")
     codes = heading("Codes per class, both signs together")
@@ -151,7 +151,11 @@ def answers(format: Format) -> list[tuple[str, str]]:
         kept = {rule: _stands_for(format, "0", Context(absent=rule)) for rule in ("largest", "nan")}
         found.append(("0", f"{kept['largest']} (has no zero: the smallest) · --absent nan: {kept['nan']}"))
     if not format.signed:
-        found.append(("-1", f"{_stands_for(format, '-1')} (has no sign)"))
+        kept = {rule: brief(encode("-1", format, Context(negative=rule))) for rule in ("zero", "drop")}
+        dialects = f"--negative zero: {kept['zero']} · drop: {kept['drop']}"
+        found.append(("-1", f"{_stands_for(format, '-1')} (has no sign) · {dialects}"))
+    if format.is_p3109:
+        found += _saturation(format, beyond)
     if format.precision == 1:
         tie = "to the even code (P3109)" if format.ties_to_even_code else "to the larger (IEEE 754-2019 4.3.1)"
         found.append(("ties", tie))
@@ -163,6 +167,22 @@ def answers(format: Format) -> list[tuple[str, str]]:
     if format.explicit_integer_bit:
         found.append(("spare codes", "integer bit 0 over E > 0 is unsupported; 1 over E 0 reads as E 1"))
     return found
+
+
+def _saturation(format: Format, beyond: Exact) -> list[tuple[str, str]]:
+    """Return the results of P3109's saturation rules, and of its executable specification where that differs."""
+    found: dict[str, str] = {}
+    for rule in ("saturate", "propagate", "none", "none-nan"):
+        context = Context(overflow=rule)
+        values = {"beyond": encode(beyond, format, context)}
+        values["to odd"] = encode(beyond, format, context.replace(rounding="RTO"))
+        values |= {text: encode(text, format, context) for text in ("inf", "-inf", *([] if format.signed else ["-1"]))}
+        found[rule] = f"--overflow {rule}: " + ", ".join(f"{given} → {brief(x)}" for given, x in values.items())
+    *report, specification = found.values()
+    rows = list(zip(("SatFinite", "SatPropagate", "SatNone"), report, strict=True))
+    if specification.partition(": ")[2] != report[-1].partition(": ")[2]:
+        rows.append(("", f"in the executable specification (July 2026), {specification}"))
+    return rows
 
 
 def format_page(row: CatalogRow) -> Page:

@@ -128,7 +128,7 @@ def _about(step: Step, derivation: Derivation, index: int) -> Exercise | None:
             return Exercise("Do the digits of the quotient end?", ("yes", "no"), ("no" if sticky else "yes",))
         case steps.Root(_, sticky):
             return Exercise("Do the digits of the root end?", ("yes", "no"), ("no" if sticky else "yes",))
-        case steps.Integral(rounded) if direction is not Direction.SR:
+        case steps.Integral(rounded) if not direction.is_stochastic:
             integer = Exact(rounded.negative, rounded.code, 0)
             return _number(f"Which integer is it, rounding {IN_WORDS[direction]}", integer)
         case steps.Special(rule, flags) if rule is not Rule.FLUSHED_INPUT:
@@ -156,7 +156,7 @@ def _round(rounded: Rounded, fmt: Format, direction: Direction) -> Exercise | No
     if not rounded.kept and rounded.tail is Tail.ZERO:
         return None
     place = f"at 2^{rounded.quantum}" if rounded.tiny_before else f"after digit {fmt.precision}"
-    if direction is Direction.SR and rounded.tail is not Tail.ZERO:
+    if direction.is_stochastic and rounded.tail is not Tail.ZERO:
         digits = _guard_round_sticky(rounded)
         return Exercise(f"Cut {place}: what are the guard, round and sticky digits?", (), digits)
     happens = _CUT[2] if rounded.tail is Tail.ZERO else _CUT[int(rounded.increment)]

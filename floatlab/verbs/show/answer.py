@@ -82,7 +82,11 @@ def _formats_for(literal: Literal, hints: list[str]) -> tuple[Format, ...]:
 
 def _directions(literal: Literal, formats: tuple[Format, ...], context: Context, hints: tuple[str, ...]) -> Answer:
     found = [
-        [read_literal(literal, format, context.replace(rounding=direction)) for direction in Direction]
+        [
+            read_literal(literal, format, context.replace(rounding=direction))
+            for direction in Direction
+            if not direction.has_few_bits
+        ]
         for format in formats
     ]
 
