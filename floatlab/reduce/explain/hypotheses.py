@@ -175,8 +175,9 @@ class SideExplainer:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
         if product is not None and model.name == "inputs-quantized" and is_flipped(view, product, fit):
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
-        if not faulty:
-            return None
+        right = view.usable & ~fit.wrong
+        if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > right.sum()):
+            return None  # zeros are no evidence for a model of the inputs
         if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
             self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
         ):
