@@ -24,6 +24,7 @@ CERTAIN = 8.0  # standard deviations, so that errors follow a model
 _WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
 _OFF = 0.1  # from one, at most, is the factor with which they follow it
 OUTLIER = 20.0  # medians
+_LOOSE = 1.5  # times the limit: means are only estimates of a shift
 _CHANGES = 0.5  # sigmas
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
@@ -172,4 +173,9 @@ def is_outdone(view: View, product: Array) -> bool:
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:
         return False
     left, room = _spread(modelled, weight), 1 + _SAME / sqrt(max(1, int(usable.sum())))
-    return min(drift.residuals) <= left * room
+    error, limit = totals.error(view.values), _LOOSE * (view.noise.limit(totals) + view.half)
+    shifts = *drift.means, drift.factor * totals.product
+    return any(
+        residual <= left * room and bool((np.abs(error - shift) <= limit)[usable].all())
+        for residual, shift in zip(drift.residuals, shifts, strict=True)
+    )
