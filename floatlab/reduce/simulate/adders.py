@@ -161,15 +161,22 @@ class Adder(NodeRule):
 class PartlyFused(Record):
     """Addition of products: those of the terms `fused` are fused into a sum, the others are rounded first.
 
-    Compiled loops do this: vectors with fused multiply-add, then a remainder without.
+    Compiled loops do this: vectors with fused multiply-add, then a remainder without. The sums of the nodes `kept` are
+    rounded to the format `partials` before they are added further, as in memory between two passes of a loop.
     """
 
     accumulator: Format
     fused: tuple[int, ...]  # terms, ascending
+    partials: Format | None = None
+    kept: tuple[int, ...] = ()  # ids of nodes, ascending
 
-    fma: ClassVar[bool] = True
     pairs: ClassVar[bool] = True
     context: ClassVar[Context] = DEFAULT
+
+    @property
+    def fma(self) -> bool:
+        """Whether any product is fused."""
+        return bool(self.fused)
 
     @property
     def products(self) -> Format:
