@@ -85,7 +85,9 @@ def measure(shapes: list[tuple[int, int, int]], name: str) -> None:
             )  # fmt: skip
 
 
-def measured(kernel: str, threads: int, shapes: list[tuple[int, int, int]], target: str) -> list[dict[str, Any]]:
+def measured(
+    kernel: str, threads: int, shapes: list[tuple[int, int, int]], target: str = NUMPY
+) -> list[dict[str, Any]]:
     """Return what a process with one kernel measures."""
     chosen = {"OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
     if target == NUMPY:

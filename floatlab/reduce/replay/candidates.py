@@ -106,7 +106,11 @@ def _adder_text(adder: Adder | PartlyFused, format: Format) -> str:
     if adder.products != adder.accumulator:
         found += f", products {adder.products.name}"
     if isinstance(adder, PartlyFused):
-        return f"{found} with FMA of {len(adder.fused):,} product{'s' * (len(adder.fused) != 1)}"
+        if adder.fused or adder.partials is None:
+            found += f" with FMA of {len(adder.fused):,} product{'s' * (len(adder.fused) != 1)}"
+        if adder.partials is not None:
+            found += f", {len(adder.kept):,} partial sum{'s' * (len(adder.kept) != 1)} kept in {adder.partials.name}"
+        return found
     return found + " with FMA" * adder.fma + " but where two products meet" * (adder.fma and not adder.pairs)
 
 

@@ -18,13 +18,14 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import NUMPY
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
-from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
+from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader, inexact_factor
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
 _WORK = 1 << 36  # multiply-adds spent on probing one element alone
 _RANDOM_PAIRS = 12
 _QUIET = 12  # after this many vectors in a row without a new class, no more are tried
 _MOST_VECTORS = 96
+_LANES = 5  # powers of two: lanes of vectors whose first products may be fused or not
 _FEW_VECTORS = 2  # vectors, if only the class of the first element is needed
 
 
@@ -43,6 +44,8 @@ class Classes:
         if masks and not sized.is_gram:  # the diagonal of a Gram matrix has no negative terms
             for x in _mask_vectors(sized, _pairs(sized.terms)):
                 self._refine(x, np.ones(sized.terms))
+            for x, y in _fusing_vectors(sized):
+                self._refine(x, y)
         quiet = 0
         for k in range(_MOST_VECTORS):
             quiet = 0 if self._refine(*_random_vectors(self._rng, sized.terms, k)) else quiet + 1
@@ -150,6 +153,20 @@ def _mask_vectors(sized: SizedTarget, pairs: list[tuple[int, int]]) -> Iterator[
         x = np.full(sized.terms, masks.unit)
         x[i], x[j] = masks.huge, -masks.huge
         yield x
+
+
+def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
+    """Yield two products and their opposites, both inexact: their sum tells which of them is fused, if they meet first.
+
+    Random sums tell this in 3 % of cases only.
+    """
+    n, factor = sized.terms, inexact_factor(sized.format)
+    places = dict.fromkeys([(0, 1), (n - 2, n - 1), *((0, 1 << k) for k in range(1, _LANES)), (0, n // 2)])
+    for i, j in places:
+        if 0 <= i < j < n:
+            x = np.zeros(n)
+            x[i], x[j] = 16 * factor, -16 * factor
+            yield x, np.full(n, 16 * (2 - factor))
 
 
 def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array, Array]:

@@ -7,8 +7,8 @@ replay fails become a class of their own, which is divided and probed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import prod
 from time import perf_counter
 
@@ -16,23 +16,23 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
 from floatlab.reduce.plan.orders import ByHand
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.replay.candidates import Candidate, adders_along
+from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.replay.explanations import agreement
 from floatlab.reduce.reveal.assembly import assemble_probed
 from floatlab.reduce.reveal.classes import Classes
+from floatlab.reduce.reveal.node_arithmetic import kept_ways, usual_ways
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region, compute
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
-from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
+from floatlab.reduce.reveal.readers import Lines, ProbeReader, all_masks
 from floatlab.reduce.reveal.sized_target import LAYOUTS, RandomProduct, SizedTarget, check_mode, checked_shape
 from floatlab.reduce.reveal.smaller_products import Explained, SmallerProducts
 from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
-from floatlab.reduce.simulate.adders import Adder, PartlyFused
+from floatlab.reduce.simulate.adders import PartlyFused
 
 # Multiply-adds allowed for probing one class: a fixed number, plus its share of a number for all classes.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
@@ -155,9 +155,9 @@ class _Mapping:
             return None, None, _FEW_LINES
         reader, reason = ProbeReader(sized, lines), ""
         most_probes = PROBES_A_TERM * sized.terms + 1000
-        for is_mild in (False, True):
+        for masks in all_masks(sized.format, sized.terms):
             try:
-                reader.use(Masks(sized.format, is_mild))
+                reader.use(masks)
                 reader.check()
                 return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
             except NotASum as trouble:
@@ -176,7 +176,33 @@ class _Mapping:
     def _claimed(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
         """Find the arithmetic of the nodes; label the elements that agree in all trials, and return a mask of them."""
         self._try_more(-(-_REPLAYED // int(places.sum())))
-        ways = [*self._ways(way, reader)] if isinstance(way, Plan) else [way]
+        searches: list[Callable[[], Iterable[Candidate]]] = (
+            [lambda: [way]]
+            if isinstance(way, Candidate)
+            else [
+                partial(usual_ways, self.sized.format, self.into, way, reader),
+                partial(kept_ways, self.sized.format, self.into, way, reader),
+            ]
+        )
+        best, claimed = np.zeros_like(places), None
+        for search in searches:
+            candidate, fits = self._fitting([*search()], places)
+            if fits.sum() > best.sum():
+                best, claimed = fits, candidate
+            if (best == places).all():
+                break
+        if claimed is not None and not (best == places).all():  # some elements may have agreed by chance
+            for trial in self._try_more(2 * len(self.trials)):
+                best &= self._replayed(claimed, best, trial)
+        if best.any():
+            assert claimed is not None
+            assert isinstance(claimed.schedule, ByHand)
+            has_ids = isinstance(claimed.adder, PartlyFused) and bool(claimed.adder.kept)
+            self._add(way if isinstance(way, Plan) and not has_ids else claimed.schedule.tree, claimed, best, "")
+        return best
+
+    def _fitting(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
+        """Return the candidate that agrees with most elements in all trials, and a mask of these."""
         failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
         claimed: Candidate | None = None
@@ -189,24 +215,7 @@ class _Mapping:
             fits = places & ~failed.any(axis=0)
             if claimed is None or fits.sum() > best.sum():
                 best, claimed = fits, candidate
-        if claimed is not None and not (best == places).all():  # some elements may have agreed by chance
-            for trial in self._try_more(2 * len(self.trials)):
-                best &= self._replayed(claimed, best, trial)
-        if best.any():
-            assert claimed is not None
-            assert claimed.schedule is not None
-            self._add(claimed.schedule.plan(self.sized.terms), claimed, best, "")
-        return best
-
-    def _ways(self, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-        """Yield candidates along a plan: first the one fused as probes found, then all usual ones."""
-        format, schedule = self.sized.format, ByHand(plan)
-        fused = None if reader is None else cache(lambda: reader.fused(plan))
-        binary = all(len(node) == 2 for node in plan.nodes)
-        if fused is not None and binary and self.into == format and plan.nodes:
-            yield Candidate(schedule, _adder_of(schedule.tree, frozenset(fused()), format))
-        for adder in adders_along(schedule, plan.terms, (format, format), self.into, fused=fused):
-            yield Candidate(schedule, adder)
+        return claimed, best
 
     def _try_more(self, wanted: int) -> list[RandomProduct]:
         """Make random products until there are `wanted` or a limit is reached; return the new ones."""
@@ -274,28 +283,6 @@ class _Mapping:
 
 _FEW_LINES = "too few of these elements can be probed at a time"
 _UNCLEAR = "its tree is known, but no way to add along it that was tried gives the results"
-
-
-def _adder_of(plan: Plan, fused: frozenset[int], format: Format) -> Adder | PartlyFused:
-    """Return the simplest adder that fuses these products of a plan and rounds the others.
-
-    >>> from floatlab.formats import parse_format
-    >>> serial, single = Plan(3, ((0, 1), (3, 2))), parse_format("fp32")
-    >>> [_adder_of(serial, frozenset(fused), single).fma for fused in ((), (1, 2))]
-    [False, True]
-    >>> _adder_of(serial, frozenset((0, 2)), single).fused
-    (0, 2)
-    """
-    n = plan.terms
-    lone = {min(node) for node in plan.nodes if min(node) < n <= max(node)}
-    last = {node[1] for node in plan.nodes if node[0] < n > node[1]}
-    if not fused:
-        return Adder(format)
-    if fused == lone | last:
-        return Adder(format, fma=True)
-    if fused == lone and last:
-        return Adder(format, fma=True, pairs=False)
-    return PartlyFused(format, tuple(sorted(fused)))
 
 
 def order_map(

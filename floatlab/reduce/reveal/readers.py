@@ -6,7 +6,7 @@ element with this tree. A sum answers one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -16,19 +16,32 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
+# Numbers of digits: a format that partial sums are kept in, or an accumulator, has fewer than one of these.
+_DIGITS = (25, 24, 11)
+_SINGLE, _HALF = 127, 15  # the largest exponents of binary32 and binary16
+
 
 class Masks:
     """Huge numbers and the units that they swamp, in a format; and how many units a result can count.
 
-    Mild masks stay within the range of binary16, since partial sums may be in binary16.
+    Partial sums may be kept in another format than the terms: `emax` is the largest exponent that they are supposed to
+    have, and if they have few digits, as in bfloat16, they count `few` units.
     """
 
-    def __init__(self, format: Format, mild: bool = False) -> None:
-        if format.emax >= 100 and not mild:
-            self.huge, self.unit = 2.0 ** (100 if format.emax < 1000 else 500), 1.0
+    def __init__(self, format: Format, emax: int | None = None, few: bool = False) -> None:
+        emax = format.emax if emax is None else min(format.emax, emax)
+        if emax >= 100:
+            self.huge, self.unit = 2.0 ** (100 if emax < 1000 else 500), 1.0
         else:  # the whole range of binary16, to swamp binary32 accumulators, too
-            self.huge, self.unit = 2.0 ** min(format.emax, 15), 2.0 ** max(format.qmin, -24)
-        self.most = 1 << format.precision
+            self.huge, self.unit = 2.0 ** min(emax, 15), 2.0 ** max(format.qmin, -24)
+        self.most = 1 << (8 if few else format.precision)
+
+
+def all_masks(format: Format, terms: int) -> list[Masks]:
+    """Return the masks to try one after the other: for partial sums as wide as terms, and for narrower ones."""
+    exponents = dict.fromkeys((format.emax, min(format.emax, _SINGLE), _HALF))
+    few = Masks(format, _SINGLE, few=True)
+    return [*(Masks(format, emax) for emax in exponents), *[few] * (terms > few.most)]
 
 
 class Lines:
@@ -124,27 +137,67 @@ class ProbeReader:
     def fused(self, plan: Plan) -> tuple[int, ...]:
         """Return the terms of a binary plan whose products are fused onto a sum, not rounded first.
 
-        c² and −c² both need rounding. If both are rounded, their sum is 0; if one is fused, it is the rounding error.
+        x·y and −x·y both need rounding. If both are rounded, their sum is 0; if one is fused, it is a rounding error.
+        The rounded product is a power of two, which no partial sum in a narrower format changes.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
-        c = 16 * (1 + 2.0 ** (1 - self.sized.format.precision))
+        factor = inexact_factor(self.sized.format)
         found: list[int] = []
         pairs = [(one, other) if one < n else (other, one) for one, other in nodes]
-        batch = max(64, 0 if self.lines is None else len(self.lines))
-        for low in range(0, len(pairs), batch):
-            some = pairs[low : low + batch]
-            rows = np.zeros((len(some), n))
-            for row, (one, other) in zip(rows, some, strict=True):
-                row[one], row[first[other]] = c, -c
-            self.probes += len(some)
-            left = self.values(rows, np.full(n, c))
-            for (one, other), rest in zip(some, left, strict=True):
-                if rest > 0:
-                    found.append(one)
-                elif rest < 0 and other < n:
-                    found.append(other)
+        vectors = ([(one, factor), (first[other], -factor)] for one, other in pairs)
+        left = self._values_of(vectors, len(pairs), 16 * (2 - factor))
+        for (one, other), rest in zip(pairs, left, strict=True):
+            if rest < 0:
+                found.append(one)
+            elif rest > 0 and other < n:
+                found.append(other)
         return tuple(sorted(found))
+
+    def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
+        """Return the nodes of a binary plan whose sums are rounded to fewer digits than other sums, and how many.
+
+        If all nodes round alike, these are all nodes, or none. The root is in it only if it has fewer digits than the
+        format of the results.
+        """
+        ids = range(plan.terms, plan.root + 1)
+        found: tuple[int, ...] = ()
+        for digits in _DIGITS:
+            limits = {plan.root: min(digits, into.precision)}
+            lost = self._lost(plan, [(id, 2.0 ** (1 - limits.get(id, digits))) for id in ids])
+            found = tuple(id for id, is_lost in zip(ids, lost, strict=True) if is_lost) or found
+            if not all(lost[:-1]):
+                break
+        if not found:
+            return (), 0
+        lost = self._lost(plan, [(found[0], 2.0**-k) for k in range(1, _DIGITS[0])])
+        return found, 1 + lost.count(False)
+
+    def _lost(self, plan: Plan, asked: list[tuple[int, float]]) -> list[bool]:
+        """Return for each node whether it loses a little number: 1 and this one meet there, and −1 is added next."""
+        n, first = plan.terms, plan.first_terms
+        parents = {child: node for node in plan.nodes for child in node}
+
+        def vector(id: int, little: float) -> list[tuple[int, float]]:
+            one, other = (first[child] for child in plan.nodes[id - n])
+            beside = [first[child] for child in parents.get(id, ()) if child != id]
+            return [(one, 1.0), (other, little), *((term, -1.0) for term in beside)]
+
+        rests = self._values_of((vector(*each) for each in asked), len(asked), 16.0)
+        # The root has nothing beside it that takes the 1 away.
+        return [rest == (256.0 if id == plan.root else 0.0) for (id, _), rest in zip(asked, rests, strict=True)]
+
+    def _values_of(self, vectors: Iterable[list[tuple[int, float]]], count: int, factor: float) -> Iterator[float]:
+        """Yield sums of products of vectors, given by their terms that are not zero, with 16 and with a factor."""
+        waiting, n = iter(vectors), self.sized.terms
+        batch = max(64, 0 if self.lines is None else len(self.lines))
+        for low in range(0, count, batch):
+            rows = np.zeros((min(batch, count - low), n))
+            for row in rows:
+                for term, value in next(waiting):
+                    row[term] = 16 * value
+            self.probes += len(rows)
+            yield from self.values(rows, np.full(n, factor)).tolist()
 
     def _counts(self, sums: Array) -> Array:
         """Return sums as counts of units; -1 if a sum is not a count."""
@@ -185,6 +238,11 @@ class ProbeReader:
         assert self.lines is not None
         found: Array = values_of(self.sized.multiply(x, y))[tuple(place[:count] for place in self.lines.places)]
         return found
+
+
+def inexact_factor(format: Format) -> float:
+    """Return the number 1 + h of a format whose product with 1 − h is inexact, and 1 when it is rounded."""
+    return float(1 + 2.0 ** -((format.precision + 3) // 2))
 
 
 def _masks(units: Array, huge: float, first: Array, second: Array) -> Iterator[Array]:

@@ -162,15 +162,22 @@ class Adder(NodeRule):
 class PartlyFused(Record):
     """Addition of products: the terms in `fused` are added by FMA, the others are rounded first.
 
-    Compiled loops may do this: the vectorised part uses FMA, and the remainder does not.
+    Compiled loops may do this: the vectorised part uses FMA, and the remainder does not. The sums of the nodes `kept` are
+    rounded to the format `partials` before they are added further, as in memory between two passes of a loop.
     """
 
     accumulator: Format
     fused: tuple[int, ...]  # numbers of terms, ascending
+    partials: Format | None = None
+    kept: tuple[int, ...] = ()  # ids of nodes, ascending
 
-    fma: ClassVar[bool] = True
     pairs: ClassVar[bool] = True
     context: ClassVar[Context] = DEFAULT
+
+    @property
+    def fma(self) -> bool:
+        """Whether any product is fused."""
+        return bool(self.fused)
 
     @property
     def products(self) -> Format:

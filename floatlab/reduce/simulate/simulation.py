@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode
+from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
@@ -187,7 +187,8 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
         return _simulate_joined(sides, schedule, adder)
     n = len(sides[0].codes)
     order = schedule if isinstance(schedule, Sorted) else None
-    batches = (schedule if order is None else order.inner).batches(n)
+    inner = schedule if order is None else order.inner
+    batches = inner.batches(n)
     batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
     made = np.empty(batch, container(adder.accumulator))
     more = 2 * n if isinstance(adder, PartlyFused) else 0 if order is None else n
@@ -195,13 +196,15 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
         part = tuple(Source(_part(side.codes, place, batch), side.format) for side in sides)
         if order is not None:
             part = sort_terms(part, order)
-        made[place] = _simulate_part(part, batches, adder, first)
+        if isinstance(adder, PartlyFused):
+            tree = inner.tree if isinstance(inner, ByHand) else inner.plan(n)  # whose numbers of nodes the adder has
+            made[place] = _simulate_partly_fused(part, tree, adder)
+        else:
+            made[place] = _simulate_part(part, batches, adder, first)
     return made
 
 
-def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder | PartlyFused, first: int) -> Array:
-    if isinstance(adder, PartlyFused):
-        return _simulate_partly_fused(sides, batches.plan(), adder)
+def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder, first: int) -> Array:
     if isinstance(adder, TensorCore):
         return evaluate(batches, TensorEngine(sides, adder))
     run, own = (adder.evaluated, adder.adder) if isinstance(adder, Compensated) else (evaluate, adder)
@@ -254,6 +257,10 @@ def _simulate_partly_fused(sides: Sides, plan: Plan, adder: PartlyFused) -> Arra
                 left, right = Source(sums[first[part]], format), second[part]
                 operands = [*take(factors, right), left] if operation == "fma" else [left, Source(sums[right], format)]
                 sums[ids[part]] = operate(operation, operands, format, as_codes=True)
+        kept = ids[np.isin(ids, adder.kept)]
+        if adder.partials is not None and len(kept):
+            stored = Source(np.asarray(encode(Source(sums[kept], format), adder.partials)), adder.partials)
+            sums[kept] = encode(stored, format)
     return np.asarray(sums[plan.root])
 
 

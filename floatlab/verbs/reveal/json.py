@@ -25,10 +25,16 @@ PLAN = Schema(Plan, {**heading("plan"), "terms": INTEGER, "nodes": _NODES, "sche
 
 
 def _read_adder(
-    accumulator: Format, products: Format, fma: bool, pairs: bool, fused: tuple[int, ...] | None
+    accumulator: Format,
+    products: Format,
+    fma: bool,
+    pairs: bool,
+    fused: tuple[int, ...] | None,
+    partials: Format | None = None,
+    kept: tuple[int, ...] = (),
 ) -> Adder | PartlyFused:
     if fused is not None:
-        return PartlyFused(accumulator, fused)
+        return PartlyFused(accumulator, fused, partials, kept)
     return Adder(accumulator, products, fma, pairs=pairs or not fma)
 
 
@@ -41,6 +47,10 @@ _WAY = Schema(
         "fused_pairs": Member(BOOLEAN, lambda adder: adder.fma and adder.pairs, "pairs"),
         "fused_terms": Member(
             optional(listed(INTEGER)), lambda adder: adder.fused if isinstance(adder, PartlyFused) else None, "fused"
+        ),
+        "partials": Member(FORMAT, lambda adder: getattr(adder, "partials", None), "partials", is_optional=True),
+        "kept_nodes": Member(
+            listed(INTEGER), lambda adder: getattr(adder, "kept", None) or None, "kept", is_optional=True
         ),
     },
 )

@@ -117,9 +117,14 @@ def _candidate(plan: Plan | None, adders: tuple[Adder | PartlyFused, ...]) -> Ca
     if plan is None or len(adders) > 2:
         raise FileFormatError(f"{len(adders)} ways to add are too many" + " without a tree" * (plan is None))
     for each in adders:
-        fused = each.fused if isinstance(each, PartlyFused) else ()
-        if not all(one < other for one, other in pairwise((-1, *fused, plan.terms))):
+        if not isinstance(each, PartlyFused):
+            continue
+        if not all(one < other for one, other in pairwise((-1, *each.fused, plan.terms))):
             raise FileFormatError("fused terms are not ascending numbers of terms")
+        if not all(one < other for one, other in pairwise((plan.terms - 1, *each.kept, plan.root + 1))):
+            raise FileFormatError("the nodes whose sums are kept are not ascending numbers of nodes")
+        if each.kept and (each.partials is None or len(adders) > 1 or ByHand(plan).tree != plan):
+            raise FileFormatError("kept sums need a format, and nodes that are numbered from left to right")
     if len(adders) == 2 and (not plan.nodes or len(plan.nodes[-1]) != 2):
         raise FileFormatError("two ways to add need a last node that adds two sums")
     return Candidate(ByHand(plan), adders[0] if len(adders) == 1 else Joined(*adders))

@@ -1,4 +1,5 @@
-"""Implementations of matrix products made at random: tiles, trees, fused products, split sums, remainders.
+"""Implementations of matrix products made at random: tiles, trees, fused products, split sums, remainders, and partial
+sums that are kept in a narrower format.
 
 Nothing here comes from floatlab: sums are NumPy's of whole tiles, and a fused multiply-add of binary32 is one of
 binary64, whose sum is rounded to odd before it is rounded to binary32.
@@ -69,13 +70,25 @@ class Tree:
         return one, other, int(self.rng.choice(leaves)) if leaves else None
 
 
-class Kernel:
-    """How a tile is computed: a tree, and whether all, none or some products that can be are fused."""
+def rounded(x, digits):
+    """Return numbers rounded to some digits, to the nearest, ties to even; for 11 digits within binary16's range."""
+    if digits == 11:
+        return x.astype(np.float16).astype(x.dtype)
+    fraction, exponent = np.frexp(x)
+    return np.ldexp(np.rint(np.ldexp(fraction, digits)), exponent - digits).astype(x.dtype)
 
-    def __init__(self, rng, terms):
+
+class Kernel:
+    """How a tile is computed: a tree; whether all, none or some products that can be are fused; which sums are kept.
+
+    With `keeps`, some partial sums are rounded to binary16 or bfloat16 (to binary32 or bfloat16 where sums are wider).
+    """
+
+    def __init__(self, rng, terms, keeps=False):
         self.tree = Tree(rng, range(terms)).root
         self.mode = rng.choice(["all", "none", "some", "wide"], p=[0.4, 0.35, 0.15, 0.1])
         self.seed = int(rng.integers(1 << 30))
+        self.keeps = keeps
 
     def __call__(self, a, b):
         rng = np.random.default_rng(self.seed)
@@ -86,7 +99,17 @@ class Kernel:
         def product(k):
             return a[:, k, None] * b[None, k]
 
+        choice = np.random.default_rng([self.seed, 1])
+        digits = int(choice.choice([8, 11] if a.dtype == np.float32 else [8, 24]))
+        share = choice.choice([0.05, 0.3, 1])
+
         def value(tree):
+            made = computed(tree)
+            if self.keeps and not isinstance(tree, int) and choice.random() < share:
+                return rounded(made, digits)
+            return made
+
+        def computed(tree):
             if isinstance(tree, int):
                 return product(tree)
             one, other, place = tree
@@ -104,12 +127,12 @@ class Kernel:
 class Generated:
     """A matrix product of one shape, whose tiles are computed by different kernels."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, keeps=False):
         rng = np.random.default_rng(seed)
         self.shape = tuple(int(side) for side in rng.integers(1, (40, 70, 40), 3))
         rows, terms, columns = self.shape
         self.dtype = str(rng.choice(["float32", "float32", "float64"]))
-        kernels = [Kernel(rng, terms) for _ in range(rng.integers(1, 5))]
+        kernels = [Kernel(rng, terms, keeps and bool(i % 2 == 0)) for i in range(rng.integers(1, 5))]
         self.kernels = kernels
         height, width = (int(rng.integers(1, side + 1)) for side in (rows, columns))
         style = rng.choice(["edges", "alternating", "any", "threads"])

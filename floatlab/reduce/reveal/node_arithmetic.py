@@ -1,0 +1,62 @@
+"""The arithmetic of the nodes of a revealed tree: which products are fused, and which partial sums are kept narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+
+from floatlab.arith.operands import holds
+from floatlab.formats import CATALOG, Format, parse_format
+from floatlab.reduce.plan.orders import ByHand
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.replay.candidates import WIDER, Candidate, adders_along
+from floatlab.reduce.reveal.readers import ProbeReader
+from floatlab.reduce.simulate.adders import Adder, PartlyFused
+
+
+def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
+    """Yield candidates along a plan: first the one fused as probes find, then all usual ones."""
+    schedule = ByHand(plan)
+    fused = None if reader is None else cache(lambda: reader.fused(plan))
+    binary = all(len(node) == 2 for node in plan.nodes)
+    if fused is not None and binary and into == format and plan.nodes:
+        yield Candidate(schedule, _adder_of(schedule.tree, frozenset(fused()), format))
+    for adder in adders_along(schedule, plan.terms, (format, format), into, fused=fused):
+        yield Candidate(schedule, adder)
+
+
+def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
+    """Yield candidates along a plan some of whose partial sums are kept in a narrower format, as probes find."""
+    if reader is None or any(len(node) > 2 for node in plan.nodes):
+        return
+    schedule = ByHand(plan)
+    kept, digits = reader.kept(schedule.tree, into)
+    if kept:
+        fused = reader.fused(plan)
+        wider = [each for each in map(parse_format, WIDER) if each != format and holds(each, format)]
+        narrow = (row.format for row in CATALOG if row.format.precision == digits and row.format.infinities)
+        for partials, accumulator in product(narrow, (format, *wider)):
+            yield Candidate(schedule, PartlyFused(accumulator, fused, partials, kept))
+
+
+def _adder_of(plan: Plan, fused: frozenset[int], format: Format) -> Adder | PartlyFused:
+    """Return the simplest adder that fuses these products of a plan and rounds the others.
+
+    >>> from floatlab.formats import parse_format
+    >>> serial, single = Plan(3, ((0, 1), (3, 2))), parse_format("fp32")
+    >>> [_adder_of(serial, frozenset(fused), single).fma for fused in ((), (1, 2))]
+    [False, True]
+    >>> _adder_of(serial, frozenset((0, 2)), single).fused
+    (0, 2)
+    """
+    n = plan.terms
+    lone = {min(node) for node in plan.nodes if min(node) < n <= max(node)}
+    last = {node[1] for node in plan.nodes if node[0] < n > node[1]}
+    if not fused:
+        return Adder(format)
+    if fused == lone | last:
+        return Adder(format, fma=True)
+    if fused == lone and last:
+        return Adder(format, fma=True, pairs=False)
+    return PartlyFused(format, tuple(sorted(fused)))
