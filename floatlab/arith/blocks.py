@@ -238,16 +238,16 @@ def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: ob
             raise UnsupportedError(f"tensor_scale: {format.name} has no scale for a whole tensor; nvfp4 has one")
         return None
     if given is not None:
-        return TensorScale(None, given_tensor_scale(given, kind))
+        return TensorScale(None, read_tensor_scale(given, kind))
     amax = max((each for each in largest if each is not None), default=0)
     return TensorScale(_ratio(amax), tensor_scale_for(amax, format))
 
 
-def given_tensor_scale(value: object, kind: Format) -> Datum:
+def read_tensor_scale(value: object, kind: Format) -> Datum:
     """Return the caller's tensor scale, rounded to nearest into its format; raises UnsupportedError if it is invalid.
 
     >>> from floatlab import parse_format
-    >>> given_tensor_scale("0.1", parse_format("fp32"))
+    >>> read_tensor_scale("0.1", parse_format("fp32"))
     Datum(binary32 0x3dcccccd = 0.1)
     """
     scale = encode(value.result if isinstance(value, Derivation) else value, kind)

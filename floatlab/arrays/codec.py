@@ -10,7 +10,7 @@ import numpy as np
 
 from floatlab.arith.operands import exact_integer, holds
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.parameters import checked_codes, container, words_that_hold
+from floatlab.arrays.lanes.parameters import checked_codes, container, words_containing
 from floatlab.arrays.sources import Piece, Source, format_of, is_floating, is_typed, source_of
 from floatlab.arrays.types import Array, DType, Work
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
@@ -143,7 +143,7 @@ def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native"
 @lru_cache(maxsize=256)
 def float_for(format: Format) -> DType:
     """Return float32 if it contains the format, else float64; raises FormatError if neither does."""
-    for word in words_that_hold(format):
+    for word in words_containing(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
     raise FormatError(f"{format.name} has numbers that float64 does not hold; encode gives its codes")
 
@@ -260,11 +260,11 @@ def written(
     assert result is not None
     # View as integers, since NumPy's iterator does not support the dtypes of other libraries.
     bits = result.view(_bits_of(result.dtype))
-    if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.as_lines([*reads, bits])):
+    if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.flat_views([*reads, bits])):
         dispatch.threads_for(bits.size, threads)  # checks the argument
         work(*lines[:-1], 0, lines[-1], None if flags is None else flags.reshape(-1))
     else:
-        dispatch.sweep(work, reads, bits, flags, threads)
+        dispatch.map_blocks(work, reads, bits, flags, threads)
     if out is not None and result is not out:
         out[...] = result
         result = out

@@ -73,7 +73,7 @@ def _work(
     if as_codes:
         return work, container(fmt)
     kind = shared_dtype(dtypes, fmt)
-    return dispatch.telling_values(work, fmt, format_of(kind), lane), kind
+    return dispatch.convert_results(work, fmt, format_of(kind), lane), kind
 
 
 @lru_cache(maxsize=256)

@@ -204,7 +204,7 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
             made[lost] = fmt.nan_code
 
     kind = shared_dtype((floating_dtype(x, source),), fmt)
-    told = dispatch.telling_values(work, fmt, format_of(kind), None)
+    told = dispatch.convert_results(work, fmt, format_of(kind), None)
     return _written(told, ("x", "toward")[: len(sources)], sources, kind)
 
 

@@ -209,7 +209,7 @@ class Derivation(Answering, Record):
         return last.error_bounds if isinstance(last, Encode) else None
 
     @property
-    def nearby_error_ulps(self) -> Fraction | None:
+    def approximate_error_ulps(self) -> Fraction | None:
         """The error in ulps to at least eight digits, computed quickly: from an enclosure if the exact one is long.
 
         None if there is no error, or if the literal was so far out of range that a substitute was rounded

@@ -22,7 +22,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.container.coded import Axis, CodedArray, codes_in, finished, shared_context, shared_format, typed
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.dispatch import sweep
+from floatlab.arrays.lanes.dispatch import map_blocks
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 from floatlab.arrays.lanes.parameters import SINGLE, rounds_as_processors
 from floatlab.arrays.operations import operate
@@ -95,7 +95,7 @@ class Accumulator:
             formats = (self.format, self.format)
             work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, told=False)
             self._works[operation] = work
-        sweep(work, [x, y], made)
+        map_blocks(work, [x, y], made)
         return made
 
     def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:

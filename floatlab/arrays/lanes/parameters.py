@@ -27,7 +27,7 @@ _TWICE = 2  # the extra bits that rounding to odd needs below those of the forma
 _DRAWN = 33  # the extra bits for stochastic rounding: those of the draw, and the sticky last bit
 
 
-class Reading(Individual):
+class DecodingRule(Individual):
     """Parameters to decode codes of a format into words; all its numbers must be numbers of `word`."""
 
     format: Format
@@ -39,7 +39,7 @@ class Reading(Individual):
     table: Array | None  # for codes of at most 8 bits: the word of each code
 
 
-class Recipe(Individual):
+class RoundingRule(Individual):
     """Parameters to round words into a format by a context. Pairs are for positive and negative numbers."""
 
     format: Format
@@ -121,14 +121,14 @@ def word_of(datum: Datum, word: Format) -> int:
 
 
 @lru_cache(maxsize=256)
-def reading_for(format: Format, word: Format) -> Reading:
+def decoding_rule_for(format: Format, word: Format) -> DecodingRule:
     """Return the parameters to decode a format into words that contain it."""
     adjust, table = word.bias - format.bias, None
     if format.width <= 8:
         table = np.zeros(256, container(word))
         table[: 1 << format.width] = [word_of(Datum(format, code), word) for code in range(1 << format.width)]
     moves = format.zero and format.magnitude_bits > 1 and not format.explicit_integer_bit
-    return Reading(
+    return DecodingRule(
         format=format,
         word=word,
         cut=word.trailing_bits - format.trailing_bits,
@@ -141,14 +141,14 @@ def reading_for(format: Format, word: Format) -> Reading:
 
 def can_read(format: Format, word: Format) -> bool:
     """Return whether the fast lanes can decode a format into words."""
-    reading = reading_for(format, word)
+    reading = decoding_rule_for(format, word)
     return reading.by_fields or reading.table is not None
 
 
-def words_that_hold(format: Format) -> list[Format]:
+def words_containing(format: Format) -> list[Format]:
     """Return the words (binary32, binary64) that contain a format, narrowest first.
 
-    >>> [word.name for word in words_that_hold(parse_format("e11m9"))]
+    >>> [word.name for word in words_containing(parse_format("e11m9"))]
     ['binary64']
     """
     return [word for word in WORDS if holds(word, format)]
@@ -225,8 +225,8 @@ def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
 
 
 @lru_cache(maxsize=256)
-def recipe_for(format: Format, context: Context, source: Format) -> Recipe:
-    """Return the recipe for words of a format `source`, binary32 or binary64."""
+def rounding_rule_for(format: Format, context: Context, source: Format) -> RoundingRule:
+    """Return the rule for words of a format `source`, binary32 or binary64."""
 
     def rounded(x: Exact) -> tuple[int, Flags]:
         found = round_exact(x, format, context)
@@ -243,7 +243,7 @@ def recipe_for(format: Format, context: Context, source: Format) -> Recipe:
     }
     negative = None if format.signed else _settled(lambda: rounded(Exact(True, 1, 0)))
     settled = (negative, *(each for both in pairs.values() for each in both))
-    return Recipe(
+    return RoundingRule(
         format=format,
         context=context,
         source=source,

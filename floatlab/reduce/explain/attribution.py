@@ -27,7 +27,7 @@ from floatlab.reduce.replay.causes import (
 )
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, replay, replay_along
-from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, goal_of
+from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, read_observed
 from floatlab.reduce.replay.tile_edges import TileEdge, find_tile_edge
 from floatlab.reduce.results.inputs import as_matrices, read_operands
 from floatlab.reduce.results.verdicts import Diagnosis
@@ -205,7 +205,7 @@ def attribute(
     sources, into = _sources(sides, None if has_format else own)
     into = into if own is None else own
     shape, evaluator = _evaluator(sources, into, rules)
-    goals = [goal_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
+    goals = [read_observed(each, name, into, shape) for each, name in zip(results, names, strict=False)]
     apart = difference_of(difference, len(goals), shape)
     tried = list_candidates(
         evaluator.terms, evaluator.formats, into, schedules, formats, machines, evaluator.size, rules

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
 from floatlab.formats import parse_format
-from floatlab.reduce.plan.orders import MAX_TERMS, NAMED, ByHand, Schedule, Sorted
+from floatlab.reduce.plan.orders import MAX_TERMS, NAMED, ExplicitTree, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import KINDS
 
@@ -51,7 +51,7 @@ def parse_schedule(text: str | Schedule | Plan) -> Schedule:
     if isinstance(text, Schedule):
         return text
     if isinstance(text, Plan):
-        return ByHand(text)
+        return ExplicitTree(text)
     if not isinstance(text, str):
         raise PlanError(f"a schedule is text, a Schedule or a Plan, not {type(text).__name__}")
     if len(text) > MAX_LENGTH:
@@ -96,7 +96,7 @@ class _Reader:
             raise self._refuse(f"schedules are nested at most {_MAX_DEPTH} deep", place)
         if token == "(":
             tree = tuple(self._tree(place))
-            return self._made(lambda: ByHand(Plan(1, ()) if tree == (0,) else Plan.from_tree(tree)), place)
+            return self._made(lambda: ExplicitTree(Plan(1, ()) if tree == (0,) else Plan.from_tree(tree)), place)
         name = token.lower().replace("-", "")
         if name in NAMED:
             return NAMED[name]

@@ -249,10 +249,10 @@ class Fused(Schedule):
         return into.chains(found, rest[None]) if len(rest) else found
 
 
-class ByHand(Schedule):
+class ExplicitTree(Schedule):
     """An explicit tree, which determines the number of terms.
 
-    >>> ByHand(Plan.from_tree(((0, 1), (2, 3)))).text
+    >>> ExplicitTree(Plan.from_tree(((0, 1), (2, 3)))).text
     '((0 1) (2 3))'
     """
 

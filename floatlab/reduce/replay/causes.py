@@ -18,7 +18,7 @@ from floatlab.record import Individual
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation
-from floatlab.reduce.replay.observations import Printed
+from floatlab.reduce.replay.observations import PrintedDecimal
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 MAX_PAIRS = 256
@@ -117,7 +117,7 @@ class Refutation(Individual):
 
 
 def pairs_of(
-    evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: Printed | Fraction | None
+    evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: PrintedDecimal | Fraction | None
 ) -> tuple[tuple[ExplanationPair, ...], int]:
     """Return the pairs of candidates that reproduce both results and the observed difference, and their number.
 
@@ -161,7 +161,7 @@ def refutations_of(
     return tuple(found)
 
 
-def _is_apart(first: Explanation, second: Explanation, apart: Printed | Fraction | None) -> bool:
+def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | Fraction | None) -> bool:
     """Return whether two results have the observed difference, exactly or rounded to their format."""
     if apart is None:
         return True
@@ -170,7 +170,7 @@ def _is_apart(first: Explanation, second: Explanation, apart: Printed | Fraction
         return False
     exact = abs(y.exact.as_fraction() - x.exact.as_fraction())
     rounded = read(exact, first.format).result
-    if isinstance(apart, Printed):
+    if isinstance(apart, PrintedDecimal):
         return apart.holds(exact) or apart.fits(rounded)
     return apart in (exact, rounded.exact.as_fraction())
 

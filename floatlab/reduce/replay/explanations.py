@@ -16,7 +16,7 @@ from floatlab.record import Individual
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.replay.candidates import Candidate, CandidateAdder, adders_along, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
-from floatlab.reduce.replay.observations import Observed, Printed
+from floatlab.reduce.replay.observations import Observed, PrintedDecimal
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.machines import Machine
 
@@ -141,7 +141,7 @@ def replay_along(
 
 
 def _matching(codes: Array, goal: Observed, format: Format) -> int:
-    if isinstance(goal, Printed):
+    if isinstance(goal, PrintedDecimal):
         return sum(goal.fits(Datum(format, int(code))) for code in codes)
     return int(agreement(codes, goal, format).sum())
 

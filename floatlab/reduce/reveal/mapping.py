@@ -20,7 +20,7 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
-from floatlab.reduce.plan.orders import ByHand
+from floatlab.reduce.plan.orders import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate, adders_along
 from floatlab.reduce.replay.evaluator import candidate_codes
@@ -192,7 +192,7 @@ class _Mapping:
 
     def _ways(self, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
         """Yield candidates along a plan: first the one fused as probes found, then all usual ones."""
-        format, schedule = self.sized.format, ByHand(plan)
+        format, schedule = self.sized.format, ExplicitTree(plan)
         fused = None if reader is None else cache(lambda: reader.fused(plan))
         binary = all(len(node) == 2 for node in plan.nodes)
         if fused is not None and binary and self.into == format and plan.nodes:

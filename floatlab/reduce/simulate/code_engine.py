@@ -14,7 +14,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.dispatch import sweep
+from floatlab.arrays.lanes.dispatch import map_blocks
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 from floatlab.arrays.lanes.pairs import two_sum
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container, is_enough
@@ -261,7 +261,7 @@ class CodeEngine:
                 self._works[operation, format] = work
             axes = max(side.codes.ndim for side in operands) - 1
             reads = [spread(side.codes, axes) for side in operands]
-            sweep(work, reads, made)
+            map_blocks(work, reads, made)
             return made
         made = np.empty((len(ids), *self.batch), container(format))
         for lane, id in enumerate(ids.tolist()):
@@ -269,7 +269,7 @@ class CodeEngine:
             drawn = calculator(OPERATIONS[operation], formats, format, context, None, False)
 
             reads = [np.broadcast_to(side.codes[lane, ...], self.batch) for side in operands]
-            sweep(drawn, reads, made[lane, ...], threads=1, start=self.first)
+            map_blocks(drawn, reads, made[lane, ...], threads=1, start=self.first)
         return made
 
     def _convert(self, value: Source, ids: Array) -> Array:

@@ -23,7 +23,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
 from floatlab.reduce.plan.batches import Batch, Batches
 from floatlab.reduce.plan.matching import subtree
-from floatlab.reduce.plan.orders import ByHand, Schedule, Sorted
+from floatlab.reduce.plan.orders import ExplicitTree, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import CodeEngine, Sides, spread, spread_over, take
@@ -230,7 +230,7 @@ def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
     for child, own in zip(plan.nodes[-1], (adder.first, adder.second), strict=True):
         terms, part = subtree(plan, child)
         own = own.within(terms) if isinstance(own, PartlyFused) else own
-        sums.append(Source(simulate(take(sides, np.array(terms)), ByHand(part), own), own.accumulator))
+        sums.append(Source(simulate(take(sides, np.array(terms)), ExplicitTree(part), own), own.accumulator))
     return np.asarray(operate("add", sums, adder.accumulator, as_codes=True))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from floatlab.errors import PlanError
 from floatlab.reduce import Plan, parse_schedule
-from floatlab.reduce.plan.orders import NAMED, Adjacent, ByHand, Folded, Fused, Permuted, Reversed, Serial, Sorted
+from floatlab.reduce.plan.orders import NAMED, Adjacent, ExplicitTree, Folded, Fused, Permuted, Reversed, Serial, Sorted
 from floatlab.reduce.plan.schedules import Blocked, Halving, Lanes, SplitK, Unrolled
 
 ANY_SIZE = [
@@ -52,7 +52,11 @@ def test_the_text_of_a_schedule_means_it(schedule):
 
 @given(st.permutations(range(6)), schedules())
 def test_trees_and_permutations_come_back(places, inner):
-    for schedule in (Permuted(tuple(places), inner), ByHand(inner.plan(7)), Lanes(2, ByHand(inner.plan(5)))):
+    for schedule in (
+        Permuted(tuple(places), inner),
+        ExplicitTree(inner.plan(7)),
+        Lanes(2, ExplicitTree(inner.plan(5))),
+    ):
         assert parse_schedule(schedule.text) == schedule
 
 
