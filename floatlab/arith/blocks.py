@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 class ScaleRule(Enum):
     """The rule that derives a block's scale from its largest magnitude, amax.
 
-    Let e be the exponent of amax and emax that of the element format's largest number. The first three rules are for
-    scales that are powers of two. They give 2^(e − emax), and differ in the definition of e. The other rules round amax
-    / (largest element · tensor scale) into the scale's format.
+    Let e be the exponent of amax, and emax the exponent of the element format's largest number. The first three rules
+    are for scales that are powers of two. They give 2^(e − emax), and differ in the definition of e. The other rules
+    round amax / (largest element · tensor scale) into the scale's format.
     """
 
     FLOOR = "floor"  # e = ⌊log2 amax⌋: OCP MX 1.0, section 6.3

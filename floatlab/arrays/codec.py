@@ -209,7 +209,7 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
 
 
 def floating_dtype(x: object, source: Source) -> DType | None:
-    """Return the dtype of an operand with a floating dtype of its own."""
+    """Return the dtype of an operand if that is a floating dtype."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 
 
@@ -261,7 +261,7 @@ def written(
     # View as integers, since NumPy's iterator does not support the dtypes of other libraries.
     bits = result.view(_bits_of(result.dtype))
     if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.flat_views([*reads, bits])):
-        dispatch.threads_for(bits.size, threads)  # checks the argument
+        dispatch.threads_for(bits.size, threads)  # raises an error for an invalid `threads`
         work(*lines[:-1], 0, lines[-1], None if flags is None else flags.reshape(-1))
     else:
         dispatch.map_blocks(work, reads, bits, flags, threads)

@@ -32,7 +32,7 @@ _DTYPE = re.compile(r"(?:dtype\()?['\"]?[=|]?((?:\w+\.)*)([<>]?\w+)['\"]?\)?")
 _NUMPY_SCALAR = re.compile(r"(?:np|numpy)\.(\w+)\(([^()]*)\)")
 _REMARK = re.compile(r"#[^\n]*")
 _WORD, _SPACES = r"[^][(),\s]+", str.maketrans("[],", "   ")
-_SHORT_ROW, _ROWS = 64, 1024  # rows of at most so many numbers are read together; number of rows read together
+_SHORT_ROW, _ROWS = 64, 1024  # rows of up to _SHORT_ROW numbers are read together, up to _ROWS at a time
 _PYTHON = {"float": "float64", "int": "int64", "long": "int64", "short": "int16"}
 _TORCH = {"float": "float32", "int": "int32"}
 _LEFT_OUT = (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Pages and JSON compute the error exactly if the numbers have at most this many bits; otherwise they say so.
 EXACT_ERROR_BITS = 200_000
-ERROR_DIGITS = 30  # binary digits of an error that is computed from an enclosure
+ERROR_DIGITS = 30  # number of binary digits of an error that is computed from bounds on the truth
 
 
 class Rule(Enum):
@@ -229,7 +229,7 @@ class Derivation(Answering, Record):
             return None
         seen = self.result.exact - read.exact
         if seen.exponent < read.exact.q + ERROR_DIGITS:
-            return None  # the truncated digits would be visible in it
+            return None  # the error depends on the truncated digits
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:

@@ -55,8 +55,8 @@ class Ulps(Record):
     """Distances between the elements of two arrays in steps of a format, over pairs without NaNs.
 
     `percentiles` are pairs (percent, distance): in `percent` of the pairs of elements, the distance is at most this.
-    Distances above 4,096 are up to 1/2048 too small. `histogram` has entries (low, high, count): the number of
-    distances from low to high, which are powers of two.
+    Distances above 4,096 are up to 1/2048 too small. `histogram` has entries (low, high, count): `count` distances are
+    in the range from low to high. The ranges are delimited by powers of two.
     """
 
     format: Format

@@ -69,8 +69,8 @@ def compare(
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; by default that of the arrays. If these differ, it is the narrower one, and the
-        other array is rounded into it first.
+        Format whose ulps are counted; by default the format of the arrays. If the arrays have different formats, it is
+        the narrower one, and the other array is first rounded into it.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype.
     worst
@@ -113,11 +113,11 @@ def compare(
     if steps.magnitude_bits > 63 or steps.explicit_integer_bit:
         raise UnsupportedError(f"format is {steps.name}, whose ulps are not counted on arrays; binary64 is the largest")
     sides = [Operand(each.name, each.shape, each.kind, each.format) for each in (x, y)]
-    small = y.format.width <= 8 and y.dtype is None  # PyTorch requires equality for these
+    small = y.format.width <= 8 and y.dtype is None  # PyTorch requires such arrays to be equal
     torch = (0.0, 0.0) if small else torch_tolerances or default_tolerances(y)
     tolerances = float(rtol), float(atol)
     shape = broadcast_shapes(x.shape, y.shape)
-    why = "shape" if x.shape != y.shape else "dtype" if x.kind != y.kind else ""  # PyTorch refuses to compare these
+    why = "shape" if x.shape != y.shape else "dtype" if x.kind != y.kind else ""  # PyTorch raises an error for these
     apart = Tolerance(AssertClose.name, *torch, equal_nan, unlike=why)
     if shape is None:
         return Differences(

@@ -1,4 +1,4 @@
-"""Tolerances as NumPy and PyTorch define them: passing elements, used share, smallest sufficient tolerance.
+"""Tolerances as NumPy and PyTorch define them: which elements pass, and the smallest tolerances that suffice.
 
 Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit: NumPy
 computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module does the
@@ -111,7 +111,7 @@ class ToleranceTest:
         self._lowest = {"rtol": 0, "atol": 0}  # codes of the smallest sufficient tolerances
 
     def _code(self, tolerance: float) -> int:
-        """Return the code of a tolerance: the codes of nonnegative numbers have the order of the numbers."""
+        """Return the code of a tolerance: codes of nonnegative numbers are in the same order as the numbers."""
         return int(np.asarray(tolerance, self.rule.grid).view(self._codes))
 
     def _number(self, code: int) -> float:

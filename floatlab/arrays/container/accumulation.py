@@ -93,7 +93,7 @@ class Accumulator:
         work = self._works.get(operation)
         if work is None or self.context.rounding is Direction.SR:
             formats = (self.format, self.format)
-            work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, told=False)
+            work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, with_flags=False)
             self._works[operation] = work
         map_blocks(work, [x, y], made)
         return made
@@ -120,7 +120,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
         )
     if schedule == "serial":
         if accumulator.native is not None and terms.ndim == 1:
-            with np.errstate(all="ignore"):  # NumPy's C loop has this order
+            with np.errstate(all="ignore"):  # NumPy's C loop adds in this order
                 whole: Array = getattr(np, operation).accumulate(terms)
             return np.asarray(whole[-1])
         total = terms[0]

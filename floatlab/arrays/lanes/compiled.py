@@ -192,16 +192,16 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
     run = KernelPass(rule, (source,), target)
 
     def round_block(codes: Array, first: int, to: Array, flags: Array | None) -> None:
-        raised, told = run((codes,), first, to, flags)
+        raised, marks = run((codes,), first, to, flags)
         if raised & REFUSED:
             # The scalar conversion raises the error.
-            convert(Datum(source, int(codes[np.argmax(told & REFUSED != 0)])), rule.format, rule.context)
+            convert(Datum(source, int(codes[np.argmax(marks & REFUSED != 0)])), rule.format, rule.context)
 
     return round_block
 
 
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return an operation on blocks. Elements that a pass marks go through the next pass, in the end `rest()`."""
+    """Return an operation on blocks. Elements that a pass marks go through the next pass, and at last `rest()`."""
     first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 
     def work(*arguments: Any) -> None:

@@ -38,7 +38,7 @@ def parse_lane(name: str | None) -> str | None:
     if name not in LANES:
         raise UnsupportedError(f"lane is one of {' '.join(LANES)}, not {quoted(str(name))}{guess(str(name), [*LANES])}")
     if name == "compiled" and not compiled.is_built():
-        raise MissingPartError("lane compiled was not built (no C compiler when floatlab was installed); numpy serves")
+        raise MissingPartError("lane compiled was not built (no C compiler at installation): use lane numpy")
     return name
 
 
@@ -200,7 +200,7 @@ def map_blocks(
 ) -> None:
     """Call `work` on contiguous blocks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
 
-    Arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
+    The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
     `start` is the index of the first element's random draw. `reads` must be copies if their memory overlaps that of
     `to`, unless each element overlaps only itself.
     """

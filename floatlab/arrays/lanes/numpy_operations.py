@@ -166,21 +166,22 @@ def _kinds(number: Array, codes: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def calculator(
-    operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None, told: bool
+    operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None,
+    with_flags: bool,
 ) -> Work:  # fmt: skip
     """Return a function on blocks; its arguments: operands' codes, index of the first element, output, flags or None.
 
-    `told` says whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
+    `with_flags`: whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
     alone = ScalarOperation(operation, sources, format, context)
     # Whether binary64 rounded to odd is enough for the format, or the format is binary64.
     within = context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
     if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
-        if not told and _is_processors_own(operation, sources, format, context):
+        if not with_flags and _is_processors_own(operation, sources, format, context):
             return in_pieces(_by_processor(operation, alone, lane))
         by_pairs = partial(Pairwise, operation, alone, lane)
         passes = _passes(operation.name, sources, format, context) if dispatch.is_compiled(lane) else []
-        if passes and not (told and format == DOUBLE):
+        if passes and not (with_flags and format == DOUBLE):
             return compiled.run_in_passes(passes, by_pairs)
         return in_pieces(by_pairs())
     if lane not in (None, "scalar"):

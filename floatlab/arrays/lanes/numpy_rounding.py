@@ -41,8 +41,8 @@ def in_pieces(work: Work) -> Work:
             return
         for at in range(0, len(to), PIECE):
             piece = slice(at, at + PIECE)
-            told = None if flags is None else flags[piece]
-            work(*(block[piece] for block in blocks), first + at, to[piece], told)
+            piece_flags = None if flags is None else flags[piece]
+            work(*(block[piece] for block in blocks), first + at, to[piece], piece_flags)
 
     return whole
 
@@ -220,9 +220,9 @@ def table_for(rule: RoundingRule) -> tuple[Array, Array]:
     codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), rule)
     held = container(rule.format)
     both: Any = np.dtype(f"u{2 * held.itemsize}").type
-    told: Array = flags.astype(both) << both(8 * held.itemsize)
-    told |= codes.astype(both)
-    return codes.astype(held), told
+    codes_and_flags: Array = flags.astype(both) << both(8 * held.itemsize)
+    codes_and_flags |= codes.astype(both)
+    return codes.astype(held), codes_and_flags
 
 
 def rounder(rule: RoundingRule) -> Rounder:

@@ -102,10 +102,10 @@ class FastRounder:
         some = np.concatenate([each[2] for each in aside]) if self.drawn else None
         for at in range(0, len(where), _ASIDE):
             part = slice(at, at + _ASIDE)
-            made, told = self.slow(given[part], None if some is None else some[part])
+            made, made_flags = self.slow(given[part], None if some is None else some[part])
             codes[where[part]] = made
             if flags is not None:
-                flags[where[part]] = told
+                flags[where[part]] = made_flags
 
     def _round(
         self, words: Array, codes: Array, flags: Array | None, drawn: Array | None
@@ -139,19 +139,21 @@ class FastRounder:
         np.copyto(codes, rank, casting="unsafe")
         return aside
 
-    def _seldom(self, magnitude: Array, top: int, told: bool) -> list[Array]:
+    def _seldom(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
         """Return a mask for the general path: NaNs, infinities, numbers below the smallest, tiny numbers under SR."""
         found = []
         if top >= self.special:
             found.append(magnitude >= self.special)
         if not self.zero:
             found.append(magnitude < self.full)
-        if told and self.drawn and self.rule.context.tininess is Tininess.AFTER:
+        if with_flags and self.drawn and self.rule.context.tininess is Tininess.AFTER:
             # A random draw decides whether these numbers round up to 2^emin.
             found.append((magnitude < self.full) & (magnitude >= self.full - self.unit_below))
         return found
 
-    def _added(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
+    def _added(
+        self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
+    ) -> tuple[Array, Array | None]:
         """Return the rank of each code, computed by floating-point additions, and a mask of inexact elements."""
         x, direction, t = magnitude.view(self.float), self.direction, self.t
         power = magnitude & self.word(((1 << (self.width - 1)) - 1) >> t << t)
@@ -160,7 +162,7 @@ class FastRounder:
         total = x + power.view(self.float)
         rank = total.view(self.word) - power
         inexact = None
-        if told or direction is not Direction.RNE:
+        if with_flags or direction is not Direction.RNE:
             back = np.subtract(total, power.view(self.float), out=total)
             inexact = back != x
             self._correct(rank, x, back, power, whole, drawn)
@@ -201,13 +203,15 @@ class FastRounder:
             rest *= self.float(2.0**32)
             rank += drawn < rest.astype(np.int64)
 
-    def _shifted(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
+    def _shifted(
+        self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
+    ) -> tuple[Array, Array | None]:
         """Return the rank of each code if all numbers are rounded at the same bit, and a mask of inexact elements."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:
-            return magnitude.copy(), np.zeros(len(whole), bool) if told else None
-        inexact = (magnitude & word(unit - 1)) != 0 if told or direction is Direction.RTO else None
+            return magnitude.copy(), np.zeros(len(whole), bool) if with_flags else None
+        inexact = (magnitude & word(unit - 1)) != 0 if with_flags or direction is Direction.RTO else None
         if direction is Direction.RNE:
             rank = magnitude >> word(cut)
             rank &= word(1)

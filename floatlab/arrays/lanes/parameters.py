@@ -24,7 +24,7 @@ from floatlab.record import Individual
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
 _TWICE = 2  # the extra bits that rounding to odd needs below those of the format
-_DRAWN = 33  # the extra bits for stochastic rounding: those of the draw, and the sticky last bit
+_DRAWN = 33  # the extra bits for stochastic rounding: 32 bits of the draw, and the sticky last bit
 
 
 class DecodingRule(Individual):
@@ -103,7 +103,7 @@ class RoundingRule(Individual):
 
 
 def word_of(datum: Datum, word: Format) -> int:
-    """Return the code in `word` of a datum that `word` represents; NaNs keep payloads if both formats have them.
+    """Return the code of a datum's value in `word`, which contains it; NaNs keep payloads if both formats have them.
 
     >>> from floatlab.numbers import decode
     >>> hex(word_of(decode(0x3C7C, "fp16"), parse_format("fp32")))

@@ -56,7 +56,7 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result. `pairs` has at most 256 of `pair_count` pairs, those with the
     fewest causes first. `refutations` says what order alone, and FMA alone, would have made of one dot product, if
-    neither explains its two results. `tile_edges` says for each result that no candidate gives wholly whether another
+    neither explains its two results. `tile_edges` says for each result that no candidate gives in full whether another
     one gives some of its rows or columns. All candidates but the models of machines round by `context`.
     """
 
@@ -113,12 +113,12 @@ class Attribution(Answering, Individual):
         (ranked,) = self.explanations
         alike = sum(each.fits for each in ranked)
         if alike:
-            return ranked[0].said + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
+            return ranked[0].summary + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
         if self.tile_edges and self.tile_edges[0] is not None:
             return self.tile_edges[0].text
         if not ranked[0].matching:
             return f"{Verdict.NONE.value} of {self.candidate_count:,} ways"
-        return f"{ranked[0].said}, and no way gives all"
+        return f"{ranked[0].summary}, and no way gives all"
 
 
 @in_default_mode
@@ -302,7 +302,7 @@ def _explained(
         part = [i for i, each in enumerate(ranked) if each.codes is None][:_WHOLE]
         if evaluator.size * evaluator.terms <= _SHORT:
             for i in part:
-                ranked[i] = replay(evaluator, ranked[i].candidate, goal, wholly=True)
+                ranked[i] = replay(evaluator, ranked[i].candidate, goal, in_full=True)
         found.append(tuple(sorted(ranked, key=lambda each: -each.share)))
     return tuple(found)
 

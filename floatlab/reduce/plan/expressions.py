@@ -126,14 +126,14 @@ class _Reader:
             while values or self._peek() != ")":
                 if (most := len(values)) == len(kind.signature):
                     counted = f"{most} argument{'s' * (most != 1)}" if most else "no arguments"
-                    raise self._refuse(f"{kind.word} takes {counted}, and here is one more", self.tokens[self.next][1])
+                    raise self._refuse(f"{kind.word} takes {counted}; this is one too many", self.tokens[self.next][1])
                 values.append(self._argument(kind, kind.signature[most][0], depth))
                 if self._peek() != ",":
                     break
                 self._take()
             token, closed = self._take()
             if token != ")":
-                raise self._refuse(f"{_named(token)} stands where ')' closes {kind.word}(", closed)
+                raise self._refuse(f"{_named(token)} is in the place of the ')' of {kind.word}(", closed)
         needed = sum(default is None for _, default in kind.signature)
         if len(values) < needed:
             raise self._refuse(f"{kind.word} needs {_usage(kind)}", place)
@@ -145,11 +145,11 @@ class _Reader:
             return self._schedule(depth + 1)
         if what == "order":
             if token != "(":
-                raise self._refuse(f"{_named(token)} stands where {kind.word} takes terms such as (2 0 1)", place)
+                raise self._refuse(f"{kind.word} takes terms such as (2 0 1), not {_named(token)}", place)
             self._take()
             tree = self._tree(place)
             if not all(isinstance(each, int) for each in tree):
-                raise self._refuse(f"{kind.word} takes terms, and no brackets between them", place)
+                raise self._refuse(f"{kind.word} takes terms, without brackets between them", place)
             return tuple(tree)
         self._take()
         if what == "way":
@@ -160,7 +160,7 @@ class _Reader:
 
     def _number(self, token: str, place: int, wanted: str) -> int:
         if not (token.isascii() and token.isdigit()):
-            raise self._refuse(f"{_named(token)} stands where {wanted}", place)
+            raise self._refuse(f"{wanted}, not {_named(token)}", place)
         digits = token.lstrip("0") or "0"
         if len(digits) > 9 or int(digits) > MAX_TERMS:
             raise self._refuse("numbers in a schedule are at most 2^28", place)

@@ -138,7 +138,8 @@ def refutations_of(
 ) -> tuple[Refutation, ...]:
     """Return the differences that FMA alone, and order alone, make, for two results that neither explains.
 
-    Among pairs of candidates that differ in one cause, one that reproduces a result is preferred, then the simplest.
+    The chosen pair differs in this cause only; a pair that reproduces one of the results is preferred, then the
+    simplest.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)

@@ -91,12 +91,12 @@ class Explanation(Individual):
         return candidate_text(self.candidate, self.format)
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The candidate, and how many elements it reproduces, as text.
 
         >>> from floatlab.reduce.explain.attribution import attribute
         >>> ones = np.ones((2, 2), np.float32)
-        >>> attribute(ones, ones, ones + 1, schedules=["serial"]).explanations[0][0].said
+        >>> attribute(ones, ones, ones + 1, schedules=["serial"]).explanations[0][0].summary
         'all 4 elements equal serial'
         """
         if self.fits:
@@ -106,8 +106,8 @@ class Explanation(Individual):
         return f"{100 * float(self.share):.3g} % of {of} elements equal {self.text}"
 
 
-def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: bool = False) -> Explanation:
-    """Count the equal elements in the sample, or in the whole product if the sample matches or `wholly` is true.
+def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, in_full: bool = False) -> Explanation:
+    """Count the equal elements in the sample, or in the whole product if the sample matches or `in_full` is true.
 
     For a huge product, only the sample is compared.
     """
@@ -115,7 +115,7 @@ def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: b
     part = Source(goal.codes[evaluator.places], goal.format) if isinstance(goal, Source) else goal
     matching = _matching(codes, part, into)
     if evaluator.is_sampled and not evaluator.is_huge:
-        if matching < len(codes) and not wholly:
+        if matching < len(codes) and not in_full:
             return Explanation(candidate, into, matching, len(codes), evaluator.size, None)
         codes = evaluator.whole(candidate)
         matching = _matching(codes, goal, into)

@@ -15,7 +15,7 @@ from floatlab.numbers import Datum, Flags, read
 from floatlab.record import Record
 
 _DECIMAL = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
-_MOST_DIGITS = 1200  # binary64 never needs more than 1,075 digits
+_MOST_DIGITS = 1200  # no binary64 number takes more than 1,075 digits
 _MOST_EXPONENT = 20_000  # binary128 and x87 stay below 5,000 decimal exponents
 
 

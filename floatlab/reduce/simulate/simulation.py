@@ -41,7 +41,7 @@ def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = No
     """Return the results (*batch) of a sum in the order of the batches.
 
     `observe` receives the ids of nodes, in the order of the plan, and their values. Raises UnsupportedError if the
-    engine's number of terms differs from that of the batches.
+    engine and the batches have different numbers of terms.
     """
     if batches.terms != engine.terms:
         raise UnsupportedError(f"the order is for {batches.terms} terms, and there are {engine.terms}")
@@ -96,7 +96,7 @@ class _Evaluation:
                 sums = engine.add(sums, self.store[slots[0] - self.terms], made[0])
                 self.observe(made[0], sums)
             elif self.is_observed:
-                trail = engine.trail(sums, slots, made)
+                trail = engine.partial_sums(sums, slots, made)
                 self.observe(made, trail)
                 sums = trail[-1]
             else:
@@ -123,11 +123,11 @@ class _Evaluation:
         (sums,) = np.nonzero((batch.rest >= self.terms).any(axis=(1, 2)))
         start = len(ids) if self.engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
         for step, made in zip(batch.rest[:start], ids[:start], strict=True):
-            head = False, self.engine.many([head, *map(self._argument, step)], made)
+            head = False, self.engine.add_exactly([head, *map(self._argument, step)], made)
             self.observe(made, head[1])
         if start >= len(ids):
             return head[1]
-        trail = self.engine.many_along(head[1], batch.rest[start:], ids[start:])
+        trail = self.engine.add_exactly_along(head[1], batch.rest[start:], ids[start:])
         self.observe(ids[start:], trail)
         return np.asarray(trail[-1])
 

@@ -57,7 +57,7 @@ class PartitionComparison(Record):
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it before the requested number of runs."""
+        """Whether Ctrl-C ended the timing before the requested number of runs."""
         return self.ranking.runs < self.asked
 
     @property

@@ -7,10 +7,10 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.order_map import OrderClass
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import PartlyFused
-from floatlab.wire.codecs import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, listed, optional
-from floatlab.wire.schema import Schema, heading, shown
+from floatlab.wire.codecs import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, list_of, optional
+from floatlab.wire.schema import Schema, common_members, derived
 
-_NODES = listed(listed(INTEGER))
+_NODES = list_of(list_of(INTEGER))
 
 
 def _schedule(answer: Plan | Findings | OrderClass) -> str | None:
@@ -19,7 +19,7 @@ def _schedule(answer: Plan | Findings | OrderClass) -> str | None:
     return None if schedule is None else schedule.text
 
 
-PLAN = Schema(Plan, {**heading("plan"), "terms": INTEGER, "nodes": _NODES, "schedule": shown(_schedule)})
+PLAN = Schema(Plan, {**common_members("plan"), "terms": INTEGER, "nodes": _NODES, "schedule": derived(_schedule)})
 
 _WAY = Schema(
     None,
@@ -27,64 +27,70 @@ _WAY = Schema(
         "accumulator": FORMAT,
         "products": FORMAT,
         "fma": BOOLEAN,
-        "fused_pairs": shown(lambda adder: adder.fma and adder.pairs),
-        "fused_terms": shown(lambda adder: [*adder.fused] if isinstance(adder, PartlyFused) else None),
+        "fused_pairs": derived(lambda adder: adder.fma and adder.pairs),
+        "fused_terms": derived(lambda adder: [*adder.fused] if isinstance(adder, PartlyFused) else None),
     },
 )
 _REPLAY = Schema(
     None,
-    {"ways": shown("candidate.adders", listed(_WAY)), "matching": shown("matching"), "trials": shown("total")},
+    {
+        "ways": derived("candidate.adders", list_of(_WAY)),
+        "matching": derived("matching"),
+        "trials": derived("total"),
+    },
 )
 
 
 FINDINGS = Schema(
     None,
     {
-        **heading("reveal"),
-        "target": shown("target.name"),
-        "kind": shown("target.kind"),
+        **common_members("reveal"),
+        "target": derived("target.name"),
+        "kind": derived("target.kind"),
         "format": FORMAT,
-        "terms": shown("plan.terms"),
-        "nodes": shown("plan.nodes", _NODES),
-        "schedule": shown(_schedule),
+        "terms": derived("plan.terms"),
+        "nodes": derived("plan.nodes", _NODES),
+        "schedule": derived(_schedule),
         "claim": optional(_REPLAY),
-        "shape": shown(lambda findings: [*findings.target.shape]),
-        "element": shown(lambda findings: [0] * len(findings.target.shape)),  # the plan and the claim are for the first
-        "elements": shown("elements"),
-        "elements_alike": shown("agreeing"),
-        "replays": listed(_REPLAY),
-        "flushes_subnormals": shown("flushes"),
+        "shape": derived(lambda findings: [*findings.target.shape]),
+        "element": derived(
+            lambda findings: [0] * len(findings.target.shape)
+        ),  # the plan and the claim are for the first
+        "elements": derived("elements"),
+        "elements_alike": derived("agreeing"),
+        "replays": list_of(_REPLAY),
+        "flushes_subnormals": derived("flushes"),
         "probes": INTEGER,
     },
 )
 
-_STRIPES = listed(Schema(None, {"start": INTEGER, "width": INTEGER, "step": INTEGER, "count": INTEGER}))
+_STRIPES = list_of(Schema(None, {"start": INTEGER, "width": INTEGER, "step": INTEGER, "count": INTEGER}))
 _CLASS = Schema(
     None,
     {
         "elements": INTEGER,
         "share": NUMBER,
         "agreement": NUMBER,
-        "order": shown("text"),
-        "nodes": shown(lambda one: None if one.plan is None else one.plan.nodes, optional(_NODES)),
-        "schedule": shown(_schedule),
-        "ways": shown(lambda one: () if one.candidate is None else one.candidate.adders, listed(_WAY)),
+        "order": derived("text"),
+        "nodes": derived(lambda one: None if one.plan is None else one.plan.nodes, optional(_NODES)),
+        "schedule": derived(_schedule),
+        "ways": derived(lambda one: () if one.candidate is None else one.candidate.adders, list_of(_WAY)),
         "reason": TEXT,
-        "regions": listed(Schema(None, {"rows": _STRIPES, "columns": _STRIPES})),
+        "regions": list_of(Schema(None, {"rows": _STRIPES, "columns": _STRIPES})),
     },
 )
 ORDER_MAP = Schema(
     None,
     {
-        **heading("reveal"),
+        **common_members("reveal"),
         "target": TEXT,
-        "shape": listed(INTEGER),
+        "shape": list_of(INTEGER),
         "batch": INTEGER,
         "layout": TEXT,
         "terms_format": FORMAT,
         "format": FORMAT,
         "share": NUMBER,
-        "classes": listed(_CLASS),
+        "classes": list_of(_CLASS),
         "probes": INTEGER,
         "products": INTEGER,
     },
@@ -96,9 +102,9 @@ _CIRCUMSTANCE = Schema(
         "name": TEXT,
         "meaning": TEXT,
         "changes": BOOLEAN,
-        "first": shown("first"),
-        "tried": listed(INTEGER),
-        "groups": listed(listed(INTEGER)),
+        "first": derived("first"),
+        "tried": list_of(INTEGER),
+        "groups": list_of(list_of(INTEGER)),
         "share": NUMBER,
         "ulps": INTEGER,
         "reason": TEXT,
@@ -107,11 +113,11 @@ _CIRCUMSTANCE = Schema(
 INVARIANCE = Schema(
     None,
     {
-        **heading("reveal"),
+        **common_members("reveal"),
         "target": TEXT,
-        "shape": listed(INTEGER),
+        "shape": list_of(INTEGER),
         "dtype": TEXT,
-        "invariant": shown("is_invariant"),
-        "circumstances": listed(_CIRCUMSTANCE),
+        "invariant": derived("is_invariant"),
+        "circumstances": list_of(_CIRCUMSTANCE),
     },
 )

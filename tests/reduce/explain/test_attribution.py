@@ -315,7 +315,7 @@ def test_of_huge_products_a_sample_is_compared(monkeypatch):
     assert found.verdict is Verdict.FMA
     best = found.explanations[0][0]
     assert (best.fits, best.total, best.elements) == (True, 1024, 2500)
-    assert best.said == "all 1,024 elements that were compared, of 2,500, equal serial"
+    assert best.summary == "all 1,024 elements that were compared, of 2,500, equal serial"
 
 
 def test_ways_are_counted_while_they_are_tried():
