@@ -259,7 +259,7 @@ def read_tensor_scale(value: object, kind: Format) -> Datum:
 
 
 def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
-    """Return the scale of a tensor with largest magnitude `amax`: 1 if that is zero; never zero or ∞.
+    """Return the scale of a tensor with largest magnitude `amax`: 1 if `amax` is zero; never zero or ∞.
 
     >>> tensor_scale_for(2688, parse_block_format("nvfp4")), tensor_scale_for(0, parse_block_format("nvfp4"))
     (Datum(binary32 0x3f800000 = 1), Datum(binary32 0x3f800000 = 1))

@@ -88,7 +88,7 @@ def common_format(formats: list[Format]) -> Format:
 
 
 class DerivationBuilder:
-    """An operation being computed: it collects steps, and `close` makes a Derivation of them."""
+    """Builds the derivation of one operation: collects its steps; `close` makes a Derivation of them."""
 
     __slots__ = ("context", "format", "literals", "operands", "operation", "steps", "values")
 

@@ -209,7 +209,7 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
 
 
 def floating_dtype(x: object, source: Source) -> DType | None:
-    """Return the dtype of an operand if that is a floating dtype."""
+    """Return the dtype of an operand if it is a floating dtype, else None."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 
 
@@ -234,8 +234,9 @@ def written(
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
     If `return_flags` is True or "each", the flags are those of every element; if it is "counts", they are the number of
-    elements that raised each flag. After an error, `out` is unchanged; it never overwrites operands that are still to
-    be read. `in_place`: `work` does not read a block again after writing it, so the result may overwrite the operands.
+    elements that raised each flag. After an error, `out` is unchanged. Operands that are still to be read are never
+    overwritten. `in_place`: `work` does not read a block again after writing it, so the result may overwrite the
+    operands.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None

@@ -63,7 +63,7 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
 
 @in_default_mode
 def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Array:
-    """Return the distances between the numbers of x and y in steps of a format, as int64; they broadcast.
+    """Return the distances between the numbers of x and y in steps of a format, as int64; x and y broadcast.
 
     Parameters
     ----------

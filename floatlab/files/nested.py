@@ -134,7 +134,7 @@ def layout_of(text: str) -> PrintedLayout:
         if closed is None and not text[stop:].strip():
             raise LiteralError(f"begins with {call}( and does not end with )")
         if closed is None:
-            raise LiteralError(f"has {quoted(text[stop:].strip())} after its numbers; dtype=… or ) is read there")
+            raise LiteralError(f"has {quoted(text[stop:].strip())} after its numbers; only dtype=… and ) may follow")
     if rest := text[at:].strip():
         raise LiteralError(f"has {quoted(rest)} after its end")
     if "dtype" in keywords:

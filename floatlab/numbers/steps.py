@@ -133,7 +133,7 @@ class Round(Step):
 
 
 class Encode(Step):
-    """The result, and the exact number that it approximates (None if that is not a finite number)."""
+    """The result, and the exact number that it approximates (None if that number is not finite)."""
 
     datum: Datum
     truth: Truth | None

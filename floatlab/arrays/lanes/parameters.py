@@ -63,7 +63,7 @@ class RoundingRule(Individual):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is flushed or an error, and the format has a sign, a zero and subnormal numbers."""
+        """Whether nothing is flushed, no value is an error, and the format has a sign, a zero and subnormal numbers."""
         flushes = self.context.flush_inputs or self.context.flush_results
         return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
 

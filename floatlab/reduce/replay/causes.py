@@ -54,7 +54,7 @@ _RANK = {each: i for i, each in enumerate(Cause)}
 
 
 def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
-    """Return the explanation by two candidates that differ in these causes."""
+    """Return the verdict for two candidates that differ in these causes."""
     return _VERDICTS.get(causes, Verdict.OTHER)
 
 

@@ -24,7 +24,7 @@ from floatlab.reduce.simulate.machines import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of `elements` elements were compared. For huge products, and large ones that do not match, that is a sample.
+    `total` of `elements` elements were compared: a sample of huge products, and of large products that do not match.
     `codes` has the candidate's results that were compared, in C order. It is None if the sample of a product differed,
     so that the rest was not compared.
     """

@@ -84,7 +84,7 @@ class Reduction(Answering, Individual):
 
     @property
     def settled(self) -> Schedule:
-        """The schedule; if it depends on the values, the permutation of the terms that it gives."""
+        """The schedule; a schedule that depends on the values is replaced by its permutation of these terms."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)

@@ -34,8 +34,8 @@ LEAST_EXPONENT = -126  # binary32's emin: the smallest alignment exponent, used 
 class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
-    `direction` is the rounding into the accumulator. `result_bits` is the number of fraction bits at which the result
-    is truncated, if it is less than the accumulator has. If `sum_bits` is given, the products are aligned and added
+    `direction` is the rounding into the accumulator. `result_bits`: if given, the result is truncated to this number of
+    fraction bits, fewer than those of the accumulator. If `sum_bits` is given, the products are aligned and added
     first; a product that overflows binary32 counts as infinite. Then their sum and the accumulator are aligned to the
     larger of their exponents and added; the sum is truncated toward −∞ at `sum_bits`, the accumulator at
     `fraction_bits`.

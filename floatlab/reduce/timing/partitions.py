@@ -128,7 +128,7 @@ def time_partitions(
     Raises
     ------
     UnsupportedError
-        If a and b are not two such matrices, or for fewer than 1 run or 1 term per block.
+        If a and b are not matrices of the same one of these dtypes, or for fewer than 1 run or 1 term per block.
 
     Examples
     --------
