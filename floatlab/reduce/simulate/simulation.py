@@ -44,7 +44,7 @@ def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = No
     engine and the batches have different numbers of terms.
     """
     if batches.terms != engine.terms:
-        raise UnsupportedError(f"the order is for {batches.terms} terms, and there are {engine.terms}")
+        raise UnsupportedError(f"the order is for {batches.terms} terms, not {engine.terms}")
     return _Evaluation(batches, engine, observe).result()
 
 
