@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 class ScaleRule(Enum):
     """The rule that derives a block's scale from its largest magnitude, amax.
 
-    Let e be the exponent of amax and emax that of the element format's largest number. The first three rules are for
-    scales that are powers of two. They give 2^(e − emax), and differ in the definition of e. The other rules round amax
-    / (largest element · tensor scale) into the scale's format.
+    Let e be the exponent of amax, and emax the exponent of the element format's largest number. The first three rules
+    are for scales that are powers of two. They give 2^(e − emax), and differ in the definition of e. The other rules
+    round amax / (largest element · tensor scale) into the scale's format.
     """
 
     FLOOR = "floor"  # e = ⌊log2 amax⌋: OCP MX 1.0, section 6.3
@@ -238,16 +238,16 @@ def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: ob
             raise UnsupportedError(f"tensor_scale: {format.name} has no scale for a whole tensor; nvfp4 has one")
         return None
     if given is not None:
-        return TensorScale(None, given_tensor_scale(given, kind))
+        return TensorScale(None, read_tensor_scale(given, kind))
     amax = max((each for each in largest if each is not None), default=0)
     return TensorScale(_ratio(amax), tensor_scale_for(amax, format))
 
 
-def given_tensor_scale(value: object, kind: Format) -> Datum:
+def read_tensor_scale(value: object, kind: Format) -> Datum:
     """Return the caller's tensor scale, rounded to nearest into its format; raises UnsupportedError if it is invalid.
 
     >>> from floatlab import parse_format
-    >>> given_tensor_scale("0.1", parse_format("fp32"))
+    >>> read_tensor_scale("0.1", parse_format("fp32"))
     Datum(binary32 0x3dcccccd = 0.1)
     """
     scale = encode(value.result if isinstance(value, Derivation) else value, kind)
@@ -259,7 +259,7 @@ def given_tensor_scale(value: object, kind: Format) -> Datum:
 
 
 def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
-    """Return the scale of a tensor with largest magnitude `amax`: 1 if that is zero; never zero or ∞.
+    """Return the scale of a tensor with largest magnitude `amax`: 1 if `amax` is zero; never zero or ∞.
 
     >>> tensor_scale_for(2688, parse_block_format("nvfp4")), tensor_scale_for(0, parse_block_format("nvfp4"))
     (Datum(binary32 0x3f800000 = 1), Datum(binary32 0x3f800000 = 1))

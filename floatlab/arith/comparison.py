@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from floatlab.arith.operands import Work, begin, counts_as_nan, in_own_format
+from floatlab.arith.operands import DerivationBuilder, begin, counts_as_nan, in_own_format
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum, NumberClass
 from floatlab.numbers.rounding import DEFAULT, Context, Flags
@@ -83,7 +83,7 @@ def _compared(
     return Comparison(operation, work.operands, work.context, relation, relation in holding, flags, work.literals)
 
 
-def _relation(work: Work) -> Relation:
+def _relation(work: DerivationBuilder) -> Relation:
     x, y = work.operands
     if x.is_infinite or y.is_infinite:
         left, right = ((-1 if d.sign_bit else 1) if d.is_infinite else 0 for d in (x, y))

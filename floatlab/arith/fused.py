@@ -40,7 +40,7 @@ class Contrast(Answering, Record):
         return next((step.datum for step in self.separate.steps if isinstance(step, Encode)), None)
 
     @property
-    def parting(self) -> Rounded | None:
+    def product_rounding(self) -> Rounded | None:
         """The rounding of the product in the separate computation; None if the product was exact."""
         rounded = next((step.rounded for step in self.separate.steps if isinstance(step, Round)), None)
         return rounded if rounded is not None and rounded.flags else None
@@ -105,7 +105,7 @@ def contrast(fused: Derivation, separate: Derivation) -> Contrast:
     Returns
     -------
     Contrast
-        `.same`, `.product` (the rounded product), `.parting` (the rounding of the product; None if it was exact).
+        `.same`, `.product` (the rounded product), `.product_rounding` (None if the product was exact).
 
     Raises
     ------
@@ -116,7 +116,7 @@ def contrast(fused: Derivation, separate: Derivation) -> Contrast:
     --------
     >>> x, y = "1.0009765625", "-1.001953125"
     >>> both = contrast(fma(x, x, y, "fp16"), multiply_then_add(x, x, y, "fp16"))
-    >>> both.same, both.product, both.parting.tail.value
+    >>> both.same, both.product, both.product_rounding.tail.value
     (False, Datum(binary16 0x3c02 = 1.002), 'below half')
     """
     if (fused.operation, separate.operation) != ("fma", "multiply_then_add") or fused.operands != separate.operands:

@@ -87,8 +87,8 @@ def common_format(formats: list[Format]) -> Format:
     raise FormatError(f"no promotion format holds {names}: name the result's format with -f (format= in Python)")
 
 
-class Work:
-    """An operation being computed: it collects steps, and `close` makes a Derivation of them."""
+class DerivationBuilder:
+    """Builds the derivation of one operation: collects its steps; `close` makes a Derivation of them."""
 
     __slots__ = ("context", "format", "literals", "operands", "operation", "steps", "values")
 
@@ -149,7 +149,9 @@ def reading_context(context: Context) -> Context:
     return context.replace(rounding=Direction.RNE, flush_results=False)
 
 
-def begin(operation: str, values: tuple[object, ...], format: Format | str | None, context: AnyContext) -> Work:
+def begin(
+    operation: str, values: tuple[object, ...], format: Format | str | None, context: AnyContext
+) -> DerivationBuilder:
     """Decode the operands, determine the result's format, and promote operands of other formats.
 
     Datum objects, derivations returned by `read`, Python floats and NumPy numbers keep their formats. Text, fractions
@@ -160,7 +162,7 @@ def begin(operation: str, values: tuple[object, ...], format: Format | str | Non
     context = as_context(context)
     fmt = None if format is None else parse_format(format)
     if _share_format(values, fmt):
-        return Work(operation, values, (), values[0].format, context, [Decode(datum) for datum in values])
+        return DerivationBuilder(operation, values, (), values[0].format, context, [Decode(datum) for datum in values])
     given = [in_own_format(value) for value in values]
     if fmt is None:
         typed = [value.format for value in given if isinstance(value, Datum)]
@@ -181,7 +183,7 @@ def begin(operation: str, values: tuple[object, ...], format: Format | str | Non
         if datum.format is not fmt and datum.format != fmt and holds(fmt, datum.format)
     ]
     texts = tuple(literals) if any(text is not None for text in literals) else ()
-    return Work(operation, tuple(operands), texts, fmt, context, steps)
+    return DerivationBuilder(operation, tuple(operands), texts, fmt, context, steps)
 
 
 def _share_format(values: tuple[object, ...], format: Format | None) -> TypeGuard[tuple[Datum, ...]]:

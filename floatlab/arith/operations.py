@@ -8,7 +8,7 @@ once. Raises FormatError, LiteralError or UnsupportedError for operands that can
 
 from __future__ import annotations
 
-from floatlab.arith.operands import Work, begin, counts_as_nan
+from floatlab.arith.operands import DerivationBuilder, begin, counts_as_nan
 from floatlab.arith.specials import default_nan, invalid, propagate
 from floatlab.formats import Format
 from floatlab.numbers.exact import GUARD_DIGITS, Exact, Ratio, SquareRoot, square_root
@@ -275,7 +275,7 @@ def _sum(
     return _added(work, left, -right if negated else right)
 
 
-def _added(work: Work, left: Exact, right: Exact) -> Derivation:
+def _added(work: DerivationBuilder, left: Exact, right: Exact) -> Derivation:
     """Align and add two exact terms, determine the sign of a zero sum (6.3), and round."""
     if left.c and right.c:
         shift = left.exponent - right.exponent
@@ -293,7 +293,7 @@ def _added(work: Work, left: Exact, right: Exact) -> Derivation:
 # --- operands that are not all finite -------------------------------------------------------------------------
 
 
-def _special_sum(work: Work, negated: bool) -> Derivation:
+def _special_sum(work: DerivationBuilder, negated: bool) -> Derivation:
     x, y = work.operands
     if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
@@ -305,7 +305,7 @@ def _special_sum(work: Work, negated: bool) -> Derivation:
     return _infinite(work, negative)
 
 
-def _special_product(work: Work) -> Derivation:
+def _special_product(work: DerivationBuilder) -> Derivation:
     x, y = work.operands
     if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
@@ -314,7 +314,7 @@ def _special_product(work: Work) -> Derivation:
     return _infinite(work, x.sign_bit != y.sign_bit)
 
 
-def _special_quotient(work: Work) -> Derivation:
+def _special_quotient(work: DerivationBuilder) -> Derivation:
     x, y = work.operands
     if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
@@ -326,7 +326,7 @@ def _special_quotient(work: Work) -> Derivation:
     return work.finish(zero, zero)
 
 
-def _special_remainder(work: Work) -> Derivation:
+def _special_remainder(work: DerivationBuilder) -> Derivation:
     x, y = work.operands
     if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
@@ -337,7 +337,7 @@ def _special_remainder(work: Work) -> Derivation:
     return work.finish(dividend, dividend)
 
 
-def _special_fma(work: Work) -> Derivation:
+def _special_fma(work: DerivationBuilder) -> Derivation:
     x, y, z = work.operands
     if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
@@ -354,13 +354,13 @@ def _special_fma(work: Work) -> Derivation:
     return _infinite(work, negative)
 
 
-def _zero_beside_infinity(work: Work) -> bool:
+def _zero_beside_infinity(work: DerivationBuilder) -> bool:
     """Return whether the first two operands are ∞ and 0, in either order."""
     finite = [index for index in (0, 1) if not work.operands[index].is_infinite]
     return bool(finite) and not work.exact(finite[0])
 
 
-def _zero_times_infinity_plus(work: Work) -> Derivation:
+def _zero_times_infinity_plus(work: DerivationBuilder) -> Derivation:
     """Close ∞ × 0 + c: it raises invalid, unless c is a quiet NaN and `context.fma_invalid` is false (7.2)."""
     addend, context = work.operands[2], work.context
     if not counts_as_nan(addend):
@@ -375,7 +375,7 @@ def _zero_times_infinity_plus(work: Work) -> Derivation:
     return done.replace(flags=done.flags | Flags.INVALID)
 
 
-def _infinite(work: Work, negative: bool) -> Derivation:
+def _infinite(work: DerivationBuilder, negative: bool) -> Derivation:
     """Close an operation whose exact result is ±∞ (6.1)."""
     code, flags = infinity_code(work.format, work.context, negative)
     return work.special(Rule.INFINITE_RESULT, code, flags)

@@ -10,7 +10,7 @@ from floatlab.numbers.steps import Derivation, Rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.arith.operands import Work
+    from floatlab.arith.operands import DerivationBuilder
 
 
 def default_nan(format: Format, context: Context) -> int:
@@ -20,7 +20,7 @@ def default_nan(format: Format, context: Context) -> int:
     return nan_code(format, context, negative=context.nan is NanRule.X86)[0]
 
 
-def invalid(work: Work, rule: Rule) -> Derivation:
+def invalid(work: DerivationBuilder, rule: Rule) -> Derivation:
     """Close an operation without a useful result (7.2)."""
     return work.special(rule, default_nan(work.format, work.context), Flags.INVALID)
 
@@ -58,7 +58,7 @@ def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet
     return first
 
 
-def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None) -> Derivation:
+def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int | None = None) -> Derivation:
     """Close an operation with NaN operands: one of them propagates, quieted (6.2.3).
 
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Triple = tuple[Datum, Datum, Datum]
 
 _SEARCHED = 6  # formats of up to this many bits are searched exhaustively
-_SEARCHED_POWERS = 8  # the same for formats of precision 1, which have few products
+_SEARCHED_POWERS = 8  # the same limit for formats of precision 1, which have few products
 _NEARBY = 3  # given operands are changed by up to this many ulps
 _SHORT = 24  # number of odd integers tried as factors
 _EVERY = 256  # tries between two progress reports
@@ -44,7 +44,7 @@ def find_witness(
 ) -> Triple | None:
     """Return finite a, b and c for which fma and multiply-then-add return different finite numbers.
 
-    Return None if no try succeeded; if `is_searched_through(format)`, this proves that there are none. The seed
+    Return None if no try succeeded; if `is_searched_exhaustively(format)`, this proves that there are none. The seed
     determines the random tries; `tries` is their number. The search starts near the operands `near`. `progress` is
     called at intervals with the number of tries done and the total; if it returns False, the search stops.
 
@@ -60,10 +60,10 @@ def find_witness(
     return None
 
 
-def is_searched_through(format: Format | str) -> bool:
+def is_searched_exhaustively(format: Format | str) -> bool:
     """Return whether the search tries all numbers of a format, so that a result of None is a proof.
 
-    >>> is_searched_through("e2m1"), is_searched_through("fp16")
+    >>> is_searched_exhaustively("e2m1"), is_searched_exhaustively("fp16")
     (True, False)
     """
     fmt = parse_format(format)
@@ -74,7 +74,7 @@ def _candidates(fmt: Format, context: Context, seed: int, near: Triple | None, t
     if near is not None:
         yield from _beside(near, fmt, context)
     yield from _short(fmt, context)
-    if is_searched_through(fmt):
+    if is_searched_exhaustively(fmt):
         yield from _all(fmt, context)
     else:
         yield from islice(_random(fmt, context, seed), tries)

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from floatlab.arith.blocks import ScaleRule, element_context, given_tensor_scale
+from floatlab.arith.blocks import ScaleRule, element_context, read_tensor_scale
 from floatlab.arith.operands import holds
 from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
 from floatlab.arrays.lanes import dispatch
@@ -122,7 +122,7 @@ def _given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
         raise UnsupportedError(f"tensor_scale: {fmt.name} has no scale for a whole tensor; nvfp4 has one")
     if type(given) is np.float32 and 0 < given < np.inf and fmt.tensor == SINGLE:
         return given
-    return np.float32(float(given_tensor_scale(given, fmt.tensor)))
+    return np.float32(float(read_tensor_scale(given, fmt.tensor)))
 
 
 def _silent() -> np.errstate:

@@ -10,7 +10,7 @@ import numpy as np
 
 from floatlab.arith.operands import exact_integer, holds
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.parameters import checked_codes, container, words_that_hold
+from floatlab.arrays.lanes.parameters import checked_codes, container, words_containing
 from floatlab.arrays.sources import Piece, Source, format_of, is_floating, is_typed, source_of
 from floatlab.arrays.types import Array, DType, Work
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
@@ -143,7 +143,7 @@ def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native"
 @lru_cache(maxsize=256)
 def float_for(format: Format) -> DType:
     """Return float32 if it contains the format, else float64; raises FormatError if neither does."""
-    for word in words_that_hold(format):
+    for word in words_containing(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
     raise FormatError(f"{format.name} has numbers that float64 does not hold; encode gives its codes")
 
@@ -209,7 +209,7 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
 
 
 def floating_dtype(x: object, source: Source) -> DType | None:
-    """Return the dtype of an operand with a floating dtype of its own."""
+    """Return the dtype of an operand if it is a floating dtype, else None."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 
 
@@ -234,8 +234,9 @@ def written(
     """Run `work` on arrays; return the result, in `out` if given, or a pair of result and flags.
 
     If `return_flags` is True or "each", the flags are those of every element; if it is "counts", they are the number of
-    elements that raised each flag. After an error, `out` is unchanged; it never overwrites operands that are still to
-    be read. `in_place`: `work` does not read a block again after writing it, so the result may overwrite the operands.
+    elements that raised each flag. After an error, `out` is unchanged. Operands that are still to be read are never
+    overwritten. `in_place`: `work` does not read a block again after writing it, so the result may overwrite the
+    operands.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None
@@ -260,11 +261,11 @@ def written(
     assert result is not None
     # View as integers, since NumPy's iterator does not support the dtypes of other libraries.
     bits = result.view(_bits_of(result.dtype))
-    if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.as_lines([*reads, bits])):
-        dispatch.threads_for(bits.size, threads)  # checks the argument
+    if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.flat_views([*reads, bits])):
+        dispatch.threads_for(bits.size, threads)  # raises an error for an invalid `threads`
         work(*lines[:-1], 0, lines[-1], None if flags is None else flags.reshape(-1))
     else:
-        dispatch.sweep(work, reads, bits, flags, threads)
+        dispatch.map_blocks(work, reads, bits, flags, threads)
     if out is not None and result is not out:
         out[...] = result
         result = out

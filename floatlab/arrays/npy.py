@@ -16,7 +16,7 @@ from floatlab.record import Record
 
 PLAIN = "biufc"  # the kinds of dtypes that are plain numbers
 MAGIC = b"\x93NUMPY"
-_MAX_HEADER = 10_000  # bytes, NumPy's own limit: a dtype, an order and a shape
+_MAX_HEADER = 10_000  # the longest header in bytes, as in NumPy: it has a dtype, an order and a shape
 _MAX_AXES = 32  # NumPy's own limit until 2.0
 # For each version, the function that parses the header, and the format of its length.
 _VERSIONS = {
@@ -65,11 +65,11 @@ def read_header(stream: IO[bytes], length: int) -> Header:
     stated = stream.read(struct.calcsize(form))
     if len(stated) < struct.calcsize(form):
         raise FileFormatError("is no .npy: it ends in its header")
-    (told,) = struct.unpack(form, stated)
-    if told > _MAX_HEADER:
-        raise FileFormatError(f"is no .npy of plain numbers: its header has {told:,} bytes")
-    text = stream.read(told)
-    if len(text) < told:
+    (declared,) = struct.unpack(form, stated)
+    if declared > _MAX_HEADER:
+        raise FileFormatError(f"is no .npy of plain numbers: its header has {declared:,} bytes")
+    text = stream.read(declared)
+    if len(text) < declared:
         raise FileFormatError("is no .npy: it ends in its header")
     try:
         with warnings.catch_warnings():
@@ -78,7 +78,7 @@ def read_header(stream: IO[bytes], length: int) -> Header:
     except Exception as trouble:
         # NumPy parses the header as a Python literal, and does not document the exceptions.
         raise FileFormatError(f"is no .npy ({type(trouble).__name__} in its header)") from None
-    return _checked(Header(shape, bool(by_columns), dtype, 8 + len(stated) + told), length)
+    return _checked(Header(shape, bool(by_columns), dtype, 8 + len(stated) + declared), length)
 
 
 def _checked(header: Header, length: int) -> Header:

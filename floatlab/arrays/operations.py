@@ -63,28 +63,30 @@ def _asked(
 
 @lru_cache(maxsize=256)
 def _work(
-    asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], told: bool, as_codes: bool
+    asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], with_flags: bool, as_codes: bool
 ) -> tuple[Work, DType]:
-    """Return a function that computes blocks, and the dtype that it writes; that of values depends on the operands."""
+    """Return a function that computes blocks, and the dtype that it writes, which may depend on the operands."""
     from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 
     fmt, lane = asked.format, asked.lane
-    work = calculator(OPERATIONS[asked.operation], sources, fmt, asked.context, lane, told)
+    work = calculator(OPERATIONS[asked.operation], sources, fmt, asked.context, lane, with_flags)
     if as_codes:
         return work, container(fmt)
     kind = shared_dtype(dtypes, fmt)
-    return dispatch.telling_values(work, fmt, format_of(kind), lane), kind
+    return dispatch.convert_results(work, fmt, format_of(kind), lane), kind
 
 
 @lru_cache(maxsize=256)
 def _plain_work(
-    asked: _Asked, dtypes: tuple[DType, ...], told: bool, as_codes: bool
+    asked: _Asked, dtypes: tuple[DType, ...], with_flags: bool, as_codes: bool
 ) -> tuple[Work, DType, list[DType]] | None:
     """Return the result of `_work` for arrays of floats, and the dtypes of their codes; None if not all are floats."""
     kinds = [kind for kind in map(kind_of, dtypes) if kind is not None]
     if len(kinds) < len(dtypes):
         return None
-    return *_work(asked, tuple(format for format, _ in kinds), dtypes, told, as_codes), [codes for _, codes in kinds]
+    return *_work(asked, tuple(format for format, _ in kinds), dtypes, with_flags, as_codes), [
+        codes for _, codes in kinds
+    ]
 
 
 @in_default_mode
@@ -141,17 +143,17 @@ def operate(
         asked = _asked(*words)
     except TypeError:  # an argument is not hashable, such as a list in place of a name: the error message names it
         asked = _asked.__wrapped__(*words)
-    names, told = asked.names, return_flags is not False
+    names, with_flags = asked.names, return_flags is not False
     plain = None
     if all(type(x) is np.ndarray for x in operands):
-        plain = _plain_work(asked, tuple(x.dtype for x in operands), told, as_codes)
+        plain = _plain_work(asked, tuple(x.dtype for x in operands), with_flags, as_codes)
     if plain is not None:
         work, kind, held = plain
         codes = [x.view(each) for x, each in zip(operands, held, strict=True)]
     else:
         sources = [exact_operand(x, name, asked.format, asked.context) for x, name in zip(operands, names, strict=True)]
         dtypes = tuple(floating_dtype(x, source) for x, source in zip(operands, sources, strict=True))
-        work, kind = _work(asked, tuple(each.format for each in sources), dtypes, told, as_codes)
+        work, kind = _work(asked, tuple(each.format for each in sources), dtypes, with_flags, as_codes)
         codes = [each.codes for each in sources]
     return written(work, codes, broadcast(names, codes), kind, out, asked.context, return_flags, threads)
 

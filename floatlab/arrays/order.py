@@ -26,14 +26,14 @@ _SIDES = {"up": 1, "down": -1}
 
 @in_default_mode
 def ordinal(x: object, format: Format | str | None = None) -> Array:
-    """Return the rank of each number among those of a format, as int64: neighbours differ by 1, and zeros are 0.
+    """Return the rank of each number among the numbers of a format, as int64: neighbours differ by 1, and zeros are 0.
 
     Parameters
     ----------
     x
         Array of numbers.
     format
-        By default that of the dtype of `x`; it must represent the numbers of `x`.
+        Format that represents the numbers of `x`; by default the format of its dtype.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def ordinal(x: object, format: Format | str | None = None) -> Array:
 
 @in_default_mode
 def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Array:
-    """Return the distances between the numbers of x and y in steps of a format, as int64; they broadcast.
+    """Return the distances between the numbers of x and y in steps of a format, as int64; x and y broadcast.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 
     def work(x: Array, y: Array, first: int, distances: Array, flags: Array | None) -> None:
         a, b = (_ranks(read(codes), fmt) for read, codes in zip(readers, (x, y), strict=True))
-        apart = (np.maximum(a, b) - np.minimum(a, b)).view(np.uint64)  # correct, since unsigned
+        apart = (np.maximum(a, b) - np.minimum(a, b)).view(np.uint64)  # unsigned, so it cannot overflow
         apart = np.minimum(apart, np.uint64(_MOST)).view(np.int64)
         lone = (a == NAN_RANK) != (b == NAN_RANK)
         distances[...] = np.where(lone, NOT_COMPARABLE, apart).view(np.uint64)
@@ -159,7 +159,7 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
         neighbour above the negative number closest to zero is −0. Or an array of numbers, as in `numpy.nextafter`: if
         both numbers are equal, the result is the second; if either is a NaN, the result is a NaN.
     format
-        By default that of the dtype of `x`.
+        The format; by default the format of the dtype of `x`.
 
     Returns
     -------
@@ -204,8 +204,8 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
             made[lost] = fmt.nan_code
 
     kind = shared_dtype((floating_dtype(x, source),), fmt)
-    told = dispatch.telling_values(work, fmt, format_of(kind), None)
-    return _written(told, ("x", "toward")[: len(sources)], sources, kind)
+    converted = dispatch.convert_results(work, fmt, format_of(kind), None)
+    return _written(converted, ("x", "toward")[: len(sources)], sources, kind)
 
 
 def _operands(

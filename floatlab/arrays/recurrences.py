@@ -16,10 +16,10 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.lanes import compiled, dispatch
 from floatlab.arrays.lanes.parameters import (  # fmt: skip
     DOUBLE,
-    Recipe,
+    RoundingRule,
     can_read,
     is_enough,
-    recipe_for,
+    rounding_rule_for,
     rounds_as_processors,
 )
 from floatlab.arrays.types import Array
@@ -31,7 +31,7 @@ from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
 # A stage for the compiled lane: the operation, the rows that it reads, and its rounding.
-Part = tuple[str, tuple[str, ...], Recipe]
+Part = tuple[str, tuple[str, ...], RoundingRule]
 CONVERT = "convert"
 # Constant rows with which the compiled lane expresses binary64's own operations by FMA: x + y is 1·x + y.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
@@ -51,11 +51,11 @@ class RecurrenceStage(Record):
     context: Context
 
 
-def drawing(context: Context, index: int) -> Context:
+def advance_draws(context: Context, index: int) -> Context:
     """Return a context whose first random draw is draw `index` of this context; without SR, the same context.
 
     >>> from floatlab.numbers.rounding import draw
-    >>> draw(drawing(Context("SR", seed=5), 3).seed) == draw(5, 3)
+    >>> draw(advance_draws(Context("SR", seed=5), 3).seed) == draw(5, 3)
     True
     """
     if not context.rounding.is_stochastic or not index:
@@ -167,8 +167,8 @@ class Recurrence:
             operation = f"{operation}_to_nearest" if operation in ("divide", "sqrt") else "fma_to_nearest"
         elif not is_enough(DOUBLE, fmt, context.rounding.is_stochastic) or not can_read(fmt, DOUBLE):
             return None
-        recipe = recipe_for(fmt, context, DOUBLE)
-        return None if recipe.refuses else (operation, operands, recipe)
+        rule = rounding_rule_for(fmt, context, DOUBLE)
+        return None if rule.refuses else (operation, operands, rule)
 
     def _program(self, fed: frozenset[str]) -> compiled.KernelProgram:
         """Return the stages for the compiled lane; the rows `fed` are inputs, filled before every step."""
@@ -176,9 +176,9 @@ class Recurrence:
             program = compiled.KernelProgram(len(self.names))
             # A row that is written only by a later stage is read from the step before.
             old = {stage.to for stage in self.stages} - fed
-            for stage, (operation, operands, recipe) in zip(self.stages, self._parts or (), strict=True):
+            for stage, (operation, operands, rule) in zip(self.stages, self._parts or (), strict=True):
                 rows = [(self.names[name], name not in old) for name in operands]
-                program.add(operation, rows, self.names[stage.to], recipe)
+                program.add(operation, rows, self.names[stage.to], rule)
                 old.discard(stage.to)
             self._programs[fed] = program
         return self._programs[fed]
@@ -255,12 +255,12 @@ class Recurrence:
         index = number * rows.shape[1]
         for stage in self.stages:
             operands = [rows[self.names[name]] for name in stage.operands]
-            rows[self.names[stage.to]] = self._result(stage, operands, drawing(stage.context, index))
+            rows[self.names[stage.to]] = self._result(stage, operands, advance_draws(stage.context, index))
 
     def _result(self, stage: RecurrenceStage, operands: list[Array], context: Context) -> Array:
         fmt = stage.format
         if not isinstance(fmt, Format):
-            return blockwise(operands[0], fmt, context)
+            return round_in_blocks(operands[0], fmt, context)
         lane = "numpy" if self.lane == "numpy" and is_enough(DOUBLE, fmt) else None
         if stage.operation == CONVERT:
             return quantize(operands[0], fmt, context=context, lane=lane, threads=1)
@@ -269,11 +269,11 @@ class Recurrence:
         return operate(stage.operation, operands, fmt, context=context, lane=lane, threads=1)
 
 
-def blockwise(numbers: Array, format: BlockFormat, context: Context) -> Array:
+def round_in_blocks(numbers: Array, format: BlockFormat, context: Context) -> Array:
     """Round a row of numbers into a block format; the last block is padded with zeros, which do not change its scale.
 
     >>> from floatlab.formats.blocks import parse_block_format
-    >>> blockwise(np.array([1.0, 0.013]), parse_block_format("mxfp4"), Context()).tolist()
+    >>> round_in_blocks(np.array([1.0, 0.013]), parse_block_format("mxfp4"), Context()).tolist()
     [1.0, 0.0]
     """
     padded = np.zeros(-(-len(numbers) // format.block) * format.block)

@@ -1,15 +1,15 @@
-"""Splits arrays into blocks, and computes the codes of their scales (from the largest magnitudes) and the values.
+"""Splits arrays into blocks, and computes the codes of the blocks' scales, and the values of these codes.
 
 `BlockScales` computes once everything that depends only on the block format and the rule. These are tables indexed by
 code and, for rules that use only exponents, a table indexed by the exponent field of the largest magnitude.
 
-Quotients are computed in float64 and then rounded again, but the result equals that of a single rounding. Let d be the
-divisor, and m a number of the target format, or a tie between two, such that m·d is exact in float64. Then the float64
-nearest to x/d is m only if x = m·d. Proof: any other x differs from m·d by at least an ulp of m·d, which is more than
-2^−53·m·d. So x/d differs from m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is monotone,
-the quotient stays on its side of every m, and the second rounding gives the same result as a single one. This does not
-hold for stochastic rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded to odd first,
-after which a second rounding is also harmless (see `lanes.pairs`).
+Quotients are computed in float64 and then rounded again, but the result is the same as after a single rounding. Let d
+be the divisor, and m a number of the target format, or a tie between two, such that m·d is exact in float64. Then the
+float64 nearest to x/d is m only if x = m·d. Proof: any other x differs from m·d by at least an ulp of m·d, which is
+more than 2^−53·m·d. So x/d differs from m by more than half an ulp of m, which is at most 2^−53·m. Since rounding is
+monotone, the quotient stays on its side of every m, and the second rounding gives the same result as a single one. This
+does not hold for stochastic rounding, nor if m·d has more than 53 bits. In these cases the quotient is rounded to odd
+first, after which a second rounding is also harmless (see `lanes.pairs`).
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class BlockScales:
         # The divisor of amax has the bits of the largest element's numerator plus those of the tensor's scale.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
-        self.digits = fmt.scale.precision + of_tensor  # of the divisors of elements
+        self.digits = fmt.scale.precision + of_tensor  # number of bits of the divisors of elements
         most = Fraction(0) if fmt.tensor is None else self._largest * fmt.scale.largest
         # Whether a binary64 quotient by `most` rounds into the tensor's scale as the exact quotient (see above).
         self._is_short = is_quotient(most.numerator.bit_length(), SINGLE) and most <= DOUBLE.largest
@@ -226,7 +226,7 @@ class BlockScales:
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)
         if self.rule in BY_EXPONENT:
-            digits, e = np.frexp(known)  # significands from 1/2 up
+            digits, e = np.frexp(known)  # significands from 1/2 to below 1
             e -= 1
             if self.rule is ScaleRule.CEIL:
                 e += digits > 0.5
@@ -261,7 +261,8 @@ class BlockScales:
     ) -> tuple[Array, Array]:
         """Return s·t, and before it numbers that round into the element format like x / (s·t).
 
-        `finite`: all elements of the array are finite; `narrows`: float64 results are converted into float32.
+        `finite`: whether all elements of the array are finite; `narrows`: whether float64 results are converted to
+        float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)

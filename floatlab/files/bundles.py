@@ -117,7 +117,7 @@ def _checked(info: zipfile.ZipInfo) -> None:
     if info.compress_type not in _KNOWN:
         raise FileFormatError(f"has a member {name} with an unsupported compression (only deflate is read)")
     if info.file_size > _DENSEST * info.compress_size + _DENSEST:
-        raise FileFormatError(f"has a member {name} that cannot unpack to {info.file_size:,} bytes, as it declares")
+        raise FileFormatError(f"has a member {name} that declares an impossible size of {info.file_size:,} bytes")
     if info.compress_type != zipfile.ZIP_STORED and info.file_size > _MAX_PACKED:
         raise FileFormatError(f"has a member {name} that unpacks to {info.file_size:,} bytes: unpack it first")
 

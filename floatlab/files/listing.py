@@ -20,7 +20,7 @@ _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
 
 
 class FileEntry(Record):
-    """An entry that can be opened by its path `word`; `leads_on`: it is a folder or archive, not an array.
+    """An entry that can be opened by its path `word`; `is_container`: it is a folder or archive, not an array.
 
     `size` is the size of a file in bytes; `kind` and `shape` describe an array in a file of several. If unknown, they
     are None or empty.
@@ -28,7 +28,7 @@ class FileEntry(Record):
 
     word: str
     name: str
-    leads_on: bool
+    is_container: bool
     size: int | None = None
     kind: str = ""
     shape: tuple[int, ...] | None = None

@@ -32,7 +32,7 @@ _DTYPE = re.compile(r"(?:dtype\()?['\"]?[=|]?((?:\w+\.)*)([<>]?\w+)['\"]?\)?")
 _NUMPY_SCALAR = re.compile(r"(?:np|numpy)\.(\w+)\(([^()]*)\)")
 _REMARK = re.compile(r"#[^\n]*")
 _WORD, _SPACES = r"[^][(),\s]+", str.maketrans("[],", "   ")
-_SHORT_ROW, _ROWS = 64, 1024  # rows of at most so many numbers are read together; number of rows read together
+_SHORT_ROW, _ROWS = 64, 1024  # rows of up to _SHORT_ROW numbers are read together, up to _ROWS at a time
 _PYTHON = {"float": "float64", "int": "int64", "long": "int64", "short": "int16"}
 _TORCH = {"float": "float32", "int": "int32"}
 _LEFT_OUT = (
@@ -47,7 +47,7 @@ class PrintedLayout(Record):
     first: int
     stop: int
     kind: Format | DType | None  # None for a list, and for integers without a dtype
-    is_said: bool  # whether the dtype is written out
+    states_dtype: bool  # whether the dtype is written out
 
 
 @in_default_mode
@@ -80,7 +80,7 @@ def open_nested(path: str, format: Format) -> ArraySource:
             raise FileFormatError(str(trouble)) from None
 
 
-def says_dtype(text: str) -> bool:
+def has_dtype(text: str) -> bool:
     """Return whether a printed array states or implies a dtype; False for text that is no array."""
     try:
         return layout_of(text).kind is not None
@@ -88,9 +88,9 @@ def says_dtype(text: str) -> bool:
         return False
 
 
-def file_says_dtype(path: str) -> bool:
+def file_has_dtype(path: str) -> bool:
     """Return whether the printed array in a file states or implies a dtype."""
-    return says_dtype(_read(path))
+    return has_dtype(_read(path))
 
 
 def split_arrays(text: str) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ def layout_of(text: str) -> PrintedLayout:
         if closed is None and not text[stop:].strip():
             raise LiteralError(f"begins with {call}( and does not end with )")
         if closed is None:
-            raise LiteralError(f"has {quoted(text[stop:].strip())} after its numbers; dtype=… or ) is read there")
+            raise LiteralError(f"has {quoted(text[stop:].strip())} after its numbers; only dtype=… and ) may follow")
     if rest := text[at:].strip():
         raise LiteralError(f"has {quoted(rest)} after its end")
     if "dtype" in keywords:
@@ -182,8 +182,8 @@ def _parse_kind(text: str) -> Format | DType:
 
 def _parse(text: str, format: Format, name: str, own: bool) -> ArraySource:
     layout = layout_of(text)
-    kind = format if layout.kind is None or (own and not layout.is_said) else layout.kind
-    if own and layout.is_said and kind != format:
+    kind = format if layout.kind is None or (own and not layout.states_dtype) else layout.kind
+    if own and layout.states_dtype and kind != format:
         said = kind.name
         raise LiteralError(f"has dtype {said}, which contradicts @{format.name}: leave one out")
     reader = Reader(kind if isinstance(kind, Format) else DOUBLE)

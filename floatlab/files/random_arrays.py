@@ -3,9 +3,9 @@
 Element i is computed from two draws: a = draw(seed, 2i) and b = draw(seed, 2i + 1) (`floatlab.numbers.rounding.draw`,
 SplitMix64). So any part of an array can be computed separately, on any machine. Let n = a·2^32 + b. `uniform` is low +
 (high − low)·floor(n / 2^11) / 2^53. `normal` is Box and Muller's sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v =
-b/2^32. `lognormal` is exp of such a number. The last two depend on the machine's ln, cos and exp, which may differ in
-the last place. Finally the number is rounded once, to nearest, into the format. The same array in two formats therefore
-differs by this rounding only; in a narrow format, a number may round to `high`.
+b/2^32. `lognormal` is exp of a `normal` number. The last two depend on the machine's ln, cos and exp, which may differ
+in the last place. Finally the number is rounded once, to nearest, into the format. The same array in two formats
+therefore differs by this rounding only; in a narrow format, a number may round to `high`.
 """
 
 from __future__ import annotations

@@ -118,9 +118,9 @@ def _says_format(word: str, dtype: str | None) -> bool:
     """Return whether a named array has its own format. Plain text has none: it can be read into any format."""
     kind = kind_of(word, dtype)
     if kind == "nested" or (kind == "list" and is_nested(word) and "@" not in word):
-        from floatlab.files.nested import file_says_dtype, says_dtype
+        from floatlab.files.nested import file_has_dtype, has_dtype
 
-        return file_says_dtype(word) if kind == "nested" else says_dtype(word)
+        return file_has_dtype(word) if kind == "nested" else has_dtype(word)
     return "@" in word if kind in ("list", "random") else kind != "text"
 
 

@@ -22,7 +22,7 @@ _PIECE = 1 << 22  # the number of bytes per read call
 
 
 def shown(path: str) -> str:
-    """Return a path for an error message; a long path is cut to its end.
+    """Return a path for an error message; of a long path only the end.
 
     >>> shown("x" * 100 + "/weights.npy")[-20:]
     "xxxxxxx/weights.npy'"
@@ -57,7 +57,7 @@ def open_file(path: str) -> IO[bytes]:
         except FileFormatError:
             raise
         except ValueError:  # the path contains a null character
-            raise FileFormatError("is no name of a file") from None
+            raise FileFormatError("is no file name") from None
         held.pop_all()
         return file
 

@@ -51,14 +51,14 @@ def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
     length = length_of(file)
     if length < 8:
         raise FileFormatError("is no .safetensors: it has fewer than 8 bytes")
-    told = int.from_bytes(read_bytes(file, 0, 8), "little")
-    if told > min(length - 8, MAX_HEADER):
-        turned = int.from_bytes(told.to_bytes(8, "little"), "big")
+    declared = int.from_bytes(read_bytes(file, 0, 8), "little")
+    if declared > min(length - 8, MAX_HEADER):
+        turned = int.from_bytes(declared.to_bytes(8, "little"), "big")
         hint = " (its bytes may be in the wrong order)" if turned <= min(length - 8, MAX_HEADER) else ""
-        most = f"at most {MAX_HEADER:,} are read" if told <= length - 8 else f"the file has {length:,}"
-        raise FileFormatError(f"is no .safetensors: its header takes {told:,} bytes, but {most}{hint}")
-    found = [_tensor(name, said, 8 + told) for name, said in _header(read_bytes(file, 8, told)).items()]
-    reached = 8 + told
+        most = f"at most {MAX_HEADER:,} are read" if declared <= length - 8 else f"the file has {length:,}"
+        raise FileFormatError(f"is no .safetensors: its header takes {declared:,} bytes, but {most}{hint}")
+    found = [_tensor(name, said, 8 + declared) for name, said in _header(read_bytes(file, 8, declared)).items()]
+    reached = 8 + declared
     for each in sorted(found, key=lambda each: (each.start, each.end)):
         if each.start != reached:
             how = "overlaps another" if each.start < reached else "leaves a gap before it"

@@ -86,7 +86,7 @@ class BlockFormat(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format into which elements are rounded: the element format; for integers, that of the magnitudes."""
+        """The format into which elements are rounded: the element format; for integers, the magnitudes' format."""
         return self.element if isinstance(self.element, Format) else self.element.magnitudes
 
     @property

@@ -211,7 +211,7 @@ def _lookup(name: str) -> Format:
         if not (2 <= k <= MAX_P3109_WIDTH and 1 <= p <= most and k - p <= MAX_EXPONENT_BITS - 1):
             raise FormatError(
                 f"{quoted(name)}: P3109 names are p3109_k<K>p<P><s|u><e|f> with K from 2 to {MAX_P3109_WIDTH}, "
-                f"P from 1 to K − 1 (signed) or K (unsigned), and at most {MAX_EXPONENT_BITS - 1} above P"
+                f"P from 1 to K − 1 (signed) or K (unsigned), and K at most P + {MAX_EXPONENT_BITS - 1}"
             )
         return p3109(k, p, signed, found[4] == "e")
     if found := _PATTERN.fullmatch(plain):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_EXPONENT_BITS = 19
 MAX_BIAS = 1 << 20
-MAX_TRAILING_BITS = 236  # that of binary256 (IEEE 754-2019 table 3.5, column binary{k})
+MAX_TRAILING_BITS = 236  # as in binary256 (IEEE 754-2019 table 3.5, column binary{k})
 
 
 class Format(Record):

@@ -115,8 +115,8 @@ def _turns(format: Format) -> list[Exact]:
     """Return the two points below the smallest normal number from which a result may no longer count as tiny.
 
     Tininess after rounding (7.5) is judged after rounding to p digits. The ulp of p digits is smaller there than the
-    ulp of subnormal numbers; the points lie one such ulp, and half of one, below the smallest normal number. If tiny
-    results are flushed, the interval of zero ends at one of them.
+    ulp of subnormal numbers; the points lie one such ulp, and half such an ulp, below the smallest normal number. If
+    tiny results are flushed, the interval of zero ends at one of them.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]

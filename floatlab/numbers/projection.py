@@ -310,7 +310,7 @@ def absent_code(format: Format, context: Context, negative: bool, why: str) -> i
 
 
 def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int, Flags]:
-    """Return the code for ±∞ and the flags: ∞ itself, the largest number if saturating, or that of `absent_code`.
+    """Return the code for ±∞ and the flags: ∞ itself, the largest number if saturating, or `absent_code`.
 
     >>> from floatlab import Context, parse_format
     >>> infinity_code(parse_format("e4m3"), Context(), False)
@@ -338,7 +338,7 @@ def _sized(payload: int) -> str:
 def nan_code(
     format: Format, context: Context, negative: bool, payload: int = 0, signaling: bool = False
 ) -> tuple[int, Flags]:
-    """Return the code of a NaN with this payload, and the flags; for a format without NaNs, that of `absent_code`.
+    """Return the code of a NaN with this payload, and the flags; for a format without NaNs, `absent_code`.
 
     Raises UnsupportedError if the format cannot represent the payload or signaling NaNs.
     """

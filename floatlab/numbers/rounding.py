@@ -296,7 +296,7 @@ class NanRule(Enum):
     """The NaN that an operation with NaN operands returns."""
 
     FIRST = "first"  # the first NaN operand, quieted; the default NaN is positive
-    X86 = "x86"  # the first, as in SSE; in x87 extended, that of larger significand; the default NaN is negative
+    X86 = "x86"  # the first, as in SSE; in x87 extended, the one of larger significand; the default NaN is negative
     ARM = "arm"
     RISCV = "riscv"  # always the default NaN
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Pages and JSON compute the error exactly if the numbers have at most this many bits; otherwise they say so.
 EXACT_ERROR_BITS = 200_000
-ERROR_DIGITS = 30  # binary digits of an error that is computed from an enclosure
+ERROR_DIGITS = 30  # number of binary digits of an error that is computed from bounds on the truth
 
 
 class Rule(Enum):
@@ -133,7 +133,7 @@ class Round(Step):
 
 
 class Encode(Step):
-    """The result, and the exact number that it approximates (None if that is not a finite number)."""
+    """The result, and the exact number that it approximates (None if that number is not finite)."""
 
     datum: Datum
     truth: Truth | None
@@ -209,7 +209,7 @@ class Derivation(Answering, Record):
         return last.error_bounds if isinstance(last, Encode) else None
 
     @property
-    def nearby_error_ulps(self) -> Fraction | None:
+    def approximate_error_ulps(self) -> Fraction | None:
         """The error in ulps to at least eight digits, computed quickly: from an enclosure if the exact one is long.
 
         None if there is no error, or if the literal was so far out of range that a substitute was rounded
@@ -229,7 +229,7 @@ class Derivation(Answering, Record):
             return None
         seen = self.result.exact - read.exact
         if seen.exponent < read.exact.q + ERROR_DIGITS:
-            return None  # the truncated digits would be visible in it
+            return None  # the error depends on the truncated digits
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:

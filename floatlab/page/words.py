@@ -112,7 +112,7 @@ def error_words(derivation: Derivation) -> str:
         return ""
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS) and not result.exact:
         return f"error {signed_text(ratio_text(truth.replace(negative=not truth.negative), PAGE_DIGITS))}"
-    ulps = derivation.nearby_error_ulps
+    ulps = derivation.approximate_error_ulps
     if ulps is None:
         binade = derivation.error_binade_ulps
         return "error too large to write out" if binade is None else f"error below 2^{binade} ulp"

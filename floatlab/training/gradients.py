@@ -15,7 +15,7 @@ import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
 from floatlab.arrays.lanes.parameters import DOUBLE, is_enough
-from floatlab.arrays.recurrences import drawing
+from floatlab.arrays.recurrences import advance_draws
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
@@ -170,7 +170,7 @@ class Gradients:
         self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Weights = None
     ) -> Array:
         """Return the gradients of `steps` steps, times the loss scale and rounded once, as (steps, count) float64."""
-        context = drawing(context, first * self.count)
+        context = advance_draws(context, first * self.count)
         if self.function is not None:
             return self._called(first, scale, format, context, weights)
         if self.table is not None:

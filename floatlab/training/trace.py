@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from floatlab import arith
-from floatlab.arrays.recurrences import CONVERT, RecurrenceStage, drawing
+from floatlab.arrays.recurrences import CONVERT, RecurrenceStage, advance_draws
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
@@ -165,7 +165,7 @@ def trace(
         after[name] = encode(values(taken + 1), program.setup.update)
     stages = []
     for stage in program.stages:
-        fmt, context = single(stage.format), drawing(stage.context, index)
+        fmt, context = single(stage.format), advance_draws(stage.context, index)
         operation: Callable[..., Derivation] = convert
         if stage.operation != CONVERT:
             operation = getattr(arith, stage.operation)
@@ -281,7 +281,7 @@ def _read(
     scale = 1 if setup.scaling is None else setup.scaling.scale
     exact = exactly(given, name)
     scaled = given if scale == 1 else exact * Fraction(scale)
-    readings[GRADIENT] = read(scaled, setup.grads, drawing(setup.gradient_context, index))
+    readings[GRADIENT] = read(scaled, setup.grads, advance_draws(setup.gradient_context, index))
     for row, number in state.items():
         if row not in formats:
             known = " ".join(formats) or "none"

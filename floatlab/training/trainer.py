@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.recurrences import Recurrence, blockwise
+from floatlab.arrays.recurrences import Recurrence, round_in_blocks
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
@@ -396,4 +396,4 @@ class Trainer:
 
 
 def _into(numbers: Array, format: AnyFormat) -> Array:
-    return quantize(numbers, format) if isinstance(format, Format) else blockwise(numbers, format, Context())
+    return quantize(numbers, format) if isinstance(format, Format) else round_in_blocks(numbers, format, Context())

@@ -74,7 +74,7 @@ def read_part(place: str, read: Callable[..., T], *arguments: object) -> T:
         raise FileFormatError(f"{place}: {str(error)[:200]}") from None
 
 
-def checked(wire: object, kind: type[T], words: str) -> T:
+def expect(wire: object, kind: type[T], words: str) -> T:
     """Return a part of a document if it has type `kind`; else raise FileFormatError, which calls the type `words`."""
     if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
         raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
@@ -111,18 +111,18 @@ def _integer(wire: object, _: Scope | None = None) -> int:
             return int(wire, 16)
         if digits.isascii() and digits.isdigit():
             return integer_from_digits(digits) * (-1 if wire.startswith("-") else 1)
-    return checked(wire, int, "an integer")
+    return expect(wire, int, "an integer")
 
 
 def _number(wire: object, _: Scope) -> float | int:
     if isinstance(wire, str):
         return float(wire) if wire in ("inf", "-inf", "nan") else _integer(wire)
-    return wire if isinstance(wire, float) else checked(wire, int, "a number")
+    return wire if isinstance(wire, float) else expect(wire, int, "a number")
 
 
 def _flags(wire: object, _: Scope) -> Flags:
     flags = Flags.NONE
-    for name in checked(wire, list, "a list of flags"):
+    for name in expect(wire, list, "a list of flags"):
         flags |= Flags[name.upper()]
     return flags
 
@@ -130,22 +130,22 @@ def _flags(wire: object, _: Scope) -> Flags:
 def _fraction(wire: object, _: Scope) -> Fraction:
     from fractions import Fraction
 
-    numerator, _slash, denominator = checked(wire, str, "a fraction").partition("/")
+    numerator, _slash, denominator = expect(wire, str, "a fraction").partition("/")
     return Fraction(_integer(numerator), _integer(denominator))
 
 
-TEXT = Codec(lambda text, _: text, lambda wire, _: checked(wire, str, "text"))
-BOOLEAN = Codec(lambda flag, _: bool(flag), lambda wire, _: checked(wire, bool, "true or false"))
+TEXT = Codec(lambda text, _: text, lambda wire, _: expect(wire, str, "text"))
+BOOLEAN = Codec(lambda flag, _: bool(flag), lambda wire, _: expect(wire, bool, "true or false"))
 INTEGER = Codec(lambda n, _: integer(int(n)), _integer)
 NUMBER = Codec(lambda x, _: number(x if isinstance(x, int) else float(x)), _number)
 FRACTION = Codec(lambda x, _: fraction_text(x), _fraction)  # "N/D"
 FLAGS = Codec(lambda flags, _: flags.names, _flags)
-FORMAT = Codec(lambda fmt, scope: scope.name(fmt), lambda wire, scope: scope.format(checked(wire, str, "a name")))
-CODE = Codec(lambda code, _: code, lambda wire, _: int(checked(wire, str, "a hexadecimal code"), 16))
+FORMAT = Codec(lambda fmt, scope: scope.name(fmt), lambda wire, scope: scope.format(expect(wire, str, "a name")))
+CODE = Codec(lambda code, _: code, lambda wire, _: int(expect(wire, str, "a hexadecimal code"), 16))
 AS_IT_IS = Codec(lambda wire, _: wire, lambda wire, _: wire)
 
 
-def word_of(kind: type[Enum]) -> Codec:
+def enumeration(kind: type[Enum]) -> Codec:
     """Return the codec of an enumeration: members are written as their values."""
     return Codec(lambda member, _: member.value, lambda wire, _: kind(wire))
 
@@ -158,21 +158,21 @@ def optional(codec: Codec) -> Codec:
     )
 
 
-def listed(codec: Codec) -> Codec:
+def list_of(codec: Codec) -> Codec:
     """Return the codec of a tuple of values of one type: a list."""
     return Codec(
         lambda values, scope: [codec.write(value, scope) for value in values],
         lambda wire, scope: tuple(
-            read_part(f"[{i}]", codec.read, each, scope) for i, each in enumerate(checked(wire, list, "a list"))
+            read_part(f"[{i}]", codec.read, each, scope) for i, each in enumerate(expect(wire, list, "a list"))
         ),
     )
 
 
-def row(*codecs: Codec) -> Codec:
+def tuple_of(*codecs: Codec) -> Codec:
     """Return the codec of a tuple whose values have the given codecs, in order: a list."""
 
     def read(wire: object, scope: Scope) -> tuple[object, ...]:
-        if len(parts := checked(wire, list, "a list")) != len(codecs):
+        if len(parts := expect(wire, list, "a list")) != len(codecs):
             raise FileFormatError(f"{len(codecs)} values are expected, not {len(parts)}")
         return tuple(codec.read(part, scope) for codec, part in zip(codecs, parts, strict=True))
 
@@ -187,7 +187,7 @@ def mapping(codec: Codec) -> Codec:
         lambda values, scope: {name: codec.write(value, scope) for name, value in values.items()},
         lambda wire, scope: {
             name: read_part(name[:40], codec.read, each, scope)
-            for name, each in checked(wire, dict, "an object").items()
+            for name, each in expect(wire, dict, "an object").items()
         },
     )
 

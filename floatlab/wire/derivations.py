@@ -10,8 +10,18 @@ from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text,
 from floatlab.numbers.exact import Literal, SquareRoot
 from floatlab.numbers.rounding import DEFAULT, LATER_FIELDS
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
-from floatlab.wire.codecs import CODE, CODECS, FLAGS, FORMAT, INTEGER, TEXT, Codec, listed, optional
-from floatlab.wire.schema import Member, Schema, heading, rows_of, schema, schema_of, shown, variant, within
+from floatlab.wire.codecs import CODE, CODECS, FLAGS, FORMAT, INTEGER, TEXT, Codec, list_of, optional
+from floatlab.wire.schema import (
+    Member,
+    Schema,
+    common_members,
+    derived,
+    field_codecs,
+    flattened,
+    schema,
+    schema_of,
+    variant,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,14 +37,14 @@ DATUM = Schema(
     {
         "format": FORMAT,
         "code": Member(CODE, hexadecimal_code, "code"),
-        "sign": shown("sign_bit"),
-        "biased_exponent": shown("biased_exponent"),
-        "trailing_significand": shown("trailing_significand", INTEGER),
-        "class": shown("number_class.value"),
-        "exact": shown(exact_text),
-        "hex": shown(hexadecimal),
-        "shortest": shown(shortest),
-        "integer_bit": shown("integer_bit").replace(is_optional=True),
+        "sign": derived("sign_bit"),
+        "biased_exponent": derived("biased_exponent"),
+        "trailing_significand": derived("trailing_significand", INTEGER),
+        "class": derived("number_class.value"),
+        "exact": derived(exact_text),
+        "hex": derived(hexadecimal),
+        "shortest": derived(shortest),
+        "integer_bit": derived("integer_bit").replace(is_optional=True),
     },
 )
 
@@ -45,17 +55,17 @@ def _later(name: str, codec: Codec) -> Member:
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 
 
-_LATER: Rows = {name: _later(name, codec) for name, codec in rows_of(Context, *LATER_FIELDS).items()}
-CONTEXT = Schema(Context, {**rows_of(Context), **_LATER})
+_LATER: Rows = {name: _later(name, codec) for name, codec in field_codecs(Context, *LATER_FIELDS).items()}
+CONTEXT = Schema(Context, {**field_codecs(Context), **_LATER})
 EXACT = schema_of(Exact)
 RATIO = schema_of(Ratio)
 
-_ROUNDED: Rows = rows_of(Rounded) | {
-    "tail": shown("tail.value"),
-    "guard": shown(lambda rounded: int(rounded.guard)),
-    "round": shown(lambda rounded: int(rounded.round)),
-    "sticky": shown(lambda rounded: int(rounded.sticky)),
-    "carried": shown("carried"),
+_ROUNDED: Rows = field_codecs(Rounded) | {
+    "tail": derived("tail.value"),
+    "guard": derived(lambda rounded: int(rounded.guard)),
+    "round": derived(lambda rounded: int(rounded.round)),
+    "sticky": derived(lambda rounded: int(rounded.sticky)),
+    "carried": derived("carried"),
 }
 ROUNDED = Schema(Rounded, _ROUNDED)
 
@@ -85,18 +95,20 @@ CODECS.update({
 # Steps. A rounding's members are written among the members of its step, not as a nested object.
 
 
-_OF_ROUNDED = within("rounded", _ROUNDED)
-_STEPS = {kind.__name__.lower(): Schema(kind, rows_of(kind)) for kind in Step.__subclasses__()} | {
+_OF_ROUNDED = flattened("rounded", _ROUNDED)
+_STEPS = {kind.__name__.lower(): Schema(kind, field_codecs(kind)) for kind in Step.__subclasses__()} | {
     "integral": Schema(lambda **rounded: Integral(Rounded(**rounded)), _OF_ROUNDED),
     "round": Schema(lambda **fields: Round(fields.pop("format"), Rounded(**fields)), {"format": FORMAT} | _OF_ROUNDED),
 }
-STEPS = listed(variant("step", _STEPS))
+STEPS = list_of(variant("step", _STEPS))
 
 
 # Operands: Datum objects, or exact values that were read; `literal` is the typed text.
 
 
-_TYPED = Schema(None, within(itemgetter(0), DATUM.rows) | {"literal": shown(itemgetter(1)).replace(is_optional=True)})
+_TYPED = Schema(
+    None, flattened(itemgetter(0), DATUM.rows) | {"literal": derived(itemgetter(1)).replace(is_optional=True)}
+)
 
 
 def _write_operand(pair: tuple[Operand, str | None], scope: Scope) -> object:
@@ -123,17 +135,17 @@ def _pairs(answer: Derivation) -> list[tuple[Operand, str | None]]:
     return list(zip(answer.operands, answer.literals or (None,) * len(answer.operands), strict=True))
 
 
-def unpaired(pairs: tuple[tuple[Operand, str | None], ...]) -> dict[str, Any]:
+def split_pairs(pairs: tuple[tuple[Operand, str | None], ...]) -> dict[str, Any]:
     """Split (operand, literal) pairs into the two fields of an answer."""
     literals = tuple(literal for _, literal in pairs)
     is_typed = any(literal is not None for literal in literals)
     return {"operands": tuple(operand for operand, _ in pairs), "literals": literals if is_typed else ()}
 
 
-OPERANDS = Member(listed(Codec(_write_operand, _read_operand)), _pairs, "pairs")
+OPERANDS = Member(list_of(Codec(_write_operand, _read_operand)), _pairs, "pairs")
 
 
-# Errors.
+# Errors of results.
 
 
 def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
@@ -171,19 +183,19 @@ def _literal(derivation: Derivation) -> str:
 
 def read_derivation(pairs: Any, **fields: Any) -> Derivation:
     """Return the derivation with the members that were read."""
-    return Derivation(**unpaired(pairs), **fields)
+    return Derivation(**split_pairs(pairs), **fields)
 
 
 DERIVATION = schema(
     read_derivation,
-    **heading(),
-    format=shown("result.format", FORMAT),
+    **common_members(),
+    format=derived("result.format", FORMAT),
     context=CONTEXT,
     operands=OPERANDS,
     steps=STEPS,
     result=DATUM,
     flags=FLAGS,
-    error=shown(error_of),
+    error=derived(error_of),
 )
 
 

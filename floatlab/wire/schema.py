@@ -1,7 +1,7 @@
 """Schemas: the JSON form of each record, used both for writing it and for reading it back.
 
-A schema is a table: the name of each member of the JSON object, and the codec of its value. `rows_of` makes the table
-of a record from the types of its fields.
+A schema is a table: the name of each member of the JSON object, and the codec of its value. `field_codecs` makes the
+table of a record from the types of its fields.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from floatlab.wire.codecs import (
     TEXT,
     Codec,
     Scope,
-    checked,
-    listed,
+    enumeration,
+    expect,
+    list_of,
     optional,
     read_part,
-    row,
-    word_of,
+    tuple_of,
 )
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ def _write(rows: Fields, record: object, scope: Scope) -> Wire:
 
 
 def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
-    members = checked(wire, dict, "an object")
+    members = expect(wire, dict, "an object")
     values: Wire = {}
     for name, member in rows.items():
         if not isinstance(member, Member):
@@ -119,7 +119,7 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
         return _write({member: constant(kind), **schemas[kind].rows}, record, scope)
 
     def read(wire: object, scope: Scope) -> object:
-        kind = checked(wire, dict, "an object").get(member)
+        kind = expect(wire, dict, "an object").get(member)
         if kind not in schemas:
             raise FileFormatError(f"there is no {member} {quoted(repr(kind)[:40])}")
         return schemas[kind].read(wire, scope)
@@ -135,14 +135,14 @@ def constant(value: object) -> Member:
     return Member(AS_IT_IS, lambda _: value)
 
 
-def shown(get: str | Callable[..., object], codec: Codec = AS_IT_IS) -> Member:
+def derived(get: str | Callable[..., object], codec: Codec = AS_IT_IS) -> Member:
     """Return a member that is written but not read. `get` is an attribute name, which may have dots, or a function."""
     return Member(codec, attrgetter(get) if isinstance(get, str) else get)
 
 
 def attributes(*names: str) -> dict[str, Member]:
     """Return members for attributes of the same names; they are written but not read."""
-    return {name: shown(name) for name in names}
+    return {name: derived(name) for name in names}
 
 
 def field(codec: Codec, name: str) -> Member:
@@ -150,7 +150,7 @@ def field(codec: Codec, name: str) -> Member:
     return Member(codec, attrgetter(name), name)
 
 
-def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
+def flattened(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
     """Return the members of a nested record, flattened into the outer one."""
     part_of = attrgetter(part) if isinstance(part, str) else part
 
@@ -162,7 +162,7 @@ def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
     return {name: moved(row) for name, row in _fields_of(rows).items()}
 
 
-def heading(operation: str = "") -> dict[str, Member]:
+def common_members(operation: str = "") -> dict[str, Member]:
     """Return the members with which every document begins."""
     return {"schema": constant(VERSION), "operation": constant(operation) if operation else field(TEXT, "operation")}
 
@@ -170,11 +170,11 @@ def heading(operation: str = "") -> dict[str, Member]:
 # Schemas from the types of fields.
 
 
-def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
+def field_codecs(kind: type[Record], *names: str) -> dict[str, Codec]:
     """Return the codecs of a record's fields, or of the named fields, by their types.
 
     >>> from floatlab.formats.census import Census
-    >>> list(rows_of(Census))[:3]
+    >>> list(field_codecs(Census))[:3]
     ['zeros', 'subnormals', 'normals']
     """
     return {name: _codec_of(kind.__annotations__[name], kind.__module__) for name in names or kind._fields}
@@ -190,7 +190,7 @@ def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **r
     {'negative': True, 'c': 3, 'q': -2}
     """
     names = [name for name in kind._fields if name not in rows]
-    own = rows_of(kind, *names) if names else {}
+    own = field_codecs(kind, *names) if names else {}
     return Schema(make or kind, {name: own.get(name) or rows[name] for name in kind._fields} | rows)
 
 
@@ -203,10 +203,10 @@ def _codec_of(annotation: str, module: str) -> Codec:
     if annotation.startswith("tuple["):
         inner = annotation[len("tuple[") : -1]
         if inner.endswith(", ..."):
-            return listed(_codec_of(inner.removesuffix(", ..."), module))
-        return row(*(_codec_of(each, module) for each in inner.split(", ")))
+            return list_of(_codec_of(inner.removesuffix(", ..."), module))
+        return tuple_of(*(_codec_of(each, module) for each in inner.split(", ")))
     kind: type[Record | Enum] = getattr(sys.modules[module], annotation)
-    return word_of(kind) if issubclass(kind, Enum) else schema_of(kind)
+    return enumeration(kind) if issubclass(kind, Enum) else schema_of(kind)
 
 
 # Whole documents.
@@ -228,6 +228,6 @@ def read_document(schema: Codec, wire: Wire) -> object:
     """Return the answer that a JSON object describes; raises FileFormatError if the object is malformed."""
     if wire.get("schema") != VERSION:
         raise FileFormatError(f"schema {quoted(repr(wire.get('schema'))[:40])} is not {VERSION}")
-    formats = checked(wire.get("formats", {}), dict, "an object")
+    formats = expect(wire.get("formats", {}), dict, "an object")
     known = {name: read_part(f"formats.{name[:40]}", _PARAMETERS.read, each, Scope()) for name, each in formats.items()}
     return schema.read(wire, Scope(known))

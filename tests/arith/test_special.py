@@ -56,7 +56,7 @@ def test_fused_and_separate_part_at_the_products_rounding():
     assert both.separate.result == decode(0, "fp16")
     assert not both.same
     assert both.product == decode(0x3C02, "fp16")
-    assert both.parting.tail.value == "below half"
+    assert both.product_rounding.tail.value == "below half"
 
 
 def test_the_papers_fma_keeps_the_residual():

@@ -32,7 +32,7 @@ from floatlab.arrays.lanes.compiled import (
     packed_stage,
     reading_program,
 )
-from floatlab.arrays.lanes.parameters import DOUBLE, WORDS, can_round, container, recipe_for
+from floatlab.arrays.lanes.parameters import DOUBLE, WORDS, can_round, container, rounding_rule_for
 
 NAMES = ("fp16", "bf16", "fp32", "fp64", "e4m3", "e5m2fnuz", "e2m1", "e8m0", "tf32", "e7m23", "e10m52", "p3109_k8p3ue")
 FORMATS = [parse_format(name) for name in NAMES]
@@ -127,7 +127,7 @@ class Fuzz:
             if not as_words:
                 read.append(self.garbled(_reading_bytes(source, word)))
         stage = packed_stage(
-            operation, recipe_for(format, self.context(), word), places,
+            operation, rounding_rule_for(format, self.context(), word), places,
             self.place(0, code if reading is None else size, 3), self.place(1, 1), self.place(2, 1),
         )  # fmt: skip
         return self.call(stage, written, read, count)
@@ -153,7 +153,7 @@ class Fuzz:
             ]
             program.add(
                 operation, operands, self.random.randrange(rows + self.rarely(40)),
-                recipe_for(format, self.context(), DOUBLE),
+                rounding_rule_for(format, self.context(), DOUBLE),
             )  # fmt: skip
         states = self.room((steps + 1) * rows * count * 8)
         if self.rarely() and program.packed:  # more steps than there are rows, which must not be done

@@ -28,7 +28,7 @@ def test_a_refusal_in_one_thread_stops_the_others(monkeypatch):
 
     x = np.zeros(100_000, np.uint8)
     with pytest.raises(UnsupportedError, match="no"):
-        dispatch.sweep(work, [x], np.empty_like(x), threads=4)
+        dispatch.map_blocks(work, [x], np.empty_like(x), threads=4)
     assert len(done) < 1_000  # of 7,500 blocks
 
 
@@ -48,7 +48,7 @@ def test_what_shares_memory_with_itself_or_hides_elements_is_refused():
         (lambda: encode(np.ma.array([1.0, 2.0], mask=[1, 0]), "e4m3"), "masked array"),
         (lambda: add(np.ma.array([1.0]), 1.0, "e4m3"), "masked array"),
         (lambda: encode([1.0], "e4m3", fl.Context("RTZ"), context="RNE"), "rounding is a Context"),
-        (lambda: encode([1.0], "e4m3", fl.Context("RTZ"), "saturate"), "overflow is saturate, and the context"),
+        (lambda: encode([1.0], "e4m3", fl.Context("RTZ"), "saturate"), "overflow is saturate, but the context"),
         (lambda: encode([1.0], "e4m3", "SR", seed=3), r"no argument 'seed'.*Context\("),
         (lambda: quantize(np.zeros(32), "mxfp4", foo=3), "no argument 'foo'"),
     ):

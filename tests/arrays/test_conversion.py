@@ -107,7 +107,7 @@ def test_formats_of_blocks_go_by_the_same_three_functions():
     assert np.array_equal(rows[:, 1], quantize(x, "mxfp8_e4m3"))
     with pytest.raises(FloatlabError, match="axis is for block formats"):
         quantize(x, "e4m3", axis=0)
-    with pytest.raises(FloatlabError, match="out is not for formats of blocks"):
+    with pytest.raises(FloatlabError, match="out is not for block formats"):
         quantize(x, "mxfp4", out=x)
 
 

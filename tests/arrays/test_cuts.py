@@ -8,8 +8,8 @@ import pytest
 from floatlab import Context, Direction, parse_format
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.numpy_rounding import draws, encode_block
-from floatlab.arrays.lanes.numpy_shortcuts import FastRounder, can_cut
-from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, can_round, container, recipe_for
+from floatlab.arrays.lanes.numpy_shortcuts import FastRounder, has_fast_path
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, can_round, container, rounding_rule_for
 from tests.arrays.values import telling
 
 SOURCES = {SINGLE: np.float32, DOUBLE: np.float64}
@@ -29,8 +29,8 @@ def sized(w, t):
     return parse_format(f"e{w}m{t}{'f' if w == 1 else ''}")
 
 
-def slowly(recipe, words, drawn):
-    return encode_block(words, recipe, drawn)
+def slowly(rule, words, drawn):
+    return encode_block(words, rule, drawn)
 
 
 def assert_quick_is_slow(format, source, count, seed=0):
@@ -40,12 +40,12 @@ def assert_quick_is_slow(format, source, count, seed=0):
         context = Context(
             direction, seed=i, overflow=("native", "saturate")[i % 2], tininess=("after", "before")[i % 3 > 1]
         )
-        recipe = recipe_for(format, context, source)
-        if not can_cut(recipe):
+        rule = rounding_rule_for(format, context, source)
+        if not has_fast_path(rule):
             continue
         drawn = draws(i, 0, len(words)) if direction.is_stochastic else None
-        expected, raised = encode_block(words, recipe, drawn)
-        quick = FastRounder(recipe, partial(draws, i), partial(slowly, recipe))
+        expected, raised = encode_block(words, rule, drawn)
+        quick = FastRounder(rule, partial(draws, i), partial(slowly, rule))
         codes, flags = np.empty(len(words), container(format)), np.empty(len(words), np.uint8)
         quick(words, 0, codes, flags)
         assert np.array_equal(codes, expected), (format.name, direction)
@@ -79,7 +79,7 @@ def test_the_formats_that_matter_go_the_quick_way():
     for name in ("fp16", "bf16", "tf32", "e4m3", "e5m2", "e2m1", "e8m0"):
         for source in SOURCES:
             if can_round(source, parse_format(name)):
-                assert can_cut(recipe_for(parse_format(name), Context("RTN"), source)), name
+                assert has_fast_path(rounding_rule_for(parse_format(name), Context("RTN"), source)), name
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_pieces_are_one_array(direction):
     words = np.resize(words_for(parse_format("fp16"), np.float32, 20_000, 4), 70_000)
     context = Context(direction, seed=11)
     codes, flags = encode(words.view(np.float32), "fp16", context=context, lane="numpy", return_flags=True)
-    recipe = recipe_for(parse_format("fp16"), context, SINGLE)
+    rule = rounding_rule_for(parse_format("fp16"), context, SINGLE)
     drawn = draws(11, 0, len(words)) if direction.is_stochastic else None
-    expected, raised = encode_block(words, recipe, drawn)
+    expected, raised = encode_block(words, rule, drawn)
     assert np.array_equal(codes, expected)
     assert np.array_equal(flags, raised)
 

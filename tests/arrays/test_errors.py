@@ -124,8 +124,8 @@ def test_the_answer_does_not_depend_on_the_pieces(both, block):
 def test_places_are_where_the_elements_are(meant):
     finder = Finder(meant.shape)
     for part in np.array_split(np.flatnonzero(meant.ravel()), 3):
-        finder.see(part)
-    found = finder.found()
+        finder.add(part)
+    found = finder.result()
     if not meant.any():
         assert found is None
         return
@@ -142,8 +142,8 @@ def test_places_are_where_the_elements_are(meant):
 @given(st.lists(st.integers(0, (1 << 63) - 1), min_size=1, max_size=30))
 def test_distances_are_told_apart_by_twelve_digits(values):
     distances = Distances()
-    distances.see(np.array(values, np.int64), np.arange(len(values)))
-    found = distances.found(fl.parse_format("fp64"), lambda n: (n,))
+    distances.add(np.array(values, np.int64), np.arange(len(values)))
+    found = distances.result(fl.parse_format("fp64"), lambda n: (n,))
     assert found.largest.value == max(values)
     assert found.largest.index == (values.index(max(values)),)
     for low, high, count in found.histogram:

@@ -10,7 +10,7 @@ import pytest
 import floatlab as fl
 from floatlab import arrays
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.recurrences import Recurrence, RecurrenceStage, drawing
+from floatlab.arrays.recurrences import Recurrence, RecurrenceStage, advance_draws
 from floatlab.numbers.rounding import STREAM
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ", "SR")
@@ -108,8 +108,8 @@ def test_one_number_a_step_is_for_all_elements():
 
 def test_draws_go_on():
     context = fl.Context("SR", seed=2**64 - 1)
-    assert drawing(context, 0) is context
-    assert drawing(fl.Context(), 3) == fl.Context()
+    assert advance_draws(context, 0) is context
+    assert advance_draws(fl.Context(), 3) == fl.Context()
 
 
 def test_refusals():

@@ -214,7 +214,7 @@ step 1 | train step takes an update (train step W U
 1 --grad 1 --lr 1 --optimizer adm | did you mean 'adam'?
 1 --update 1 --grads e8m0 | no zero and no sign
 1 --update 1 --weights e8m0 | no zero and no sign
-1 --update 1 --fp128 | no array lane has it
+1 --update 1 --fp128 | arrays do not support it
 1 --update 1 --fp16 --weights bf16 | both name the format of the weights
 1 --update 1 --fp16 --bf16 | one format
 1 --update 1 --steps 1e30 | --steps takes a whole number from 0 to 1,000,000,000

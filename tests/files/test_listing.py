@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_folder_lists_folders_and_files_of_arrays(folder):
     found = entries("")
     assert [each.name for each in found] == [f"folder.npz{os.sep}", "a.npz", "b.npy", "c.safetensors", "Z.TXT"]
-    assert [each.leads_on for each in found] == [True, True, False, True, False]
+    assert [each.is_container for each in found] == [True, True, False, True, False]
     assert found[2].size == (folder / "b.npy").stat().st_size
     assert [each.word for each in entries(str(folder))][2] == str(folder / "b.npy")
     assert entries(f"folder.npz{os.sep}") == []

@@ -154,7 +154,7 @@ def test_a_long_literals_error_is_bounded_where_its_digits_were_cut(digits):
     derivation = read(f"0x1.{'f' * digits}", "fp16")
     exact = derivation.error_ulps
     assert exact == Fraction(2) ** (-4 * digits) / derivation.result.ulp.as_fraction()
-    nearby = derivation.nearby_error_ulps
+    nearby = derivation.approximate_error_ulps
     if nearby is None:
         assert exact < Fraction(2) ** derivation.error_binade_ulps
     else:

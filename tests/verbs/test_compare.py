@@ -26,8 +26,8 @@ def flat(found):
 
 def where(meant):
     finder = Finder(meant.shape)
-    finder.see(np.flatnonzero(meant.ravel()))
-    return where_words(finder.found())
+    finder.add(np.flatnonzero(meant.ravel()))
+    return where_words(finder.result())
 
 
 def mask(shape, *index):
@@ -133,8 +133,8 @@ def test_the_map_counts_every_part(shape, by_columns):
     meant[(0,) * len(shape)] = True
     laid = meant.T if by_columns else meant
     finder = Finder(laid.shape)
-    finder.see(np.flatnonzero(laid.ravel()))
-    found = finder.found(by_columns).map
+    finder.add(np.flatnonzero(laid.ravel()))
+    found = finder.result(by_columns).map
     down, across = found.part
     matrix = (meant.reshape(len(meant), -1, order="F") if by_columns and shape else meant).reshape(found.sides)
     for y, counts in enumerate(found.counts):

@@ -55,8 +55,8 @@ class Ulps(Record):
     """Distances between the elements of two arrays in steps of a format, over pairs without NaNs.
 
     `percentiles` are pairs (percent, distance): in `percent` of the pairs of elements, the distance is at most this.
-    Distances above 4,096 are up to 1/2048 too small. `histogram` has entries (low, high, count): the number of
-    distances from low to high, which are powers of two.
+    Distances above 4,096 are up to 1/2048 too small. `histogram` has entries (low, high, count): `count` distances are
+    in the range from low to high. The ranges are delimited by powers of two.
     """
 
     format: Format
@@ -70,8 +70,8 @@ class Distances:
     """Running counts of distances in ulps: exact up to 4,096, and by their twelve leading bits above that.
 
     >>> distances = Distances()
-    >>> distances.see(np.array([0, 1, 3, 5000, -1]), np.arange(5))
-    >>> found = distances.found(Format("mine", 4, 4), lambda number: (number,))
+    >>> distances.add(np.array([0, 1, 3, 5000, -1]), np.arange(5))
+    >>> found = distances.result(Format("mine", 4, 4), lambda number: (number,))
     >>> found.histogram, found.percentiles[0], found.largest.index
     (((0, 0, 1), (1, 1, 1), (2, 3, 1), (4096, 8191, 1)), (50.0, 1), (3,))
     """
@@ -85,7 +85,7 @@ class Distances:
         """Count one distance `count` times."""
         self._counts[_place(np.array([distance]))[0]] += count
 
-    def see(self, distances: Array, index: Array) -> None:
+    def add(self, distances: Array, index: Array) -> None:
         """Add the distances of the elements with these indices; a negative value means "no distance"."""
         known = distances >= 0
         places = _place(distances[known])
@@ -98,7 +98,7 @@ class Distances:
         if distances[most] > self._largest:
             self._largest, self._where = int(distances[most]), int(index[most])
 
-    def found(self, format: Format, unravel: Callable[[int], tuple[int, ...]]) -> Ulps:
+    def result(self, format: Format, unravel: Callable[[int], tuple[int, ...]]) -> Ulps:
         """Return the result."""
         total = int(self._counts.sum())
         seen = np.flatnonzero(self._counts)
@@ -188,8 +188,8 @@ class Finder:
     """Accumulator for the positions of selected elements, which must be added in ascending order.
 
     >>> finder = Finder((4, 8))
-    >>> finder.see(np.array([2, 10, 18]))
-    >>> [(each.low, each.high, each.step) for each in finder.found().extents]
+    >>> finder.add(np.array([2, 10, 18]))
+    >>> [(each.low, each.high, each.step) for each in finder.result().extents]
     [(0, 2, 1), (2, 2, 0)]
     """
 
@@ -208,7 +208,7 @@ class Finder:
     def _parts(self, side: int) -> int:
         return -(-self._sides[side] >> self._shifts[side])
 
-    def see(self, index: Array) -> None:
+    def add(self, index: Array) -> None:
         """Add elements by their linear indices, in ascending order."""
         if not index.size:
             return
@@ -244,7 +244,7 @@ class Finder:
         sides, part = self._sides, (1 << self._shifts[0], 1 << self._shifts[1])
         return Map(sides[::-1], part[::-1], counts) if by_columns else Map(sides, part, counts)
 
-    def found(self, by_columns: bool = False) -> Structure | None:
+    def result(self, by_columns: bool = False) -> Structure | None:
         """Return the structure of the elements, with axes reversed for column-major arrays; None if there are none."""
         if not self.count or self._touched is None:
             return None

@@ -25,7 +25,7 @@ from floatlab.arrays.compare.differences import (
     Specials,
     Tolerance,
 )  # fmt: skip
-from floatlab.arrays.compare.tolerances import NUMPY, Allclose, AssertClose, Judge, default_tolerances
+from floatlab.arrays.compare.tolerances import NUMPY, Allclose, AssertClose, ToleranceTest, default_tolerances
 from floatlab.arrays.order import NOT_COMPARABLE, ulp_distance
 from floatlab.arrays.sources import BLOCK, MOST_AT_ONCE, ArraySource, HeldSource, Piece, Source, source_of
 from floatlab.arrays.types import Array
@@ -69,8 +69,8 @@ def compare(
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; by default that of the arrays. If these differ, it is the narrower one, and the
-        other array is rounded into it first.
+        Format whose ulps are counted; by default the format of the arrays. If the arrays have different formats, it is
+        the narrower one, and the other array is first rounded into it.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype.
     worst
@@ -113,11 +113,11 @@ def compare(
     if steps.magnitude_bits > 63 or steps.explicit_integer_bit:
         raise UnsupportedError(f"format is {steps.name}, whose ulps are not counted on arrays; binary64 is the largest")
     sides = [Operand(each.name, each.shape, each.kind, each.format) for each in (x, y)]
-    small = y.format.width <= 8 and y.dtype is None  # PyTorch requires equality for these
+    small = y.format.width <= 8 and y.dtype is None  # PyTorch requires such arrays to be equal
     torch = (0.0, 0.0) if small else torch_tolerances or default_tolerances(y)
     tolerances = float(rtol), float(atol)
     shape = broadcast_shapes(x.shape, y.shape)
-    why = "shape" if x.shape != y.shape else "dtype" if x.kind != y.kind else ""  # PyTorch refuses to compare these
+    why = "shape" if x.shape != y.shape else "dtype" if x.kind != y.kind else ""  # PyTorch raises an error for these
     apart = Tolerance(AssertClose.name, *torch, equal_nan, unlike=why)
     if shape is None:
         return Differences(
@@ -126,8 +126,8 @@ def compare(
             allclose=Tolerance(Allclose.name, *tolerances, equal_nan, unlike=why), assert_close=apart, worst=(),
             differing=None, failing=None,
         )  # fmt: skip
-    judge = Judge(Allclose(x, y), *tolerances, equal_nan)
-    second = None if why else Judge(AssertClose(x, y), *torch, equal_nan)
+    judge = ToleranceTest(Allclose(x, y), *tolerances, equal_nan)
+    second = None if why else ToleranceTest(AssertClose(x, y), *torch, equal_nan)
     found = _Measure(x, y, shape, judge, second, steps, worst)
     found.run(progress)
     return Differences(
@@ -140,12 +140,12 @@ def compare(
         specials=Specials(*found.specials.tolist()),
         absolute=found.absolute.summary(found.finite, found.unravel),
         relative=found.relative.summary(found.nonzero, found.unravel),
-        ulps=found.distances.found(steps, found.unravel),
-        allclose=judge.verdict(found.unravel),
-        assert_close=second.verdict(found.unravel) if second else apart,
+        ulps=found.distances.result(steps, found.unravel),
+        allclose=judge.result(found.unravel),
+        assert_close=second.result(found.unravel) if second else apart,
         worst=found.worst(),
-        differing=None if judge.failing else found.differing.found(found.by_columns),
-        failing=found.failing.found(found.by_columns),
+        differing=None if judge.failing else found.differing.result(found.by_columns),
+        failing=found.failing.result(found.by_columns),
     )
 
 
@@ -164,7 +164,7 @@ class _Extent:
         self.sums: list[float] = []
         self.largest: tuple[float, int] = (0.0, 0)  # and the index of its element
 
-    def see(self, errors: Array, index: Array) -> None:
+    def add(self, errors: Array, index: Array) -> None:
         """Add the errors of some elements."""
         if not len(errors):
             return
@@ -188,8 +188,8 @@ class _Measure:
     """Single-pass accumulator for `compare`."""
 
     def __init__(
-        self, x: ArraySource, y: ArraySource, shape: tuple[int, ...], judge: Judge, second: Judge | None,
-        steps: Format, worst: int,
+        self, x: ArraySource, y: ArraySource, shape: tuple[int, ...], judge: ToleranceTest,
+        second: ToleranceTest | None, steps: Format, worst: int,
     ) -> None:  # fmt: skip
         self.names = x.name, y.name
         if x.shape != y.shape or x.by_columns != y.by_columns:
@@ -249,13 +249,13 @@ class _Measure:
                 return
         absolute = self._errors(p, q, finite, index)
         distances = self._steps(a, b, p, q, rest, index)
-        share, fails = self.judge.see(p, q, index)
+        share, fails = self.judge.add(p, q, index)
         if self.second is not None:
-            self.second.see(p, q, index)
+            self.second.add(p, q, index)
         if self.judge.failing:
-            self.failing.see(index[fails])
+            self.failing.add(index[fails])
         else:  # reported only if nothing fails
-            self.differing.see(index)
+            self.differing.add(index)
         self._list(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
 
     def _errors(self, p: Array, q: Array, finite: Array, index: Array) -> Array:
@@ -263,8 +263,8 @@ class _Measure:
         wide = q.astype(np.float64)
         absolute: Array = np.abs(p.astype(np.float64) - wide)
         based = finite & (wide != 0)
-        self.absolute.see(absolute[finite], index[finite])
-        self.relative.see(absolute[based] / np.abs(wide[based]), index[based])
+        self.absolute.add(absolute[finite], index[finite])
+        self.relative.add(absolute[based] / np.abs(wide[based]), index[based])
         return absolute
 
     def _steps(self, a: Source, b: Source, p: Array, q: Array, rest: Array, index: Array) -> Array:
@@ -276,7 +276,7 @@ class _Measure:
         )  # fmt: skip
         distances = ulp_distance(x, y)
         distances[np.isnan(p) | np.isnan(q)] = NOT_COMPARABLE
-        self.distances.see(distances, index)
+        self.distances.add(distances, index)
         return distances
 
     def _list(self, share: Array, index: Array, columns: tuple[Array, ...]) -> None:

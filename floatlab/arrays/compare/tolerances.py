@@ -1,4 +1,4 @@
-"""Tolerances as NumPy and PyTorch define them: passing elements, used share, smallest sufficient tolerance.
+"""Tolerances as NumPy and PyTorch define them: which elements pass, and the smallest tolerances that suffice.
 
 Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit: NumPy
 computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module does the
@@ -97,8 +97,8 @@ def default_tolerances(expected: ArraySource) -> tuple[float, float]:
     return (0.0, 0.0) if integers else TORCH.get(expected.format.name, (0.0, 0.0))
 
 
-class Judge:
-    """Accumulates the result of one tolerance test over pairs. Pairs that are not passed to `see` count as equal."""
+class ToleranceTest:
+    """Accumulates the result of one tolerance test over pairs. Pairs that are not passed to `add` count as equal."""
 
     def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
         """Start with no pairs."""
@@ -111,13 +111,13 @@ class Judge:
         self._lowest = {"rtol": 0, "atol": 0}  # codes of the smallest sufficient tolerances
 
     def _code(self, tolerance: float) -> int:
-        """Return the code of a tolerance: the codes of nonnegative numbers have the order of the numbers."""
+        """Return the code of a tolerance: codes of nonnegative numbers are in the same order as the numbers."""
         return int(np.asarray(tolerance, self.rule.grid).view(self._codes))
 
     def _number(self, code: int) -> float:
         return float(np.asarray(code, self._codes).view(self.rule.grid))
 
-    def see(self, x: Array, y: Array, index: Array) -> tuple[Array, Array]:
+    def add(self, x: Array, y: Array, index: Array) -> tuple[Array, Array]:
         """Test pairs with these linear indices; return the share of the tolerance that each uses, and which fail."""
         rule = self.rule
         with np.errstate(all="ignore"):
@@ -164,7 +164,7 @@ class Judge:
         code = self._lowest[which]
         return None if code < 0 or self.hopeless else self._number(code)
 
-    def verdict(self, unravel: Callable[[int], tuple[int, ...]]) -> Tolerance:
+    def result(self, unravel: Callable[[int], tuple[int, ...]]) -> Tolerance:
         """Return the result; `unravel` turns a linear index into an index."""
 
         def extreme(found: tuple[float, int]) -> Extreme | None:

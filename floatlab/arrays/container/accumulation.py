@@ -22,7 +22,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.container.coded import Axis, CodedArray, codes_in, finished, shared_context, shared_format, typed
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.dispatch import sweep
+from floatlab.arrays.lanes.dispatch import map_blocks
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 from floatlab.arrays.lanes.parameters import SINGLE, rounds_as_processors
 from floatlab.arrays.operations import operate
@@ -93,9 +93,9 @@ class Accumulator:
         work = self._works.get(operation)
         if work is None or self.context.rounding.is_stochastic:
             formats = (self.format, self.format)
-            work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, told=False)
+            work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, with_flags=False)
             self._works[operation] = work
-        sweep(work, [x, y], made)
+        map_blocks(work, [x, y], made)
         return made
 
     def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:
@@ -120,7 +120,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
         )
     if schedule == "serial":
         if accumulator.native is not None and terms.ndim == 1:
-            with np.errstate(all="ignore"):  # NumPy's C loop has this order
+            with np.errstate(all="ignore"):  # NumPy's C loop adds in this order
                 whole: Array = getattr(np, operation).accumulate(terms)
             return np.asarray(whole[-1])
         total = terms[0]

@@ -315,7 +315,7 @@ def _text(x: CodedArray, indent: int = 0) -> str:
 
 
 def own_format(x: object) -> Format | None:
-    """Return an operand's own format; None for numbers, lists and integers, which take that of the other operands."""
+    """Return an operand's own format; None for numbers, lists and integers, which take that of other operands."""
     if isinstance(x, CodedArray | Datum):
         return x.format
     if isinstance(x, np.generic) or not is_floating(x):
@@ -324,7 +324,7 @@ def own_format(x: object) -> Format | None:
 
 
 def shared_format(values: Iterable[object]) -> Format:
-    """Return a result's format: that of the operands, or the first of fp16, bf16, fp32, fp64 that contains all.
+    """Return a result's format: the operands' format, or the first of fp16, bf16, fp32, fp64 that contains all.
 
     Raises FormatError if none does.
     """
@@ -337,7 +337,7 @@ def shared_format(values: Iterable[object]) -> Format:
 
 
 def shared_context(values: Iterable[object]) -> Context | None:
-    """Return a result's context, which is that of its operands; raises UnsupportedError if two contexts differ."""
+    """Return the context of the operands, for the result; raises UnsupportedError if two contexts differ."""
     given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):
         raise UnsupportedError(f"the operands' contexts differ, {given[0]} and {given[1]}: see with_context")

@@ -191,7 +191,7 @@ def _spread(x: Any, axes: int) -> Any:
 
 @in_default_mode
 def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Evaluate one of NumPy's ufuncs: the result's format is the operands' shared one, or that of `out`."""
+    """Evaluate one of NumPy's ufuncs: the result has the operands' common format, or the format of `out`."""
     outs = options.pop("out", ())
     name = ufunc.__name__
     if method == "reduce" and name in _REDUCTIONS and not outs:

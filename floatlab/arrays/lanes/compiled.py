@@ -1,4 +1,4 @@
-"""The compiled lane: packs recipes and readings for the C extension `floatlab._kernels`, if it was built.
+"""The compiled lane: packs the rules of rounding and decoding for the C extension `floatlab._kernels`, if it was built.
 
 An operation is one pass over the array, in binary32 rounded to odd if that is enough. The kernel marks elements for
 which binary32 may be too narrow (numbers far from 1 in products, overflow, infinities, NaNs, divisions by zero). Marked
@@ -15,7 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.parameters import Recipe, Settled, container, reading_for, recipe_for  # fmt: skip
+from floatlab.arrays.lanes.parameters import (
+    RoundingRule,
+    Settled,
+    container,
+    decoding_rule_for,
+    rounding_rule_for,
+)
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
@@ -70,51 +76,51 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
     return struct.pack(f"={len(words)}{_LETTERS[size]}", *words)
 
 
-def _way(recipe: Recipe) -> tuple[int, int]:
+def _way(rule: RoundingRule) -> tuple[int, int]:
     """Return the fastest method of rounding, and the largest word for which it is valid."""
-    if not recipe.is_plain:
+    if not rule.is_plain:
         return _WHOLE, -1
-    fmt, direction = recipe.format, recipe.direction
-    same_range = recipe.low == 1 and fmt.exponent_bits == recipe.source.exponent_bits
+    fmt, direction = rule.format, rule.direction
+    same_range = rule.low == 1 and fmt.exponent_bits == rule.source.exponent_bits
     if direction is Direction.RNE and same_range and fmt.negative_zero:
-        return _FIXED, recipe.largest
+        return _FIXED, rule.largest
     # Rounding by adding a power of two. It must be a number of the word, and greater than the number to be rounded.
-    room = (1 << recipe.source.exponent_bits) - 2 - recipe.cut
-    if direction in _OWN and fmt.trailing_bits and recipe.cut and recipe.low <= room:
-        return _MAGIC, min(recipe.largest, room << recipe.source.trailing_bits)
-    return _DRAWN if direction.is_stochastic else _ANY, recipe.largest
+    room = (1 << rule.source.exponent_bits) - 2 - rule.cut
+    if direction in _OWN and fmt.trailing_bits and rule.cut and rule.low <= room:
+        return _MAGIC, min(rule.largest, room << rule.source.trailing_bits)
+    return _DRAWN if direction.is_stochastic else _ANY, rule.largest
 
 
-def _is_processors_own(recipe: Recipe) -> bool:
+def _is_processors_own(rule: RoundingRule) -> bool:
     """Return whether processors have this conversion, including its NaNs."""
-    pair = recipe.source.name, recipe.format.name
-    known = recipe.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
-    same = recipe.keeps_payloads and recipe.context.replace(rounding=Direction.RNE, seed=0) == Context()
+    pair = rule.source.name, rule.format.name
+    known = rule.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
+    same = rule.keeps_payloads and rule.context.replace(rounding=Direction.RNE, seed=0) == Context()
     return known and same
 
 
-def _rule(recipe: Recipe) -> bytes:
+def _rule(rule: RoundingRule) -> bytes:
     """Pack the parameters of a rounding as a Rule of _kernels_word.h."""
-    fmt, context, direction = recipe.format, recipe.context, recipe.direction
+    fmt, context, direction = rule.format, rule.context, rule.direction
     positive, negative, *addend = _ADDENDS[direction]
-    normal, places, edges = recipe.tiny
-    absent = (recipe.negative, recipe.negative) if recipe.negative is not None else recipe.zero
-    settled = [_settled(each) for each in (recipe.overflow, recipe.infinity, recipe.nan, recipe.zero, absent)]
+    normal, places, edges = rule.tiny
+    absent = (rule.negative, rule.negative) if rule.negative is not None else rule.zero
+    settled = [_settled(each) for each in (rule.overflow, rule.infinity, rule.nan, rule.zero, absent)]
     return _as_bytes(
         [
             positive, positive ^ negative, *addend,
             fmt.signed << (fmt.width - 1), -int(fmt.negative_zero),
-            (1 << (recipe.source.trailing_bits - 1)) - 1 if recipe.keeps_payloads else 0,
+            (1 << (rule.source.trailing_bits - 1)) - 1 if rule.keeps_payloads else 0,
             edges[0], edges[0] ^ edges[1], normal - (1 << places), -int(context.tininess is Tininess.AFTER),
-            recipe.lift, -int(not fmt.zero), -int(not fmt.signed),
+            rule.lift, -int(not fmt.zero), -int(not fmt.signed),
             -int(context.flush_inputs), -int(context.flush_results and fmt.zero),
-            -int(recipe.drops_signs), int(direction.has_few_bits),
+            -int(rule.drops_signs), int(direction.has_few_bits),
             *(number for (plus, _), (minus, _) in settled for number in (plus, plus ^ minus)),
             *(number for (_, plus), (_, minus) in settled for number in (plus, plus ^ minus)),
-            1, recipe.cut, min(recipe.low, _FAR) - 1, recipe.source.width - fmt.width,
+            1, rule.cut, min(rule.low, _FAR) - 1, rule.source.width - fmt.width,
             places, normal, fmt.largest_magnitude,
         ],
-        recipe.source.width // 8,
+        rule.source.width // 8,
     ).ljust(_RULE, b"\0")  # fmt: skip
 
 
@@ -126,26 +132,26 @@ _NOWHERE = _place(-1, 1)
 
 
 def packed_stage(
-    operation: str, recipe: Recipe, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
+    operation: str, rule: RoundingRule, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
     flags: tuple[int, ...] = _NOWHERE, marks: tuple[int, ...] = _NOWHERE,
 ) -> bytes:  # fmt: skip
     """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels.c."""
-    way, largest = _way(recipe)
-    direction = _OWN.index(recipe.direction) if recipe.direction in _OWN else 0
-    own = _is_processors_own(recipe)
+    way, largest = _way(rule)
+    direction = _OWN.index(rule.direction) if rule.direction in _OWN else 0
+    own = _is_processors_own(rule)
     header = [
-        recipe.source.width // 8, OPERATIONS.index(operation), recipe.direction is Direction.RTN,
-        container(recipe.format).itemsize, way, recipe.direction.is_stochastic, recipe.refuses,
-        direction if way == _MAGIC or own else 0, own, largest, recipe.context.seed,
-        *draw_rule(recipe.context),
+        rule.source.width // 8, OPERATIONS.index(operation), rule.direction is Direction.RTN,
+        container(rule.format).itemsize, way, rule.direction.is_stochastic, rule.refuses,
+        direction if way == _MAGIC or own else 0, own, largest, rule.context.seed,
+        *draw_rule(rule.context),
     ]  # fmt: skip
     places = [*operands, _NOWHERE, _NOWHERE][:3]
-    return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(recipe)
+    return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(rule)
 
 
 def _reading_bytes(fmt: Format, word: Format) -> Array:
     """Pack the conversion of codes into words: a table, or a Reading of _kernels_word.h."""
-    reading = reading_for(fmt, word)
+    reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
         return reading.table
     shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == word.width
@@ -163,17 +169,17 @@ class KernelPass:
     """One pass over a block: reads codes as words, applies an operation or none, rounds, writes codes or values."""
 
     def __init__(
-        self, recipe: Recipe, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
+        self, rule: RoundingRule, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
     ) -> None:
-        """Pack the kernel's parameters; without a target, codes of the recipe's format are written."""
-        self._refuses, self._marks = recipe.refuses, operation != OPERATIONS[0]
-        of_operands = [None if each == recipe.source else _reading_bytes(each, recipe.source) for each in sources]
-        self._readings = *of_operands, None if target is None else _reading_bytes(recipe.format, target)
-        word, code, many = recipe.source.width // 8, container(recipe.format).itemsize, len(sources)
+        """Pack the kernel's parameters; without a target, codes of the rule's format are written."""
+        self._refuses, self._marks = rule.refuses, operation != OPERATIONS[0]
+        of_operands = [None if each == rule.source else _reading_bytes(each, rule.source) for each in sources]
+        self._readings = *of_operands, None if target is None else _reading_bytes(rule.format, target)
+        word, code, many = rule.source.width // 8, container(rule.format).itemsize, len(sources)
         sizes = [container(each).itemsize for each in sources]
         operands = [_place(3 + i, size, 3 + many + i) for i, size in enumerate(sizes)]
         to = _place(0, code if target is None else word, 3 + 2 * many)
-        self._program = packed_stage(operation, recipe, operands, to, _place(1, 1), _place(2, 1))
+        self._program = packed_stage(operation, rule, operands, to, _place(1, 1), _place(2, 1))
 
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Process a block whose first element has index `first`; return the union of raised flags, and the marks."""
@@ -184,22 +190,22 @@ class KernelPass:
         return raised, flags if marks is None else marks
 
 
-def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
-    """Return a function that rounds blocks of codes into the recipe's format, as codes or as values in `target`."""
-    run = KernelPass(recipe, (source,), target)
+def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounder:
+    """Return a function that rounds blocks of codes into the rule's format, as codes or as values in `target`."""
+    run = KernelPass(rule, (source,), target)
 
     def round_block(codes: Array, first: int, to: Array, flags: Array | None) -> None:
-        raised, told = run((codes,), first, to, flags)
+        raised, marks = run((codes,), first, to, flags)
         if raised & REFUSED:
             # The scalar conversion raises the error.
-            convert(Datum(source, int(codes[np.argmax(told & REFUSED != 0)])), recipe.format, recipe.context)
+            convert(Datum(source, int(codes[np.argmax(marks & REFUSED != 0)])), rule.format, rule.context)
 
     return round_block
 
 
-def in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return an operation on blocks. Elements that a pass marks go through the next pass, in the end `rest()`."""
-    first_pass, others = passes[0], partial(in_passes, passes[1:], rest) if passes[1:] else rest
+def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
+    """Return an operation on blocks. Elements that a pass marks go through the next pass, and at last `rest()`."""
+    first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 
     def work(*arguments: Any) -> None:
         *blocks, first, codes, flags = arguments
@@ -222,7 +228,7 @@ def reading_program(format: Format, target: Format) -> bytes:
     word = target.width // 8
     places = [_place(1, container(format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
     header = [word, 0, 0, word, _READ, *[0] * 10]
-    rule = _rule(recipe_for(target, Context(), target))  # unused here, since nothing is rounded
+    rule = _rule(rounding_rule_for(target, Context(), target))  # unused here, since nothing is rounded
     return _as_bytes([*header, *(each for place in places for each in place)]) + rule
 
 
@@ -247,15 +253,15 @@ class KernelProgram:
         self._rows, self.packed = rows, b""
         self.readings: list[Array] = []
 
-    def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe) -> None:
+    def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
         """Add a stage that writes binary64. Operands are rows, of this step (True) or of the previous step (False)."""
         rows, number = self._rows, -1
-        if recipe.format != recipe.source:
+        if rule.format != rule.source:
             number = 2 + len(self.readings)
-            self.readings.append(_reading_bytes(recipe.format, recipe.source))
+            self.readings.append(_reading_bytes(rule.format, rule.source))
         given = [_place(0, 8, -1, row + rows * is_now, rows) for row, is_now in operands]
         written = _place(0, 8, number, row=to + rows, stride=rows)
-        self.packed += packed_stage(operation, recipe, given, written, marks=_place(1, 1))
+        self.packed += packed_stage(operation, rule, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
         """Compute the steps after states[0] into states[1:] (steps, rows, count); return the number of steps done."""

@@ -15,9 +15,9 @@ from floatlab.arrays.lanes.parameters import (  # fmt: skip
     can_read,
     can_round,
     container,
-    recipe_for,
+    rounding_rule_for,
     word_of,
-    words_that_hold,
+    words_containing,
 )
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
@@ -38,7 +38,7 @@ def parse_lane(name: str | None) -> str | None:
     if name not in LANES:
         raise UnsupportedError(f"lane is one of {' '.join(LANES)}, not {quoted(str(name))}{guess(str(name), [*LANES])}")
     if name == "compiled" and not compiled.is_built():
-        raise MissingPartError("lane compiled was not built (no C compiler when floatlab was installed); numpy serves")
+        raise MissingPartError("lane compiled was not built (no C compiler at installation): use lane numpy")
     return name
 
 
@@ -54,15 +54,15 @@ def rounder(
         target is not None
         and format != target == _word_for(source, format)
         and is_compiled(lane)
-        and target in words_that_hold(format)
+        and target in words_containing(format)
         and can_read(format, target)
     ):
         return _rounder(source, format, context, lane, target)
-    return telling_values(_rounder(source, format, context, lane, None), format, target, lane)
+    return convert_results(_rounder(source, format, context, lane, None), format, target, lane)
 
 
 def _word_for(source: Format, format: Format) -> Format | None:
-    return next((word for word in words_that_hold(source) if can_round(word, format)), None)
+    return next((word for word in words_containing(source) if can_round(word, format)), None)
 
 
 def is_compiled(lane: str | None) -> bool:
@@ -70,7 +70,7 @@ def is_compiled(lane: str | None) -> bool:
     return lane == "compiled" or (lane is None and compiled.is_built())
 
 
-def telling_values(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
+def convert_results(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
     """Return a function like `work` that converts the codes it writes into values in `target`, which contains them."""
     if target is None or target == format:
         return work
@@ -94,11 +94,11 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     flushes = context.flush_inputs and source != word
     # Flushing concerns numbers that are subnormal in the source, which are not the subnormal words. Therefore the
     # function below flushes them, after decoding.
-    recipe = recipe_for(format, context.replace(flush_inputs=False) if flushes else context, word)
+    rule = rounding_rule_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     fast = is_compiled(lane) and can_read(source, word)
     if fast and not flushes:
-        return compiled.rounder(recipe, source, target)
-    of_words: Rounder = compiled.rounder(recipe, word, target) if fast else _numpy_lane().rounder(recipe)
+        return compiled.rounder(rule, source, target)
+    of_words: Rounder = compiled.rounder(rule, word, target) if fast else _numpy_lane().rounder(rule)
     if source == word:
         return of_words
     read = reader(source, word, lane)
@@ -141,7 +141,7 @@ def _numpy_lane() -> Any:
 @lru_cache(maxsize=256)
 def reader(format: Format, target: Format, lane: str | None) -> Reader:
     """Return a function that converts blocks of a format's codes into codes of `target`, which contains the numbers."""
-    if target not in words_that_hold(format):
+    if target not in words_containing(format):
         exactly = _rounder(format, target, Context(), lane if lane == "scalar" else None, None)
         return lambda codes, values: exactly(codes, 0, values, None)
     if lane == "scalar" or not can_read(format, target):
@@ -181,7 +181,7 @@ def threads_for(count: int, threads: int | None) -> int:
 _PLAIN = 0x101  # NumPy's flags for aligned arrays in C order
 
 
-def as_lines(arrays: list[Array]) -> list[Array] | None:
+def flat_views(arrays: list[Array]) -> list[Array] | None:
     """Return arrays of one shape flattened without a copy, for the lanes; None if their layout does not allow this."""
     shape = arrays[-1].shape
     for each in arrays:
@@ -190,7 +190,7 @@ def as_lines(arrays: list[Array]) -> list[Array] | None:
     return arrays if len(shape) == 1 else [each.reshape(-1) for each in arrays]
 
 
-def sweep(
+def map_blocks(
     work: Work,
     reads: Sequence[Array],
     to: Array,
@@ -200,7 +200,7 @@ def sweep(
 ) -> None:
     """Call `work` on contiguous blocks, in C order, of the arrays `reads` and `to`, and of `flags` if given.
 
-    Arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
+    The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
     `start` is the index of the first element's random draw. `reads` must be copies if their memory overlaps that of
     `to`, unless each element overlaps only itself.
     """
@@ -209,7 +209,7 @@ def sweep(
         return
     parts = threads_for(count, threads)
     stopped: list[bool] = []
-    lines = as_lines([*reads, *writes])
+    lines = flat_views([*reads, *writes])
 
     def do(first: int, blocks: Sequence[Array]) -> None:
         work(*blocks[: len(reads)], start + first, blocks[len(reads)], None if flags is None else blocks[-1])

@@ -23,7 +23,7 @@ from floatlab.arrays.lanes.parameters import (
     WORDS,
     can_read,
     is_enough,
-    recipe_for,
+    rounding_rule_for,
     rounds_as_processors,
 )
 from floatlab.arrays.types import Array, Work
@@ -107,7 +107,7 @@ OPERATIONS = {
 }  # fmt: skip
 
 
-class OneByOne:
+class ScalarOperation:
     """An operation element by element: the scalar lane, and the fallback of the other lanes."""
 
     def __init__(
@@ -166,22 +166,23 @@ def _kinds(number: Array, codes: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def calculator(
-    operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None, told: bool
+    operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None,
+    with_flags: bool,
 ) -> Work:  # fmt: skip
     """Return a function on blocks; its arguments: operands' codes, index of the first element, output, flags or None.
 
-    `told` says whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
+    `with_flags`: whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
-    alone = OneByOne(operation, sources, format, context)
+    alone = ScalarOperation(operation, sources, format, context)
     # Whether binary64 rounded to odd is enough for the format, or the format is binary64.
     within = not context.rounding.is_stochastic if format == DOUBLE else is_enough(DOUBLE, format)
     if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
-        if not told and _is_processors_own(operation, sources, format, context):
+        if not with_flags and _is_processors_own(operation, sources, format, context):
             return in_pieces(_by_processor(operation, alone, lane))
         by_pairs = partial(Pairwise, operation, alone, lane)
         passes = _passes(operation.name, sources, format, context) if dispatch.is_compiled(lane) else []
-        if passes and not (told and format == DOUBLE):
-            return compiled.in_passes(passes, by_pairs)
+        if passes and not (with_flags and format == DOUBLE):
+            return compiled.run_in_passes(passes, by_pairs)
         return in_pieces(by_pairs())
     if lane not in (None, "scalar"):
         raise UnsupportedError(f"lane {lane} cannot {operation.name} in {format.name}; lane scalar can")
@@ -205,10 +206,10 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
             continue
         if format != DOUBLE and not is_enough(word, format, drawn):
             continue
-        recipe = recipe_for(format, context, word)
-        if recipe.refuses:
+        rule = rounding_rule_for(format, context, word)
+        if rule.refuses:
             return []
-        found.append(compiled.KernelPass(recipe, sources, None, name))
+        found.append(compiled.KernelPass(rule, sources, None, name))
     return found
 
 
@@ -220,7 +221,7 @@ def _is_processors_own(
     return same and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
 
 
-def _by_processor(operation: Operation, alone: OneByOne, lane: str | None) -> Work:
+def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None) -> Work:
     """Return the processor's own operation: in binary32 or binary64, to nearest even, without flags."""
     readers = [dispatch.float_reader(each, alone.format, lane) for each in alone.sources]
 
@@ -240,7 +241,7 @@ def _by_processor(operation: Operation, alone: OneByOne, lane: str | None) -> Wo
 class Pairwise:
     """An operation on blocks: decodes to binary64, computes an exact pair, rounds it to odd and into the format."""
 
-    def __init__(self, operation: Operation, alone: OneByOne, lane: str | None) -> None:
+    def __init__(self, operation: Operation, alone: ScalarOperation, lane: str | None) -> None:
         """Prepare everything that is the same for all blocks."""
         self.operation, self.alone = operation, alone
         self.sources, self.context = sources, context = alone.sources, alone.context
@@ -262,7 +263,7 @@ class Pairwise:
                 self.round_single = dispatch.rounder(SINGLE, format, rules, lane)
 
     def __call__(self, *arguments: Any) -> None:
-        """Compute a block, as `OneByOne` does."""
+        """Compute a block, as `ScalarOperation` does."""
         *blocks, first, codes, flags = arguments
         with np.errstate(all="ignore"):
             numbers = [self._number(i, block) for i, block in enumerate(blocks)]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.numpy_shortcuts import FastRounder, can_cut
-from floatlab.arrays.lanes.parameters import Recipe, Settled, container, reading_for
+from floatlab.arrays.lanes.numpy_shortcuts import FastRounder, has_fast_path
+from floatlab.arrays.lanes.parameters import RoundingRule, Settled, container, decoding_rule_for
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
@@ -41,8 +41,8 @@ def in_pieces(work: Work) -> Work:
             return
         for at in range(0, len(to), PIECE):
             piece = slice(at, at + PIECE)
-            told = None if flags is None else flags[piece]
-            work(*(block[piece] for block in blocks), first + at, to[piece], told)
+            piece_flags = None if flags is None else flags[piece]
+            work(*(block[piece] for block in blocks), first + at, to[piece], piece_flags)
 
     return whole
 
@@ -80,9 +80,9 @@ def _settle(found: Settled) -> tuple[int, int]:
 class Parts:
     """The fields of a block: sign, unsigned code, exponent field, significand with its hidden bit, special values."""
 
-    def __init__(self, bits: Array, recipe: Recipe) -> None:
+    def __init__(self, bits: Array, rule: RoundingRule) -> None:
         """Split the bits of binary32 (as uint32) or binary64 (as uint64)."""
-        t, w = recipe.source.trailing_bits, recipe.source.exponent_bits
+        t, w = rule.source.trailing_bits, rule.source.exponent_bits
         # Signed integers contain every unsigned code, shift and rank, and have the number's sign.
         word: Any = np.int32 if bits.dtype == np.uint32 else np.int64
         whole: Array = bits.view(word)
@@ -92,11 +92,11 @@ class Parts:
         self.special = field == (1 << w) - 1
         normal = field != 0
         self.c = (self.magnitude & ((1 << t) - 1)) | (normal.astype(word) << t)
-        if recipe.context.flush_inputs:
+        if rule.context.flush_inputs:
             self.c[~normal] = 0
             self.magnitude[~normal] = 0
         self.e = np.maximum(field, 1)
-        if recipe.drops_signs:
+        if rule.drops_signs:
             self.negative = np.zeros_like(self.negative)
 
 
@@ -120,66 +120,66 @@ def _cut(
     return kept, increments(direction, negative, odd, inexact, half, tie), inexact
 
 
-def encode_block(bits: Array, recipe: Recipe, drawn: Array | None = None) -> tuple[Array, Array]:
+def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) -> tuple[Array, Array]:
     """Return the codes (uint64) of a block of floats, and the flags of each (uint8).
 
     `drawn` has the random draws of the elements if the rounding is stochastic. Raises UnsupportedError if the context
     makes a value an error (`absent="error"`).
     """
-    fmt, context, t = recipe.format, recipe.context, recipe.format.trailing_bits
-    parts = Parts(bits, recipe)
+    fmt, context, t = rule.format, rule.context, rule.format.trailing_bits
+    parts = Parts(bits, rule)
     negative, c, e = parts.negative, parts.c, parts.e
     if not fmt.signed:
         negative = negative & (c != 0)
-    tiny = (parts.magnitude < (recipe.low << recipe.source.trailing_bits)) & (c != 0)
-    lifted = np.where(tiny, recipe.lift, 0)
-    shift = recipe.cut + np.maximum(recipe.low - e, 0) + lifted
-    base = np.where(lifted != 0, 0, (np.maximum(e - recipe.low, 0) << t) - (not fmt.zero))
-    kept, step, inexact = _cut(c, shift, negative, base, recipe.direction, drawn)
+    tiny = (parts.magnitude < (rule.low << rule.source.trailing_bits)) & (c != 0)
+    lifted = np.where(tiny, rule.lift, 0)
+    shift = rule.cut + np.maximum(rule.low - e, 0) + lifted
+    base = np.where(lifted != 0, 0, (np.maximum(e - rule.low, 0) << t) - (not fmt.zero))
+    kept, step, inexact = _cut(c, shift, negative, base, rule.direction, drawn)
     rank = base + ((kept + step) << lifted)
     if context.tininess is Tininess.AFTER and tiny.any():
-        tiny &= ~_reaches(parts, negative, tiny, recipe, drawn)
+        tiny &= ~_reaches(parts, negative, tiny, rule, drawn)
     flags = np.where(inexact, np.where(tiny, _UNDERFLOW, _INEXACT), 0).astype(np.uint8)
-    codes = _composed(np.maximum(rank, 0), negative, recipe)
+    codes = _composed(np.maximum(rank, 0), negative, rule)
     below = negative & ((rank > 0) if fmt.zero else np.ones_like(negative))  # only used if the format has no sign
     if context.flush_results and fmt.zero:
-        flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in recipe.zero]
+        flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in rule.zero]
         _put(codes, flags, tiny, flushed, negative)
         rank = np.where(tiny, 0, rank)
     finite = ~parts.special  # the context may raise an error for negative numbers, but not for negative NaNs
-    _put(codes, flags, (rank > fmt.largest_magnitude) & finite, recipe.overflow, negative)
+    _put(codes, flags, (rank > fmt.largest_magnitude) & finite, rule.overflow, negative)
     if not fmt.zero:
         flags[(rank < 0) & (c != 0)] = _UNDERFLOW
-        _put(codes, flags, c == 0, recipe.zero, negative)
-    if recipe.negative is not None:
-        _put(codes, flags, below & finite, (recipe.negative, recipe.negative), negative)
+        _put(codes, flags, c == 0, rule.zero, negative)
+    if rule.negative is not None:
+        _put(codes, flags, below & finite, (rule.negative, rule.negative), negative)
     if parts.special.any():
-        _specials(codes, flags, parts, recipe)
+        _specials(codes, flags, parts, rule)
     return codes, flags
 
 
-def _reaches(parts: Parts, negative: Array, tiny: Array, recipe: Recipe, drawn: Array | None) -> Array:
+def _reaches(parts: Parts, negative: Array, tiny: Array, rule: RoundingRule, drawn: Array | None) -> Array:
     """Return a mask of the tiny numbers that would round up to 2^emin at p bits with an unbounded exponent range."""
-    source_t, t = recipe.source.trailing_bits, recipe.format.trailing_bits
+    source_t, t = rule.source.trailing_bits, rule.format.trailing_bits
     reached = np.zeros_like(tiny)
-    if recipe.low > 1:
-        near = np.flatnonzero(tiny & (parts.magnitude >= ((recipe.low - 1) << source_t)))
-        places = np.full(len(near), recipe.cut, parts.c.dtype)
+    if rule.low > 1:
+        near = np.flatnonzero(tiny & (parts.magnitude >= ((rule.low - 1) << source_t)))
+        places = np.full(len(near), rule.cut, parts.c.dtype)
     else:  # in the binade below 2^emin, all numbers of the source are subnormal
         near = np.flatnonzero(tiny & (parts.c >= 1 << (source_t - 1)))
-        places = np.full(len(near), recipe.cut - 1, parts.c.dtype)
+        places = np.full(len(near), rule.cut - 1, parts.c.dtype)
     if not len(near):
         return reached
-    c, places = (parts.c[near] << 1, places + 1) if recipe.cut == 0 else (parts.c[near], places)
-    base = np.full(len(near), -(1 << t) - (not recipe.format.zero), parts.c.dtype)
+    c, places = (parts.c[near] << 1, places + 1) if rule.cut == 0 else (parts.c[near], places)
+    base = np.full(len(near), -(1 << t) - (not rule.format.zero), parts.c.dtype)
     some = None if drawn is None else drawn[near]
-    kept, step, _ = _cut(c, places, negative[near], base, recipe.direction, some)
-    reached[near] = (kept + step) >> recipe.format.precision != 0
+    kept, step, _ = _cut(c, places, negative[near], base, rule.direction, some)
+    reached[near] = (kept + step) >> rule.format.precision != 0
     return reached
 
 
-def _composed(rank: Array, negative: Array, recipe: Recipe) -> Array:
-    fmt = recipe.format
+def _composed(rank: Array, negative: Array, rule: RoundingRule) -> Array:
+    fmt = rule.format
     codes = rank.astype(np.uint64)
     if fmt.signed:
         signed = negative if fmt.negative_zero or not fmt.zero else negative & (rank != 0)
@@ -195,16 +195,16 @@ def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], nega
             codes[here], flags[here] = _settle(settled)
 
 
-def _specials(codes: Array, flags: Array, parts: Parts, recipe: Recipe) -> None:
+def _specials(codes: Array, flags: Array, parts: Parts, rule: RoundingRule) -> None:
     """Write the results for infinities and NaNs."""
-    t = recipe.source.trailing_bits
+    t = rule.source.trailing_bits
     payload = parts.magnitude & ((1 << t) - 1)
-    _put(codes, flags, parts.special & (payload == 0), recipe.infinity, parts.negative)
+    _put(codes, flags, parts.special & (payload == 0), rule.infinity, parts.negative)
     nans = parts.special & (payload != 0)
-    _put(codes, flags, nans, recipe.nan, parts.negative)
+    _put(codes, flags, nans, rule.nan, parts.negative)
     quiet = 1 << (t - 1)
-    if recipe.keeps_payloads:
-        kept = (payload[nans] & (quiet - 1)) >> recipe.cut
+    if rule.keeps_payloads:
+        kept = (payload[nans] & (quiet - 1)) >> rule.cut
         codes[nans] |= kept.astype(np.uint64)
     flags[nans & (payload & quiet == 0)] |= np.uint8(Flags.INVALID.value)
 
@@ -216,47 +216,47 @@ _TABLE_DIGITS, _TABLE_QUANTUM = 5, -131
 _WORTH_A_TABLE = 1 << 15  # the table is used for at least this many elements
 
 
-def has_table(recipe: Recipe) -> bool:
+def has_table(rule: RoundingRule) -> bool:
     """Return whether a table indexed by the upper halves of words is enough for the rounding."""
-    fmt = recipe.format
+    fmt = rule.format
     return (
-        recipe.source.width == 32
+        rule.source.width == 32
         and fmt.trailing_bits <= _TABLE_DIGITS
         and fmt.qmin >= _TABLE_QUANTUM
-        and not recipe.direction.is_stochastic
-        and not recipe.refuses
+        and not rule.direction.is_stochastic
+        and not rule.refuses
     )
 
 
 @lru_cache(maxsize=64)
-def table_for(recipe: Recipe) -> tuple[Array, Array]:
+def table_for(rule: RoundingRule) -> tuple[Array, Array]:
     """Return two tables indexed by upper halves: of codes, and of codes with the flags in the bits above."""
-    codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), recipe)
-    held = container(recipe.format)
+    codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), rule)
+    held = container(rule.format)
     both: Any = np.dtype(f"u{2 * held.itemsize}").type
-    told: Array = flags.astype(both) << both(8 * held.itemsize)
-    told |= codes.astype(both)
-    return codes.astype(held), told
+    codes_and_flags: Array = flags.astype(both) << both(8 * held.itemsize)
+    codes_and_flags |= codes.astype(both)
+    return codes.astype(held), codes_and_flags
 
 
-def rounder(recipe: Recipe) -> Rounder:
+def rounder(rule: RoundingRule) -> Rounder:
     """Return a function that rounds blocks of words into codes, and writes flags if given an array for them."""
-    context, drawn_at = recipe.context, recipe.direction.is_stochastic
+    context, drawn_at = rule.context, rule.direction.is_stochastic
 
     def slow(words: Array, first: int, codes: Array, flags: Array | None) -> None:
-        made, raised = encode_block(words, recipe, compared_draws(context, first, len(words)) if drawn_at else None)
+        made, raised = encode_block(words, rule, compared_draws(context, first, len(words)) if drawn_at else None)
         codes[...] = made
         if flags is not None:
             flags[...] = raised
 
     work: Rounder = in_pieces(slow)
-    if can_cut(recipe):
+    if has_fast_path(rule):
         work = FastRounder(
-            recipe, partial(compared_draws, context), lambda words, drawn: encode_block(words, recipe, drawn)
+            rule, partial(compared_draws, context), lambda words, drawn: encode_block(words, rule, drawn)
         )
-    if not has_table(recipe):
+    if not has_table(rule):
         return work
-    look_up = in_pieces(lambda words, first, codes, flags: _look_up(table_for(recipe), words, codes, flags))
+    look_up = in_pieces(lambda words, first, codes, flags: _look_up(table_for(rule), words, codes, flags))
 
     def by_size(words: Array, first: int, codes: Array, flags: Array | None) -> None:
         (look_up if len(words) >= _WORTH_A_TABLE else work)(words, first, codes, flags)
@@ -281,7 +281,7 @@ def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Arr
 
 def reader(fmt: Format, word: Format) -> Reader:
     """Return a function that decodes blocks of a format's codes into words."""
-    reading = reading_for(fmt, word)
+    reading = decoding_rule_for(fmt, word)
     unsigned: Any = container(word).type
     number: Any = np.float32 if word.width == 32 else np.float64
     infinity = unsigned(word.infinity_magnitude)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.parameters import Recipe, Settled
+from floatlab.arrays.lanes.parameters import RoundingRule, Settled
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
@@ -30,19 +30,19 @@ _ASIDE = 1 << 13  # elements per call of the general path
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, Flags.UNDERFLOW.value
 
 
-def can_cut(recipe: Recipe) -> bool:
+def has_fast_path(rule: RoundingRule) -> bool:
     """Return whether the fast path supports this rounding."""
-    source, fmt, context = recipe.source, recipe.format, recipe.context
+    source, fmt, context = rule.source, rule.format, rule.context
     flushes = context.flush_inputs or context.flush_results
-    plain = not (recipe.lift or flushes or recipe.refuses) and fmt.width <= source.width
-    if recipe.low == 1 or not plain:
+    plain = not (rule.lift or flushes or rule.refuses) and fmt.width <= source.width
+    if rule.low == 1 or not plain:
         return plain
     # The added powers of two, and their units in the last place, must be normal numbers. Ties to even use the parity of
     # the significand, which equals the parity of the code unless the precision is 1.
-    largest = fmt.emax + 1 + source.bias + recipe.cut
-    least = recipe.low + recipe.cut - source.trailing_bits - 1
-    by_digits = fmt.trailing_bits > 0 or recipe.direction is not Direction.RNE
-    return recipe.cut > 0 and by_digits and least > 0 and largest < (1 << source.exponent_bits) - 1
+    largest = fmt.emax + 1 + source.bias + rule.cut
+    least = rule.low + rule.cut - source.trailing_bits - 1
+    by_digits = fmt.trailing_bits > 0 or rule.direction is not Direction.RNE
+    return rule.cut > 0 and by_digits and least > 0 and largest < (1 << source.exponent_bits) - 1
 
 
 def _known(settled: Settled) -> tuple[int, int]:
@@ -53,30 +53,30 @@ def _known(settled: Settled) -> tuple[int, int]:
 class FastRounder:
     """A rounding by the fast path; `slow` is the general path."""
 
-    def __init__(self, recipe: Recipe, draws: Draws, slow: Slow) -> None:
+    def __init__(self, rule: RoundingRule, draws: Draws, slow: Slow) -> None:
         """Prepare everything that is the same for all blocks."""
-        source, fmt = recipe.source, recipe.format
-        self.recipe, self.draws, self.slow, self.direction = recipe, draws, slow, recipe.direction
-        self.signed, self.zero, self.full = fmt.signed, fmt.zero, recipe.low << source.trailing_bits
-        self.t, self.cut, self.low, self.alike = source.trailing_bits, recipe.cut, recipe.low, recipe.low == 1
+        source, fmt = rule.source, rule.format
+        self.rule, self.draws, self.slow, self.direction = rule, draws, slow, rule.direction
+        self.signed, self.zero, self.full = fmt.signed, fmt.zero, rule.low << source.trailing_bits
+        self.t, self.cut, self.low, self.alike = source.trailing_bits, rule.cut, rule.low, rule.low == 1
         self.word: Any = np.int32 if source.width == 32 else np.int64
         self.float: Any = np.float32 if source.width == 32 else np.float64
         self.width, self.sign = source.width, 1 << (fmt.width - 1)
         self.special = source.infinity_magnitude
-        self.largest = recipe.largest
-        self.drawn = recipe.direction.is_stochastic
+        self.largest = rule.largest
+        self.drawn = rule.direction.is_stochastic
         # From here on, numbers overflow in every direction, and the powers of two to add are too large.
         self.beyond = self.special if self.alike else (fmt.emax + 1 + source.bias) << self.t
         self.limits = self._limits()
-        self.negative = None if recipe.negative is None else _known(recipe.negative)
-        _, places, self.tiny = recipe.tiny
+        self.negative = None if rule.negative is None else _known(rule.negative)
+        _, places, self.tiny = rule.tiny
         self.unit_below = 1 << places  # the unit in the last place below 2^emin with an unbounded exponent range
 
     def _limits(self) -> tuple[int, int, int] | None:
         """Return the unsigned codes for positive and negative overflow, and the flags; None if there are none."""
-        fmt = self.recipe.format
+        fmt = self.rule.format
         found: list[tuple[int, int]] = []
-        for sign, settled in enumerate(self.recipe.overflow if self.signed else self.recipe.overflow[:1]):
+        for sign, settled in enumerate(self.rule.overflow if self.signed else self.rule.overflow[:1]):
             code, flags = _known(settled)
             magnitude = code - sign * self.sign
             if magnitude not in (fmt.largest_magnitude, fmt.largest_magnitude + 1) or not flags & _INEXACT:
@@ -102,17 +102,17 @@ class FastRounder:
         some = np.concatenate([each[2] for each in aside]) if self.drawn else None
         for at in range(0, len(where), _ASIDE):
             part = slice(at, at + _ASIDE)
-            made, told = self.slow(given[part], None if some is None else some[part])
+            made, made_flags = self.slow(given[part], None if some is None else some[part])
             codes[where[part]] = made
             if flags is not None:
-                flags[where[part]] = told
+                flags[where[part]] = made_flags
 
     def _round(
         self, words: Array, codes: Array, flags: Array | None, drawn: Array | None
     ) -> tuple[Array, Array] | None:
         """Round a piece; return indices and words of elements for the general path (codes may overwrite words)."""
         whole: Array = words.view(self.word)
-        if self.recipe.drops_signs:
+        if self.rule.drops_signs:
             whole = whole & self.word((1 << (self.width - 1)) - 1)
         magnitude = whole & self.word((1 << (self.width - 1)) - 1)
         top = int(magnitude.max())
@@ -122,7 +122,7 @@ class FastRounder:
             np.minimum(magnitude, self.word(self.beyond), out=magnitude)
         rank, inexact = (self._shifted if self.alike else self._added)(magnitude, whole, drawn, flags is not None)
         if overflows and self.limits is None:
-            seldom.append(rank > self.recipe.format.largest_magnitude)
+            seldom.append(rank > self.rule.format.largest_magnitude)
         if flags is not None:
             assert inexact is not None
             self._tell(flags, inexact, magnitude, whole, rank if overflows else None)
@@ -141,19 +141,21 @@ class FastRounder:
         np.copyto(codes, rank, casting="unsafe")
         return aside
 
-    def _seldom(self, magnitude: Array, top: int, told: bool) -> list[Array]:
+    def _seldom(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
         """Return a mask for the general path: NaNs, infinities, numbers below the smallest, tiny numbers under SR."""
         found = []
         if top >= self.special:
             found.append(magnitude >= self.special)
         if not self.zero:
             found.append(magnitude < self.full)
-        if told and self.drawn and self.recipe.context.tininess is Tininess.AFTER:
+        if with_flags and self.drawn and self.rule.context.tininess is Tininess.AFTER:
             # A random draw decides whether these numbers round up to 2^emin.
             found.append((magnitude < self.full) & (magnitude >= self.full - self.unit_below))
         return found
 
-    def _added(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
+    def _added(
+        self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
+    ) -> tuple[Array, Array | None]:
         """Return the rank of each code, computed by floating-point additions, and a mask of inexact elements."""
         x, direction, t = magnitude.view(self.float), self.direction, self.t
         power = magnitude & self.word(((1 << (self.width - 1)) - 1) >> t << t)
@@ -162,7 +164,7 @@ class FastRounder:
         total = x + power.view(self.float)
         rank = total.view(self.word) - power
         inexact = None
-        if told or direction is not Direction.RNE:
+        if with_flags or direction is not Direction.RNE:
             back = np.subtract(total, power.view(self.float), out=total)
             inexact = back != x
             self._correct(rank, x, back, power, whole, drawn)
@@ -206,13 +208,15 @@ class FastRounder:
                 threshold |= threshold != rest
             rank += drawn < threshold
 
-    def _shifted(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
+    def _shifted(
+        self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
+    ) -> tuple[Array, Array | None]:
         """Return the rank of each code if all numbers are rounded at the same bit, and a mask of inexact elements."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:
-            return magnitude.copy(), np.zeros(len(whole), bool) if told else None
-        inexact = (magnitude & word(unit - 1)) != 0 if told or direction is Direction.RTO else None
+            return magnitude.copy(), np.zeros(len(whole), bool) if with_flags else None
+        inexact = (magnitude & word(unit - 1)) != 0 if with_flags or direction is Direction.RTO else None
         if direction is Direction.RNE:
             rank = magnitude >> word(cut)
             rank &= word(1)
@@ -254,7 +258,7 @@ class FastRounder:
         np.multiply(tiny.view(np.uint8), _UNDERFLOW, out=tiny.view(np.uint8))
         flags |= tiny.view(np.uint8)
         if rank is not None and self.limits is not None:
-            over = (rank > self.word(self.recipe.format.largest_magnitude)).view(np.uint8)
+            over = (rank > self.word(self.rule.format.largest_magnitude)).view(np.uint8)
             flags |= np.multiply(over, self.limits[2], out=over)
 
     def _limit(self, rank: Array, whole: Array) -> None:
@@ -269,7 +273,7 @@ class FastRounder:
         np.minimum(rank, limits, out=rank)
 
     def _sign(self, rank: Array, whole: Array) -> None:
-        fmt = self.recipe.format
+        fmt = self.rule.format
         sign = whole.view(f"u{whole.itemsize}") >> whole.view(f"u{whole.itemsize}").dtype.type(self.width - fmt.width)
         sign &= sign.dtype.type(self.sign)
         if not fmt.negative_zero:

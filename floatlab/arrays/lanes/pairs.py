@@ -67,7 +67,7 @@ def fused(product: Pair, c: Array) -> tuple[Array, Array]:
     u_high, u_low = two_sum(c, low)
     t_high, t_low = two_sum(high, u_high)
     s, e = two_sum(t_high, to_odd(two_sum(t_low, u_low)).view(t_high.dtype))
-    plain = (s == 0) | ~np.isfinite(s)  # for zeros (their sign) and infinities, use high + c
+    plain = (s == 0) | ~np.isfinite(s)  # high + c has the right sign of zero, and is right for infinities
     return np.where(plain, high + c, s), e
 
 

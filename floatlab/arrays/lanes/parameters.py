@@ -24,10 +24,10 @@ from floatlab.record import Individual
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
 SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
 _TWICE = 2  # the extra bits that rounding to odd needs below those of the format
-_DRAWN = 33  # the extra bits for stochastic rounding: those of the draw, and the sticky last bit
+_DRAWN = 33  # the extra bits for stochastic rounding: 32 bits of the draw, and the sticky last bit
 
 
-class Reading(Individual):
+class DecodingRule(Individual):
     """Parameters to decode codes of a format into words; all its numbers must be numbers of `word`."""
 
     format: Format
@@ -39,7 +39,7 @@ class Reading(Individual):
     table: Array | None  # for codes of at most 8 bits: the word of each code
 
 
-class Recipe(Individual):
+class RoundingRule(Individual):
     """Parameters to round words into a format by a context. Pairs are for positive and negative numbers."""
 
     format: Format
@@ -63,7 +63,7 @@ class Recipe(Individual):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is flushed or an error, and the format has a sign, a zero and subnormal numbers."""
+        """Whether nothing is flushed, no value is an error, and the format has a sign, a zero and subnormal numbers."""
         flushes = self.context.flush_inputs or self.context.flush_results
         return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
 
@@ -108,7 +108,7 @@ class Recipe(Individual):
 
 
 def word_of(datum: Datum, word: Format) -> int:
-    """Return the code in `word` of a datum that `word` represents; NaNs keep payloads if both formats have them.
+    """Return the code of a datum's value in `word`, which contains it; NaNs keep payloads if both formats have them.
 
     >>> from floatlab.numbers import decode
     >>> hex(word_of(decode(0x3C7C, "fp16"), parse_format("fp32")))
@@ -126,14 +126,14 @@ def word_of(datum: Datum, word: Format) -> int:
 
 
 @lru_cache(maxsize=256)
-def reading_for(format: Format, word: Format) -> Reading:
+def decoding_rule_for(format: Format, word: Format) -> DecodingRule:
     """Return the parameters to decode a format into words that contain it."""
     adjust, table = word.bias - format.bias, None
     if format.width <= 8:
         table = np.zeros(256, container(word))
         table[: 1 << format.width] = [word_of(Datum(format, code), word) for code in range(1 << format.width)]
     moves = format.zero and format.magnitude_bits > 1 and not format.explicit_integer_bit
-    return Reading(
+    return DecodingRule(
         format=format,
         word=word,
         cut=word.trailing_bits - format.trailing_bits,
@@ -146,14 +146,14 @@ def reading_for(format: Format, word: Format) -> Reading:
 
 def can_read(format: Format, word: Format) -> bool:
     """Return whether the fast lanes can decode a format into words."""
-    reading = reading_for(format, word)
+    reading = decoding_rule_for(format, word)
     return reading.by_fields or reading.table is not None
 
 
-def words_that_hold(format: Format) -> list[Format]:
+def words_containing(format: Format) -> list[Format]:
     """Return the words (binary32, binary64) that contain a format, narrowest first.
 
-    >>> [word.name for word in words_that_hold(parse_format("e11m9"))]
+    >>> [word.name for word in words_containing(parse_format("e11m9"))]
     ['binary64']
     """
     return [word for word in WORDS if holds(word, format)]
@@ -230,8 +230,8 @@ def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
 
 
 @lru_cache(maxsize=256)
-def recipe_for(format: Format, context: Context, source: Format) -> Recipe:
-    """Return the recipe for words of a format `source`, binary32 or binary64."""
+def rounding_rule_for(format: Format, context: Context, source: Format) -> RoundingRule:
+    """Return the rule for words of a format `source`, binary32 or binary64."""
 
     def rounded(x: Exact) -> tuple[int, Flags]:
         found = round_exact(x, format, context)
@@ -248,7 +248,7 @@ def recipe_for(format: Format, context: Context, source: Format) -> Recipe:
     }
     negative = None if format.signed else _settled(lambda: rounded(Exact(True, 1, 0)))
     settled = (negative, *(each for both in pairs.values() for each in both))
-    return Recipe(
+    return RoundingRule(
         format=format,
         context=context,
         source=source,

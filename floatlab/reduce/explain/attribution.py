@@ -30,7 +30,7 @@ from floatlab.reduce.replay.causes import (
 )
 from floatlab.reduce.replay.evaluator import Evaluator, rounded_inputs
 from floatlab.reduce.replay.explanations import Explanation, replay, replay_along
-from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, goal_of
+from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, read_observed
 from floatlab.reduce.replay.tile_edges import TileEdge, find_tile_edge
 from floatlab.reduce.results.inputs import as_matrices, read_operands
 from floatlab.reduce.results.verdicts import Diagnosis
@@ -62,7 +62,7 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result. `pairs` has at most 256 of `pair_count` pairs, those with the
     fewest causes first. `refutations` says what order alone, and FMA alone, would have made of one dot product, if
-    neither explains its two results. `tile_edges` says for each result that no candidate gives wholly whether another
+    neither explains its two results. `tile_edges` says for each result that no candidate gives in full whether another
     one gives some of its rows or columns. All candidates but the models of machines round by `context`.
     """
 
@@ -119,12 +119,12 @@ class Attribution(Answering, Individual):
         (ranked,) = self.explanations
         alike = sum(each.fits for each in ranked)
         if alike:
-            return ranked[0].said + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
+            return ranked[0].summary + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
         if self.tile_edges and self.tile_edges[0] is not None:
             return self.tile_edges[0].text
         if not ranked[0].matching:
             return f"{Verdict.NONE.value} of {self.candidate_count:,} ways"
-        return f"{ranked[0].said}, and no way gives all"
+        return f"{ranked[0].summary}, and no way gives all"
 
 
 @in_default_mode
@@ -211,7 +211,7 @@ def attribute(
     sources, into = _sources(sides, None if has_format else own)
     into = into if own is None else own
     shape, evaluator = _evaluator(sources, into, rules)
-    goals = [goal_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
+    goals = [read_observed(each, name, into, shape) for each, name in zip(results, names, strict=False)]
     apart = difference_of(difference, len(goals), shape)
     tried = list_candidates(
         evaluator.terms, evaluator.formats, into, schedules, formats, machines, evaluator.size, rules
@@ -310,7 +310,7 @@ def _explained(
         part = [i for i, each in enumerate(ranked) if each.codes is None and each.share >= _NEAR][:_WHOLE]
         if evaluator.size * evaluator.terms <= _SHORT:
             for i in part:
-                ranked[i] = replay(evaluator, ranked[i].candidate, goal, wholly=True)
+                ranked[i] = replay(evaluator, ranked[i].candidate, goal, in_full=True)
         found.append(tuple(sorted(ranked, key=lambda each: -each.share)))
     return tuple(found)
 

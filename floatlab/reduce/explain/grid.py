@@ -19,7 +19,7 @@ from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.schedules import SERIAL
-from floatlab.reduce.replay.candidates import EXACTLY, Candidate, candidate_text, list_candidates
+from floatlab.reduce.replay.candidates import EXACT_SUM, Candidate, candidate_text, list_candidates
 from floatlab.reduce.replay.causes import Cause, causes_of
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import agreement
@@ -311,7 +311,7 @@ def _accumulators(way: Way) -> tuple[Format | None, ...]:
 
 def _is_plain(way: Way, own: Format) -> bool:
     """Say whether a way adds in the usual format, each product rounded to it or fused."""
-    if way.candidate is None or way.compensated or way.candidate == EXACTLY or way.candidate.machines:
+    if way.candidate is None or way.compensated or way.candidate == EXACT_SUM or way.candidate.machines:
         return False
     return all(
         each.accumulator == own and (each.fma or each.products in (own,)) for each in way.candidate.adders

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
 from floatlab.formats import parse_format
-from floatlab.reduce.plan.orders import MAX_TERMS, NAMED, ByHand, Schedule, Sorted
+from floatlab.reduce.plan.orders import MAX_TERMS, NAMED, ExplicitTree, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import KINDS
 
@@ -51,7 +51,7 @@ def parse_schedule(text: str | Schedule | Plan) -> Schedule:
     if isinstance(text, Schedule):
         return text
     if isinstance(text, Plan):
-        return ByHand(text)
+        return ExplicitTree(text)
     if not isinstance(text, str):
         raise PlanError(f"a schedule is text, a Schedule or a Plan, not {type(text).__name__}")
     if len(text) > MAX_LENGTH:
@@ -96,7 +96,7 @@ class _Reader:
             raise self._refuse(f"schedules are nested at most {_MAX_DEPTH} deep", place)
         if token == "(":
             tree = tuple(self._tree(place))
-            return self._made(lambda: ByHand(Plan(1, ()) if tree == (0,) else Plan.from_tree(tree)), place)
+            return self._made(lambda: ExplicitTree(Plan(1, ()) if tree == (0,) else Plan.from_tree(tree)), place)
         name = token.lower().replace("-", "")
         if name in NAMED:
             return NAMED[name]
@@ -126,14 +126,14 @@ class _Reader:
             while values or self._peek() != ")":
                 if (most := len(values)) == len(kind.signature):
                     counted = f"{most} argument{'s' * (most != 1)}" if most else "no arguments"
-                    raise self._refuse(f"{kind.word} takes {counted}, and here is one more", self.tokens[self.next][1])
+                    raise self._refuse(f"{kind.word} takes {counted}; this is one too many", self.tokens[self.next][1])
                 values.append(self._argument(kind, kind.signature[most][0], depth))
                 if self._peek() != ",":
                     break
                 self._take()
             token, closed = self._take()
             if token != ")":
-                raise self._refuse(f"{_named(token)} stands where ')' closes {kind.word}(", closed)
+                raise self._refuse(f"{_named(token)} is in the place of the ')' of {kind.word}(", closed)
         needed = sum(default is None for _, default in kind.signature)
         if len(values) < needed:
             raise self._refuse(f"{kind.word} needs {_usage(kind)}", place)
@@ -145,11 +145,11 @@ class _Reader:
             return self._schedule(depth + 1)
         if what == "order":
             if token != "(":
-                raise self._refuse(f"{_named(token)} stands where {kind.word} takes terms such as (2 0 1)", place)
+                raise self._refuse(f"{kind.word} takes terms such as (2 0 1), not {_named(token)}", place)
             self._take()
             tree = self._tree(place)
             if not all(isinstance(each, int) for each in tree):
-                raise self._refuse(f"{kind.word} takes terms, and no brackets between them", place)
+                raise self._refuse(f"{kind.word} takes terms, without brackets between them", place)
             return tuple(tree)
         self._take()
         if what == "way":
@@ -160,7 +160,7 @@ class _Reader:
 
     def _number(self, token: str, place: int, wanted: str) -> int:
         if not (token.isascii() and token.isdigit()):
-            raise self._refuse(f"{_named(token)} stands where {wanted}", place)
+            raise self._refuse(f"{wanted}, not {_named(token)}", place)
         digits = token.lstrip("0") or "0"
         if len(digits) > 9 or int(digits) > MAX_TERMS:
             raise self._refuse("numbers in a schedule are at most 2^28", place)

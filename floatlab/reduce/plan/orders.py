@@ -1,8 +1,8 @@
 """Orders of addition: rules for the order in which any number of terms are added.
 
-The method `lay` of a schedule adds its batches to a `BatchBuilder`. Its argument is an array of slots, with one row per
-term and one column per independent sum. One call thus handles all the blocks, or all the lanes, of the enclosing
-schedule.
+The method `add_batches` of a schedule adds its batches to a `BatchBuilder`. Its argument is an array of slots, with one
+row per term and one column per independent sum. One call thus handles all the blocks, or all the lanes, of the
+enclosing schedule.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MAX_TERMS = 1 << 28
 OTHER_KINDS = ("schedule", "order", "way", "tree")  # kinds of arguments that are not numbers
 
 
-# Names of compositions.
+# Names for some nested schedules.
 NAMED: dict[str, Schedule] = {}
 
 
 class Schedule(Record):
     """An order of addition for any number of terms; `parse_schedule` makes one from text.
 
-    Subclasses implement `lay`, which `batches` and `plan` call.
+    Subclasses implement `add_batches`, which `batches` and `plan` call.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Schedule(Record):
             if kind not in OTHER_KINDS:
                 check_number(self.word, kind, value)
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the batches that sum each column of slots (terms, lanes); return the slots of the sums."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class Schedule(Record):
         """Return the order for a number of terms as batches of chains; raises PlanError if there is none."""
         check_number("a sum", "a number of terms", terms)
         into = BatchBuilder(terms)
-        return into.finished(self.lay(np.arange(terms)[:, None], into))
+        return into.finished(self.add_batches(np.arange(terms)[:, None], into))
 
     def plan(self, terms: int) -> Plan:
         """Return the order for a number of terms as a plan; raises PlanError if there is none."""
@@ -115,7 +115,7 @@ class Serial(Schedule):
     Plan((((0 1) 2) 3))
     """
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add one chain per lane."""
         return into.chains(slots[0], slots[1:, None])
 
@@ -131,9 +131,9 @@ class Reversed(Schedule):
 
     signature = (("schedule", Serial()),)
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the rows in reverse."""
-        return self.inner.lay(slots[::-1], into)
+        return self.inner.add_batches(slots[::-1], into)
 
 
 class Permuted(Schedule):
@@ -155,10 +155,10 @@ class Permuted(Schedule):
         if not ids or sorted(ids) != list(range(len(self.places))):
             raise PlanError("permuted takes every number from 0 to n − 1 once")
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the rows in this order."""
         _same_count(self.word, len(self.places), len(slots))
-        return self.inner.lay(slots[list(self.places)], into)
+        return self.inner.add_batches(slots[list(self.places)], into)
 
 
 class Sorted(Schedule):
@@ -187,7 +187,7 @@ class Sorted(Schedule):
         with np.errstate(invalid="ignore"):
             return np.argsort(-magnitudes if self.way == "down" else magnitudes, axis=0, kind="stable")
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Raise PlanError: the order depends on the values."""
         raise PlanError("sorted depends on the numbers: without them it has no plan; it is allowed only outermost")
 
@@ -199,7 +199,7 @@ class Adjacent(Schedule):
     Plan((((0 1) (2 3)) 4))
     """
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the terms round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
@@ -216,7 +216,7 @@ class Folded(Schedule):
     (Plan(((0 2) (1 3))), Plan((((0 3) 2) (1 4))))
     """
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the terms round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
@@ -238,7 +238,7 @@ class Fused(Schedule):
 
     signature = (("a number of terms", None),)
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the first node, then all full nodes, then the remainder."""
         n, lanes = slots.shape
         w = min(self.count, n)
@@ -249,10 +249,10 @@ class Fused(Schedule):
         return into.chains(found, rest[None]) if len(rest) else found
 
 
-class ByHand(Schedule):
+class ExplicitTree(Schedule):
     """An explicit tree, which determines the number of terms.
 
-    >>> ByHand(Plan.from_tree(((0, 1), (2, 3)))).text
+    >>> ExplicitTree(Plan.from_tree(((0, 1), (2, 3)))).text
     '((0 1) (2 3))'
     """
 
@@ -275,7 +275,7 @@ class ByHand(Schedule):
         _same_count("the tree", self.tree.terms, terms)
         return _batches_of(self.tree)
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the tree, level by level."""
         _same_count("the tree", self.tree.terms, len(slots))
         return into.tree(self.tree, slots)

@@ -76,7 +76,7 @@ class Plan(Answering, Record):
         return self.terms + len(self.nodes) - 1
 
     def accumulate(self, leaves: Iterable[T], combine: Callable[[Iterable[T]], T]) -> list[T]:
-        """Return a value per id: `leaves` for the terms; for a node, the value of `combine` for its arguments' values.
+        """Return a value for each id: a term's is in `leaves`, a node's is `combine` of the values of its arguments.
 
         >>> Plan.from_tree(((0, 1), 2)).accumulate([1, 1, 1], sum)
         [1, 1, 1, 2, 3]

@@ -27,7 +27,7 @@ class Blocked(Schedule):
 
     signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add all full blocks together, then the shorter last block, then all sums of blocks."""
         return _in_blocks(slots, self.count, self.inner, self.outer, into)
 
@@ -45,7 +45,7 @@ class SplitK(Schedule):
 
     signature = (("a number of shares", None), ("schedule", Serial()), ("schedule", Serial()))
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the blocks and their sum."""
         return _in_blocks(slots, -(-len(slots) // self.count), self.inner, self.outer, into)
 
@@ -71,7 +71,7 @@ class Halving(Schedule):
         if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
             raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add all parts of one level together, level by level."""
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
@@ -95,7 +95,7 @@ class Halving(Schedule):
         for length, starts in parts.items():
             if length not in halves:
                 rows = slots[starts + np.arange(length)[:, None]]
-                found[length] = self.inner.lay(rows.reshape(length, -1), into).reshape(-1, lanes)
+                found[length] = self.inner.add_batches(rows.reshape(length, -1), into).reshape(-1, lanes)
                 continue
             sides = []
             for side in (halves[length], length - halves[length]):
@@ -126,19 +126,19 @@ class Lanes(Schedule):
 
     signature = (("a number of lanes", None), ("schedule", Serial()), ("schedule", PAIRWISE))
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add first the lanes with one extra term, then the others."""
         n, lanes = slots.shape
         rows, longer = divmod(n, self.count)
         if not rows:
-            return self.outer.lay(slots, into)
+            return self.outer.add_batches(slots, into)
         whole = slots[: rows * self.count].reshape(rows, self.count, lanes)
         parts = []
         if longer:
             more = np.concatenate([whole[:, :longer], slots[rows * self.count :][None]])
-            parts.append(self.inner.lay(more.reshape(rows + 1, -1), into))
-        parts.append(self.inner.lay(whole[:, longer:].reshape(rows, -1), into))
-        return self.outer.lay(np.concatenate(parts).reshape(self.count, lanes), into)
+            parts.append(self.inner.add_batches(more.reshape(rows + 1, -1), into))
+        parts.append(self.inner.add_batches(whole[:, longer:].reshape(rows, -1), into))
+        return self.outer.add_batches(np.concatenate(parts).reshape(self.count, lanes), into)
 
 
 class Unrolled(Schedule):
@@ -153,12 +153,12 @@ class Unrolled(Schedule):
 
     signature = (("a number of terms", None), ("schedule", None))
 
-    def lay(self, slots: Array, into: BatchBuilder) -> Array:
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the main part, then the remainder to it."""
         main = len(slots) - len(slots) % self.count
         if not main:
-            return Serial().lay(slots, into)
-        return into.chains(self.inner.lay(slots[:main], into), slots[main:, None])
+            return Serial().add_batches(slots, into)
+        return into.chains(self.inner.add_batches(slots[:main], into), slots[main:, None])
 
 
 def _in_blocks(slots: Array, length: int, inner: Schedule, outer: Schedule, into: BatchBuilder) -> Array:
@@ -167,10 +167,10 @@ def _in_blocks(slots: Array, length: int, inner: Schedule, outer: Schedule, into
     parts = []
     if blocks:
         whole = slots[: blocks * length].reshape(blocks, length, lanes).transpose(1, 0, 2)
-        parts.append(inner.lay(whole.reshape(length, -1), into).reshape(blocks, lanes))
+        parts.append(inner.add_batches(whole.reshape(length, -1), into).reshape(blocks, lanes))
     if rest:
-        parts.append(inner.lay(slots[blocks * length :], into)[None])
-    return outer.lay(np.concatenate(parts), into)
+        parts.append(inner.add_batches(slots[blocks * length :], into)[None])
+    return outer.add_batches(np.concatenate(parts), into)
 
 
 SERIAL = Serial()

@@ -73,7 +73,7 @@ class Candidate(Record):
         return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
 
 
-EXACTLY = Candidate(None, None)
+EXACT_SUM = Candidate(None, None)
 
 
 def candidate_text(candidate: Candidate, format: Format) -> str:
@@ -134,7 +134,7 @@ def list_candidates(
     adders = list_adders(factors, into, kinds, context)
     found = [Candidate(order, adder, same=same) for adder in adders for order, same in orders.items()]
     if formats is None and not context.flush_inputs:
-        found.append(EXACTLY)
+        found.append(EXACT_SUM)
     models: dict[tuple[Schedule, TensorCore | Adder, Format], list[Machine]] = {}
     for row in _machines(n, factors, machines):
         models.setdefault((row.schedule, row.adder, row.terms), []).append(row)

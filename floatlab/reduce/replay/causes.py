@@ -18,7 +18,7 @@ from floatlab.record import Individual
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation
-from floatlab.reduce.replay.observations import Printed
+from floatlab.reduce.replay.observations import PrintedDecimal
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 MAX_PAIRS = 256
@@ -119,7 +119,7 @@ class Refutation(Individual):
 
 
 def pairs_of(
-    evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: Printed | Fraction | None
+    evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: PrintedDecimal | Fraction | None
 ) -> tuple[tuple[ExplanationPair, ...], int]:
     """Return the pairs of candidates that reproduce both results and the observed difference, and their number.
 
@@ -140,7 +140,8 @@ def refutations_of(
 ) -> tuple[Refutation, ...]:
     """Return the differences that FMA alone, and order alone, make, for two results that neither explains.
 
-    Among pairs of candidates that differ in one cause, one that reproduces a result is preferred, then the simplest.
+    The chosen pair differs in this cause only; a pair that reproduces one of the results is preferred, then the
+    simplest.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)
@@ -163,7 +164,7 @@ def refutations_of(
     return tuple(found)
 
 
-def _is_apart(first: Explanation, second: Explanation, apart: Printed | Fraction | None) -> bool:
+def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | Fraction | None) -> bool:
     """Return whether two results have the observed difference, exactly or rounded to their format."""
     if apart is None:
         return True
@@ -172,7 +173,7 @@ def _is_apart(first: Explanation, second: Explanation, apart: Printed | Fraction
         return False
     exact = abs(y.exact.as_fraction() - x.exact.as_fraction())
     rounded = read(exact, first.format).result
-    if isinstance(apart, Printed):
+    if isinstance(apart, PrintedDecimal):
         return apart.holds(exact) or apart.fits(rounded)
     return apart in (exact, rounded.exact.as_fraction())
 

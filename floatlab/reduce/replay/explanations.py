@@ -16,7 +16,7 @@ from floatlab.record import Individual
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.replay.candidates import Candidate, CandidateAdder, adders_along, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
-from floatlab.reduce.replay.observations import Observed, Printed
+from floatlab.reduce.replay.observations import Observed, PrintedDecimal
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.machines import Machine
 
@@ -24,7 +24,7 @@ from floatlab.reduce.simulate.machines import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of `elements` elements were compared. For huge products, and large ones that do not match, that is a sample.
+    `total` of `elements` elements were compared: a sample of huge products, and of large products that do not match.
     `codes` has the candidate's results that were compared, in C order. It is None if the sample of a product differed,
     so that the rest was not compared.
     """
@@ -91,12 +91,12 @@ class Explanation(Individual):
         return candidate_text(self.candidate, self.format)
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The candidate, and how many elements it reproduces, as text.
 
         >>> from floatlab.reduce.explain.attribution import attribute
         >>> ones = np.ones((2, 2), np.float32)
-        >>> attribute(ones, ones, ones + 1, schedules=["serial"]).explanations[0][0].said
+        >>> attribute(ones, ones, ones + 1, schedules=["serial"]).explanations[0][0].summary
         'all 4 elements equal serial'
         """
         if self.fits:
@@ -106,8 +106,8 @@ class Explanation(Individual):
         return f"{100 * float(self.share):.3g} % of {of} elements equal {self.text}"
 
 
-def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: bool = False) -> Explanation:
-    """Count the equal elements in the sample, or in the whole product if the sample matches or `wholly` is true.
+def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, in_full: bool = False) -> Explanation:
+    """Count the equal elements in the sample, or in the whole product if the sample matches or `in_full` is true.
 
     For a huge product, only the sample is compared.
     """
@@ -115,7 +115,7 @@ def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: b
     part = Source(goal.codes[evaluator.places], goal.format) if isinstance(goal, Source) else goal
     matching = _matching(codes, part, into)
     if evaluator.is_sampled and not evaluator.is_huge:
-        if matching < len(codes) and not wholly:
+        if matching < len(codes) and not in_full:
             return Explanation(candidate, into, matching, len(codes), evaluator.size, None)
         codes = evaluator.whole(candidate)
         matching = _matching(codes, goal, into)
@@ -141,7 +141,7 @@ def replay_along(
 
 
 def _matching(codes: Array, goal: Observed, format: Format) -> int:
-    if isinstance(goal, Printed):
+    if isinstance(goal, PrintedDecimal):
         return sum(goal.fits(Datum(format, int(code))) for code in codes)
     return int(agreement(codes, goal, format).sum())
 

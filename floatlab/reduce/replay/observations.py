@@ -15,11 +15,11 @@ from floatlab.numbers import Datum, Flags, read
 from floatlab.record import Record
 
 _DECIMAL = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
-_MOST_DIGITS = 1200  # binary64 never needs more than 1,075 digits
+_MOST_DIGITS = 1200  # no binary64 number takes more than 1,075 digits
 _MOST_EXPONENT = 20_000  # binary128 and x87 stay below 5,000 decimal exponents
 
 
-class Printed(Record):
+class PrintedDecimal(Record):
     """A decimal as printed: its digits as an integer, and the power of ten of the last digit."""
 
     text: str
@@ -53,10 +53,10 @@ class Printed(Record):
         return (self.digits - Fraction(1, 2)) * place, (self.digits + Fraction(1, 2)) * place
 
 
-Observed = Source | Printed
+Observed = Source | PrintedDecimal
 
 
-def parse_printed(text: str) -> Printed | None:
+def parse_printed(text: str) -> PrintedDecimal | None:
     """Parse a plain decimal; None for other text, such as nan or 0x1p3.
 
     Raises LiteralError for decimals longer than any format prints.
@@ -75,7 +75,7 @@ def parse_printed(text: str) -> Printed | None:
     place = int(exponent or 0) - len(fraction)
     if abs(place) > _MOST_EXPONENT:
         raise LiteralError(f"{quoted(plain)} is out of the range of every format")
-    return Printed(plain, int(whole + fraction) * (-1 if sign == "-" else 1), place)
+    return PrintedDecimal(plain, int(whole + fraction) * (-1 if sign == "-" else 1), place)
 
 
 def format_of_result(observed: object, name: str) -> Format | None:
@@ -87,13 +87,13 @@ def format_of_result(observed: object, name: str) -> Format | None:
     return source_of(observed, name).format
 
 
-def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
+def read_observed(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
     """Return what candidates must match: the codes of all elements, or a printed decimal.
 
     Raises UnsupportedError for results of another shape or not representable in `into`; LiteralError for invalid text.
 
     >>> from floatlab.formats import parse_format
-    >>> [hex(goal_of(0.5, "observed", parse_format("fp16"), ()).codes[0])]
+    >>> [hex(read_observed(0.5, "observed", parse_format("fp16"), ()).codes[0])]
     ['0x3800']
     """
     if isinstance(observed, str):
@@ -120,14 +120,14 @@ def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -
     return Source(np.asarray(codes).reshape(-1), into)
 
 
-def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> Printed | Fraction | None:
+def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> PrintedDecimal | Fraction | None:
     """Return the observed absolute difference of two results, as a printed decimal or a number; None if not given."""
     if difference is None:
         return None
     if results != 2 or shape:
         raise UnsupportedError("difference needs two results of one dot product")
     if isinstance(difference, str) and (printed := parse_printed(difference)) is not None:
-        return Printed(printed.text.lstrip("+-"), abs(printed.digits), printed.place)
+        return PrintedDecimal(printed.text.lstrip("+-"), abs(printed.digits), printed.place)
     found = difference if isinstance(difference, Datum) else read(difference, "binary64").result
     if not found.is_finite:
         raise UnsupportedError(f"difference is a number, not {difference}")

@@ -74,7 +74,7 @@ def read_operands(
             ("adder", None if adder == "rounded" else adder),
         ):  # fmt: skip
             if option is not None:
-                raise UnsupportedError(f"{name} is fixed by the machine {model.name}: leave it out, or the machine")
+                raise UnsupportedError(f"{name} is fixed by the machine {model.name}: leave out one of them")
         made, wanted, reading = model.adder, model.terms, model.reading
         into = own or made.accumulator
         order = model.schedule if schedule is None else parse_schedule(schedule)
@@ -98,7 +98,7 @@ class _Given(Record):
     x: object
     name: str
     format: Format | None
-    source: Source | None  # None if the numbers are read one by one
+    source: Source | None  # an array; None if the numbers are read one by one
 
 
 def _given(x: object, name: str) -> _Given:

@@ -30,7 +30,7 @@ _SIDE = 48  # causes are tried on at most this many rows and columns
 _ORDERS = (("serial", False), ("serial", True), ("pairwise", False), ("lanes(8)", True), ("reversed", False))
 _NARROWER = ("fp32", "tf32", "fp16", "bf16")
 _WHOLE = 1 << 34  # for more multiply-adds, only a part of the product is measured
-_MOST = 1 << 25  # for more elements, too
+_MOST = 1 << 25  # for more elements, only a part of the product is measured
 _DROPPED = 16  # number of terms that are tried as the missing term
 _ALIKE = 4.0  # causes whose q are within this ratio of each other cannot be distinguished
 _NEAR = 3.0  # a cause explains a difference if their q are within this ratio
@@ -42,7 +42,7 @@ class DifferenceCause(Enum):
 
     ORDER = "order"  # another order of the additions, fused or not: only rounding differs
     SINGLE = "fp32 arithmetic"  # inputs and sums of a wider product in fp32
-    FP32 = "fp32"  # this one and those below: inputs rounded to the format
+    FP32 = "fp32"  # this and the next three: inputs rounded to the format
     TF32 = "tf32"
     FP16 = "fp16"
     BF16 = "bf16"

@@ -84,7 +84,7 @@ class Reduction(Answering, Individual):
 
     @property
     def settled(self) -> Schedule:
-        """The schedule; if it depends on the values, the permutation of the terms that it gives."""
+        """The schedule; a schedule that depends on the values is replaced by its permutation of these terms."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)
@@ -221,7 +221,7 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | tuple[None, Non
 
 
 def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
-    """Return the context of the last rounding, to the result's format; its random draw follows those of all nodes."""
+    """Return the context of the last rounding, to the result's format; its random draw comes after all nodes' draws."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
     return stream_context(adder.context, terms + inner.batches(terms).nodes)
 

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.record import Individual
 from floatlab.reduce.plan.matching import schedule_of
-from floatlab.reduce.plan.orders import ByHand, Schedule
+from floatlab.reduce.plan.orders import ExplicitTree, Schedule
 from floatlab.reduce.reveal.revelation import prober_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.timing.devices import DTYPES
@@ -63,7 +63,7 @@ def _probe(target: object, terms: int, dtype: str, kind: str) -> KnownOrder:
     where = "here" if prober.alike.all() else "here, first element"
     schedule = schedule_of(plan) if plan.terms <= _NAMED else None
     words = f"{name}'s order {where}" if schedule is None else f"{schedule.text} ({name} {where})"
-    return KnownOrder(words, schedule or ByHand(plan), cache(lambda: prober.reader.fused(plan)))
+    return KnownOrder(words, schedule or ExplicitTree(plan), cache(lambda: prober.reader.fused(plan)))
 
 
 _probe_usual = lru_cache(maxsize=32)(_probe)

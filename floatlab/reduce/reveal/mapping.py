@@ -17,7 +17,6 @@ import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.fpmode import DefaultMode
-from floatlab.reduce.plan.orders import ByHand
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import candidate_codes
@@ -196,7 +195,7 @@ class _Mapping:
                 best &= self._replayed(claimed, best, trial)
         if best.any():
             assert claimed is not None
-            assert isinstance(claimed.schedule, ByHand)
+            assert isinstance(claimed.schedule, ExplicitTree)
             has_ids = isinstance(claimed.adder, PartlyFused) and bool(claimed.adder.kept)
             self._add(way if isinstance(way, Plan) and not has_ids else claimed.schedule.tree, claimed, best, "")
         return best

@@ -8,7 +8,7 @@ from itertools import product
 
 from floatlab.arith.operands import holds
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.reduce.plan.orders import ByHand
+from floatlab.reduce.plan.orders import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import WIDER, Candidate, adders_along
 from floatlab.reduce.reveal.readers import ProbeReader
@@ -17,7 +17,7 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
     """Yield candidates along a plan: first the one fused as probes find, then all usual ones."""
-    schedule = ByHand(plan)
+    schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))
     binary = all(len(node) == 2 for node in plan.nodes)
     if fused is not None and binary and into == format and plan.nodes:
@@ -30,7 +30,7 @@ def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | No
     """Yield candidates along a plan some of whose partial sums are kept in a narrower format, as probes find."""
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
-    schedule = ByHand(plan)
+    schedule = ExplicitTree(plan)
     kept, digits = reader.kept(schedule.tree, into)
     if kept:
         fused = reader.fused(plan)

@@ -21,7 +21,7 @@ from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.plan.matching import schedule_of
-from floatlab.reduce.plan.orders import ByHand, Schedule
+from floatlab.reduce.plan.orders import ExplicitTree, Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
@@ -246,7 +246,9 @@ class _Trials:
 
     def replays(self, plan: Plan) -> list[Explanation]:
         """Return how many first elements each candidate along a plan matches, the best candidate first."""
-        found = replay_along(self.evaluator, ByHand(plan), self.real, fused=lambda: self.prober.reader.fused(plan))
+        found = replay_along(
+            self.evaluator, ExplicitTree(plan), self.real, fused=lambda: self.prober.reader.fused(plan)
+        )
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:

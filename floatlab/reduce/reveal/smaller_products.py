@@ -14,7 +14,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
-from floatlab.reduce.plan.orders import ByHand
+from floatlab.reduce.plan.orders import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.reveal.assembly import assemble, blocks_of
@@ -68,7 +68,7 @@ class SmallerProducts:
         def inner(length: int) -> Plan:
             explained = self._product(shape, length, layout)
             found = None if explained is None else explained[0][explained[1][place]]
-            if found is None or not isinstance(found.schedule, ByHand):
+            if found is None or not isinstance(found.schedule, ExplicitTree):
                 raise LookupError
             return found.schedule.tree
 

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import ClassVar
 
 from floatlab.arith import add, fma, multiply
-from floatlab.arith.operands import Work, holds
+from floatlab.arith.operands import DerivationBuilder, holds
 from floatlab.errors import PlanError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
@@ -162,8 +162,8 @@ class Adder(NodeRule):
 class PartlyFused(Record):
     """Addition of products: the terms in `fused` are added by FMA, the others are rounded first.
 
-    Compiled loops may do this: the vectorised part uses FMA, and the remainder does not. The sums of the nodes `kept` are
-    rounded to the format `partials` before they are added further, as in memory between two passes of a loop.
+    Compiled loops may do this: the vectorised part uses FMA, and the remainder does not. The sums of the nodes `kept`
+    are rounded to the format `partials` before they are added further, as in memory between two passes of a loop.
     """
 
     accumulator: Format
@@ -236,7 +236,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     groups = [(each,) if isinstance(each, Datum) else each.factors for each in values]
     operands = tuple(chain.from_iterable(groups))
     steps: list[Step] = []
-    work = Work("sum", operands, (), format, context, steps)
+    work = DerivationBuilder("sum", operands, (), format, context, steps)
     numbers = map(work.exact, range(len(operands)))
     exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
     total = sum(exact[1:], exact[0])

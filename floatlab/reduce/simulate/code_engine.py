@@ -1,8 +1,8 @@
 """The arithmetic of a plan's nodes on whole arrays of codes, for many sums at once.
 
 Partial sums are arrays (lanes, *batch). The first axis has one row per chain of a batch of the plan (`plan.batches`);
-the further axes are those of the sums that are computed at once, in the same order. Terms have the shape (n, *batch),
-or broadcast to this shape, like the factors of a matrix product.
+the further axes are for the sums that are computed at once, in the same order. Terms have the shape (n, *batch), or
+broadcast to this shape, like the factors of a matrix product.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.dispatch import sweep
+from floatlab.arrays.lanes.dispatch import map_blocks
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 from floatlab.arrays.lanes.pairs import two_sum
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container, is_enough
@@ -27,14 +27,14 @@ from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
 from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serially, exact_adder, odd_sum
 
 FEW = 64  # below this many sums, a loop over the terms is faster than one NumPy call per term
-MANY = 64  # with at least this many terms, such a loop is worth its set-up
+MANY = 64  # with at least this many terms, a loop over the terms is worth its set-up
 MOST_WALKED = 1 << 10  # up to this many sums, a compiled loop over the terms is faster
-ROWS = 1 << 14  # number of terms that one call of such a loop adds
+ROWS = 1 << 14  # number of terms that one call of a loop adds
 _FEW_FLOATS = 4  # up to this many sums, Python's floats are faster than arrays
 
 Sides = tuple[Source, ...]  # the terms of sums, or the two factors of products
 Argument = tuple[bool, Array]  # an argument of a node: (True, slots of terms) or (False, numbers)
-Walk = Callable[[Array, list[Array]], Array]  # (sums, terms or factors (steps, sums)) -> sums after each step
+Walk = Callable[[Array, list[Array]], Array]  # sums, terms or factors (steps, sums) -> sums after each step
 
 
 class CodeEngine:
@@ -77,7 +77,7 @@ class CodeEngine:
         """Return fused multiply-adds of products onto sums."""
         return self._apply("fma", (*take(self.sides, slots), Source(sums, self.format)), self.format, ids)
 
-    def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
+    def add_exactly(self, arguments: Sequence[Argument], ids: Array) -> Array:
         """Return the sums of arguments, computed exactly and rounded once."""
         sums = np.empty((len(ids), *self.batch), container(self.format))
         numbers = self._in_doubles(arguments, sums.shape)
@@ -90,7 +90,7 @@ class CodeEngine:
                 sums[(lane, *place)] = derive_exact_sum(values, self.format, context).result.code
         return sums
 
-    def many_along(self, sums: Array, slots: Array, ids: Array) -> Array:
+    def add_exactly_along(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return the sums after each step of chains in which every step adds several terms at once.
 
         The shape of `slots` is (steps, terms per step, chains).
@@ -106,16 +106,16 @@ class CodeEngine:
                 numbers = self._in_doubles(terms, (part.shape[0] * part.shape[2], *self.batch))
             if add is None or numbers is None:
                 for i, step in enumerate(part, start):
-                    sums = made[i] = self.many([(False, sums), *((True, operand) for operand in step)], ids[i])
+                    sums = made[i] = self.add_exactly([(False, sums), *((True, operand) for operand in step)], ids[i])
                 continue
-            # turn (several, steps × lanes, *batch) into one row of operands for each sum of each step
+            # reshape (several, steps × lanes, *batch) to one row of operands per sum and step
             groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
             totals, trail = self.doubles(sums).reshape(-1).tolist(), []
             for i, group in enumerate(groups, start):
                 fresh = [add((total, *operands)) for total, operands in zip(totals, group, strict=True)]
                 if None in fresh:  # a zero, an infinity or a NaN
                     before = self.from_doubles(np.array(totals)).reshape(sums.shape)
-                    link_sums = self.many([(False, before), *((True, operand) for operand in slots[i])], ids[i])
+                    link_sums = self.add_exactly([(False, before), *((True, operand) for operand in slots[i])], ids[i])
                     fresh = self.doubles(link_sums).reshape(-1).tolist()
                 totals = fresh
                 trail.append(totals)
@@ -142,7 +142,7 @@ class CodeEngine:
             sums = self._take_term(sums, step, made)
         return sums
 
-    def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
+    def partial_sums(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return the sums after each step (steps, lanes, *batch); otherwise as `update`."""
         made = np.empty((len(slots), *sums.shape), sums.dtype)
         sums, done = self._walk(sums, slots, made)
@@ -261,7 +261,7 @@ class CodeEngine:
                 self._works[operation, format] = work
             axes = max(side.codes.ndim for side in operands) - 1
             reads = [spread(side.codes, axes) for side in operands]
-            sweep(work, reads, made)
+            map_blocks(work, reads, made)
             return made
         made = np.empty((len(ids), *self.batch), container(format))
         for lane, id in enumerate(ids.tolist()):
@@ -269,7 +269,7 @@ class CodeEngine:
             drawn = calculator(OPERATIONS[operation], formats, format, context, None, False)
 
             reads = [np.broadcast_to(side.codes[lane, ...], self.batch) for side in operands]
-            sweep(drawn, reads, made[lane, ...], threads=1, start=self.first)
+            map_blocks(drawn, reads, made[lane, ...], threads=1, start=self.first)
         return made
 
     def _convert(self, value: Source, ids: Array) -> Array:

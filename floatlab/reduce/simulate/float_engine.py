@@ -37,7 +37,7 @@ class FloatEngine(CodeEngine):
     """Additions by the processor, in binary32 or binary64, to nearest even; payloads of NaNs are unspecified."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Take the terms as floats, if the accumulator's float type contains them."""
+        """Store the terms, as floats if the accumulator's float type contains them."""
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
         self.direct = all(holds(self.format, side.format) for side in sides)
@@ -86,10 +86,10 @@ class FloatEngine(CodeEngine):
             return self.update(sums, slots[None], ids[None])
         return decode(super().fuse(self.codes(sums), slots, ids), self.format, self.kind)
 
-    def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
+    def add_exactly(self, arguments: Sequence[Argument], ids: Array) -> Array:
         """Return the sums of arguments, computed exactly and rounded once."""
         coded = [(is_term, array if is_term else self.codes(array)) for is_term, array in arguments]
-        return decode(super().many(coded, ids), self.format, self.kind)
+        return decode(super().add_exactly(coded, ids), self.format, self.kind)
 
     def update(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return the sums after adding terms one after the other."""
@@ -104,13 +104,13 @@ class FloatEngine(CodeEngine):
         update(made, self.values[0][rows], self.values[1][rows] if len(self.values) > 1 else None, self.fma)
         return made
 
-    def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
+    def partial_sums(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return the sums after each step."""
         if not self.fma and self.plain:
             return self._accumulated(sums, slots)
         if self.fuses and self.kind == np.float32 and sums.size < FEW:
             return fused_trail(sums, self.values[0][slots], self.values[1][slots])
-        return super().trail(sums, slots, ids)
+        return super().partial_sums(sums, slots, ids)
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
         """Return the sums unchanged: the loops of the base class are for codes, not for floats."""

@@ -47,7 +47,7 @@ class Machine(Record):
         Whether the model reproduces recorded outputs of the hardware bit for bit.
     note : str
         A note for users.
-    adds_apart : bool
+    adds_c_last : bool
         Whether c is added at the end, rounded to nearest, instead of in the first block.
     """
 
@@ -59,7 +59,7 @@ class Machine(Record):
     source: str
     is_checked: bool
     note: str = ""
-    adds_apart: bool = False
+    adds_c_last: bool = False
 
     @property
     def schedule(self) -> Schedule:
@@ -91,10 +91,10 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
             raise UnsupportedError(f"{self.name} has no fused sum; use dot to simulate it")
         engine, size, n = TensorEngine((x, y), core), self.schedule._values()[0], len(x.codes)
         last = np.asarray(c.codes)[None]
-        sums = np.zeros_like(last) if self.adds_apart else last
+        sums = np.zeros_like(last) if self.adds_c_last else last
         for start in range(0, n, size):
             sums = engine.block(np.arange(start, min(start + size, n))[:, None], [sums])
-        return np.asarray((engine.add(sums, last, np.zeros(1, np.int64)) if self.adds_apart else sums)[0])
+        return np.asarray((engine.add(sums, last, np.zeros(1, np.int64)) if self.adds_c_last else sums)[0])
 
 
 _SHORT = {"f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn", "e5m2": "e5m2", "f32": "binary32"}
@@ -117,13 +117,13 @@ def _core(
 
 def _rows(
     family: str, inputs: str, order: str, adder: TensorCore | Adder, note: str = "", *, source: str = _BOTH,
-    adds_apart: bool = False,
+    adds_c_last: bool = False,
 ) -> list[Machine]:  # fmt: skip
     output = {"binary32": "f32", "binary16": "f16"}[adder.accumulator.name]
     return [
         Machine(
             name=f"{family}.{name}.{output}", hardware=_HARDWARE[family], terms=parse_format(_SHORT[name]),
-            order=order, adder=adder, source=source, is_checked=KHATTAK in source, note=note, adds_apart=adds_apart,
+            order=order, adder=adder, source=source, is_checked=KHATTAK in source, note=note, adds_c_last=adds_c_last,
         )
         for name in inputs.split()
     ]  # fmt: skip
@@ -160,7 +160,7 @@ MACHINES = {
         *_rows("blackwell", "f16 bf16", *_core(16, 25)),
         *_rows("blackwell", "tf32", *_core(8, 25)),
         *_rows("blackwell", "f16", *_core(16, 25, "f16")),
-        *_rows("blackwell", "e4m3 e5m2", *_core(32, 25), _APART, adds_apart=True),
+        *_rows("blackwell", "e4m3 e5m2", *_core(32, 25), _APART, adds_c_last=True),
         *_rows("cdna1", "f16", "fused(4)", _EXACT, f"sums of four products {_ONCE}", source=MMA_SIM),
         *_rows("cdna1", "bf16", "fused(2)", _EXACT, f"sums of two products {_ONCE}", source=MMA_SIM),
         *_rows("cdna2", "f16", "blocked(4, pairwise)", _FLUSHING, _FLUSHED, source=MMA_SIM),

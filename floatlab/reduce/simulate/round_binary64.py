@@ -92,7 +92,7 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 
 
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
-    """Return a function that adds binary64 numbers exactly and rounds once; None for contexts with other rules.
+    """Return a function that adds binary64 numbers exactly and rounds once; None unless the context is supported.
 
     The function returns None if the sum is zero (its sign needs a rule), overflows, or is not finite.
 

@@ -22,7 +22,7 @@ from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.plan.batches import Batch, Batches
 from floatlab.reduce.plan.matching import subtree
-from floatlab.reduce.plan.orders import ByHand, Schedule, Sorted
+from floatlab.reduce.plan.orders import ExplicitTree, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import CodeEngine, Sides, spread, spread_over, take
@@ -40,10 +40,10 @@ def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = No
     """Return the results (*batch) of a sum in the order of the batches.
 
     `observe` receives the ids of nodes, in the order of the plan, and their values. Raises UnsupportedError if the
-    engine's number of terms differs from that of the batches.
+    engine and the batches have different numbers of terms.
     """
     if batches.terms != engine.terms:
-        raise UnsupportedError(f"the order is for {batches.terms} terms, and there are {engine.terms}")
+        raise UnsupportedError(f"the order is for {batches.terms} terms, not {engine.terms}")
     return _Evaluation(batches, engine, observe).result()
 
 
@@ -95,7 +95,7 @@ class _Evaluation:
                 sums = engine.add(sums, self.store[slots[0] - self.terms], made[0])
                 self.observe(made[0], sums)
             elif self.is_observed:
-                trail = engine.trail(sums, slots, made)
+                trail = engine.partial_sums(sums, slots, made)
                 self.observe(made, trail)
                 sums = trail[-1]
             else:
@@ -122,11 +122,11 @@ class _Evaluation:
         (sums,) = np.nonzero((batch.rest >= self.terms).any(axis=(1, 2)))
         start = len(ids) if self.engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
         for step, made in zip(batch.rest[:start], ids[:start], strict=True):
-            head = False, self.engine.many([head, *map(self._argument, step)], made)
+            head = False, self.engine.add_exactly([head, *map(self._argument, step)], made)
             self.observe(made, head[1])
         if start >= len(ids):
             return head[1]
-        trail = self.engine.many_along(head[1], batch.rest[start:], ids[start:])
+        trail = self.engine.add_exactly_along(head[1], batch.rest[start:], ids[start:])
         self.observe(ids[start:], trail)
         return np.asarray(trail[-1])
 
@@ -197,7 +197,9 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
         if order is not None:
             part = sort_terms(part, order)
         if isinstance(adder, PartlyFused):
-            tree = inner.tree if isinstance(inner, ByHand) else inner.plan(n)  # whose numbers of nodes the adder has
+            tree = (
+                inner.tree if isinstance(inner, ExplicitTree) else inner.plan(n)
+            )  # whose numbers of nodes the adder has
             made[place] = _simulate_partly_fused(part, tree, adder)
         else:
             made[place] = _simulate_part(part, batches, adder, first)
@@ -232,7 +234,7 @@ def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
     for child, own in zip(plan.nodes[-1], (adder.first, adder.second), strict=True):
         terms, part = subtree(plan, child)
         own = own.within(terms) if isinstance(own, PartlyFused) else own
-        sums.append(Source(simulate(take(sides, np.array(terms)), ByHand(part), own), own.accumulator))
+        sums.append(Source(simulate(take(sides, np.array(terms)), ExplicitTree(part), own), own.accumulator))
     return np.asarray(operate("add", sums, adder.accumulator, as_codes=True))
 
 

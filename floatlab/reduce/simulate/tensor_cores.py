@@ -34,8 +34,8 @@ LEAST_EXPONENT = -126  # binary32's emin: the smallest alignment exponent, used 
 class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
-    `direction` is the rounding into the accumulator. `result_bits` is the number of fraction bits at which the result
-    is truncated, if those are fewer than the accumulator's. If `sum_bits` is given, the products are aligned and added
+    `direction` is the rounding into the accumulator. `result_bits`: if given, the result is truncated to this number of
+    fraction bits, fewer than those of the accumulator. If `sum_bits` is given, the products are aligned and added
     first; a product that overflows binary32 counts as infinite. Then their sum and the accumulator are aligned to the
     larger of their exponents and added; the sum is truncated toward −∞ at `sum_bits`, the accumulator at
     `fraction_bits`.
@@ -175,12 +175,12 @@ class TensorEngine(CodeEngine):
         """Return sums of one product each, as the core computes them."""
         return self.block(slots[None], [])
 
-    def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
+    def add_exactly(self, arguments: Sequence[Argument], ids: Array) -> Array:
         """Return fused sums of products and partial sums."""
         slots = [array for is_term, array in arguments if is_term]
         sums = [array for is_term, array in arguments if not is_term]
         if not slots:
-            return self.add(sums[0], sums[1], ids) if len(sums) == 2 else super().many(arguments, ids)
+            return self.add(sums[0], sums[1], ids) if len(sums) == 2 else super().add_exactly(arguments, ids)
         return self.block(np.stack(slots), sums)
 
     def block(self, slots: Array, sums: Sequence[Array]) -> Array:
@@ -234,7 +234,7 @@ class TensorEngine(CodeEngine):
 
 
 def _exponents(values: Array, format: Format) -> Array:
-    """Return the exponents of numbers; subnormal numbers have that of the smallest normal number."""
+    """Return the exponents of numbers; for subnormal numbers, the exponent of the smallest normal number."""
     # frexp must not be called on NaNs: some implementations raise invalid for signaling NaNs.
     found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
     return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

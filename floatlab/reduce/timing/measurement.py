@@ -89,7 +89,7 @@ class Ranking(Record):
 
     names: tuple[str, ...]
     timings: tuple[Timing, ...]
-    candidates: tuple[str, ...]  # the first, and those not distinguishable from it; all if there are too few runs
+    candidates: tuple[str, ...]  # the first, and timings not distinguishable from it; all if there are too few runs
 
     @property
     def fastest(self) -> str | None:
@@ -118,7 +118,7 @@ class Ranking(Record):
 
 
 def rank(timings: Mapping[str, Timing]) -> Ranking:
-    """Sort timings by their medians; `candidates` of the result are those that may be the fastest.
+    """Sort timings by their medians; `candidates` of the result are the timings that may be the fastest.
 
     >>> a, b, c = Timing((1.0, 1.2, 1.1, 1.0)), Timing((1.1, 1.3, 1.1, 1.2)), Timing((5.0, 5.1, 5.0, 5.0))
     >>> rank({"c": c, "b": b, "a": a}).candidates, rank({"c": c, "b": b}).fastest

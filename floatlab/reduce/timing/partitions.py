@@ -57,7 +57,7 @@ class PartitionComparison(Record):
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it before the requested number of runs."""
+        """Whether Ctrl-C ended the timing before the requested number of runs."""
         return self.ranking.runs < self.asked
 
     @property
@@ -128,7 +128,7 @@ def time_partitions(
     Raises
     ------
     UnsupportedError
-        If a and b are not two such matrices, or for fewer than 1 run or 1 term per block.
+        If a and b are not matrices of the same one of these dtypes, or for fewer than 1 run or 1 term per block.
 
     Examples
     --------

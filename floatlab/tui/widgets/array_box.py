@@ -124,7 +124,7 @@ class FilePicker(Picker):
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
-        elif name in self._entries and self._entries[name].leads_on:
+        elif name in self._entries and self._entries[name].is_container:
             if self._go(name) and len(self._entries) == 1 and not is_folder(self._place):
                 self.dismiss(self._place)  # a file's name denotes its only array
         else:

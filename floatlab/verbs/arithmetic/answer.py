@@ -117,9 +117,9 @@ def no_witness(format: Format) -> str:
     >>> print(no_witness(parse_format("fp16")))
     binary16: no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried
     """
-    from floatlab.arith.witness import is_searched_through
+    from floatlab.arith.witness import is_searched_exhaustively
 
-    if is_searched_through(format):
+    if is_searched_exhaustively(format):
         said = "fma and multiply-then-add differ for no numbers of this format; all of them were tried"
     else:
         said = "no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried"

@@ -8,9 +8,9 @@ from floatlab.arith.integers import Integer, IntegerResult
 from floatlab.errors import FileFormatError
 from floatlab.numbers.decimals import fraction_text
 from floatlab.numbers.steps import Integral
-from floatlab.wire.codecs import BOOLEAN, FLAGS, INTEGER, TEXT, word_of
-from floatlab.wire.derivations import CONTEXT, DERIVATION, OPERANDS, STEPS, read_derivation, unpaired
-from floatlab.wire.schema import Member, Schema, constant, field, heading, schema, shown, within
+from floatlab.wire.codecs import BOOLEAN, FLAGS, INTEGER, TEXT, enumeration
+from floatlab.wire.derivations import CONTEXT, DERIVATION, OPERANDS, STEPS, read_derivation, split_pairs
+from floatlab.wire.schema import Member, Schema, common_members, constant, derived, field, flattened, schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,34 +34,34 @@ def _integer_result(pairs: Any, steps: tuple[Integral, ...], type: str, **fields
         raise FileFormatError(f"{type[:20]!r} is no type of integers")
     rounded = steps[0].rounded if steps else None
     kind = Integer(int(digits), not type.startswith("u"))
-    return IntegerResult(kind=kind, rounded=rounded, **unpaired(pairs), **fields)
+    return IntegerResult(kind=kind, rounded=rounded, **split_pairs(pairs), **fields)
 
 
-_COMMON = {"format": shown(_common_format), "context": CONTEXT, "operands": OPERANDS}
+_COMMON = {"format": derived(_common_format), "context": CONTEXT, "operands": OPERANDS}
 
 COMPARISON = schema(
-    lambda pairs, **fields: Comparison(**unpaired(pairs), **fields),
-    **heading(),
+    lambda pairs, **fields: Comparison(**split_pairs(pairs), **fields),
+    **common_members(),
     **_COMMON,
     steps=constant([]),
-    result={"relation": word_of(Relation), "holds": BOOLEAN},
+    result={"relation": enumeration(Relation), "holds": BOOLEAN},
     flags=FLAGS,
     error=constant({"exact": None, "ulps": None}),
 )
 INTEGER_RESULT = schema(
     _integer_result,
-    **heading("to_integer"),
+    **common_members("to_integer"),
     **_COMMON,
     steps=Member(STEPS, lambda answer: [] if answer.rounded is None else [Integral(answer.rounded)], "steps"),
     result={
         "type": Member(TEXT, lambda answer: answer.kind.name, "type"),
         "integer": field(INTEGER, "value"),
-        "code": shown("hexadecimal_code"),
+        "code": derived("hexadecimal_code"),
     },
     flags=FLAGS,
-    error=shown(_integer_error),
+    error=derived(_integer_error),
 )
 CONTRAST = Schema(
     lambda separate, **fused: Contrast(read_derivation(**fused), separate),
-    within("fused", DERIVATION.rows) | {"separate": field(DERIVATION, "separate"), "same": shown("same")},
+    flattened("fused", DERIVATION.rows) | {"separate": field(DERIVATION, "separate"), "same": derived("same")},
 )

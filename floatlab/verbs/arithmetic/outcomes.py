@@ -237,7 +237,7 @@ def _overflowed(datum: Datum, context: Context) -> str:
 
 def _error(derivation: Derivation) -> str:
     """Describe the error of the result."""
-    result, ulps = derivation.result, derivation.nearby_error_ulps
+    result, ulps = derivation.result, derivation.approximate_error_ulps
     if ulps is None:
         return ""
     integer = integer_not_held(derivation)
@@ -256,11 +256,11 @@ def verdict_reason(contrast: Contrast) -> Line:
 
 
 def _verdict(contrast: Contrast) -> list[str]:
-    product, parting = contrast.product, contrast.parting
+    product, rounding = contrast.product, contrast.product_rounding
     exact = next((step.exact for step in contrast.fused.steps if isinstance(step, Combine)), None)
     if exact is None or product is None:
         return ["A rule decided, so there was no product to round."]
-    if parting is None:
+    if rounding is None:
         if contrast.same:
             return ["The product was exact, so both ways added the same numbers and rounded once."]
         return ["The product was exact but subnormal, and counted as zero when it was read again."]

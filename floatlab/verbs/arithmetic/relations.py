@@ -122,7 +122,7 @@ def product_end(separate: Derivation) -> int:
 
 def _parting(contrast: Contrast) -> list[Block]:
     """Describe where the two ways diverge: at the product's rounding, if it was inexact."""
-    rounded, product = contrast.parting, contrast.product
+    rounded, product = contrast.product_rounding, contrast.product
     if product is None or not product.is_finite:
         return []
     if rounded is None:

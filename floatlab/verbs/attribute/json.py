@@ -10,9 +10,9 @@ from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.replay.causes import Path
-from floatlab.wire.codecs import FORMAT, INTEGER, integer, listed, optional
+from floatlab.wire.codecs import FORMAT, INTEGER, integer, list_of, optional
 from floatlab.wire.derivations import CONTEXT
-from floatlab.wire.schema import Schema, attributes, heading, shown
+from floatlab.wire.schema import Schema, attributes, common_members, derived
 
 _MOST = 100  # at most this many explanations and pairs are written
 
@@ -31,29 +31,29 @@ def _codes(path: Path) -> list[str | None]:
 _EXPLANATION = Schema(
     None,
     {
-        "way": shown("text"),
+        "way": derived("text"),
         **attributes("matching", "total", "elements", "fits"),
-        "code": shown(lambda explanation: _code(explanation.codes, explanation.format)),
+        "code": derived(lambda explanation: _code(explanation.codes, explanation.format)),
     },
 )
 _PATCH = Schema(
     None,
     {
-        "axis": shown(lambda patch: ("rows", "columns")[patch.axis]),
-        "places": shown(lambda patch: [*patch.places]),
-        "way": shown("explanation.text"),
-        "others": shown("rest.text"),
+        "axis": derived(lambda patch: ("rows", "columns")[patch.axis]),
+        "places": derived(lambda patch: [*patch.places]),
+        "way": derived("explanation.text"),
+        "others": derived("rest.text"),
     },
 )
 _REFUTATION = Schema(
     None,
     {
-        "cause": shown("cause.value"),
-        "tried": shown("tried"),
-        "first": shown("first.text"),
-        "second": shown("second.text"),
-        "codes": shown(lambda refutation: _codes(refutation.path)),
-        "ulps": shown(lambda refutation: refutation.path.steps[0][1], INTEGER),
+        "cause": derived("cause.value"),
+        "tried": derived("tried"),
+        "first": derived("first.text"),
+        "second": derived("second.text"),
+        "codes": derived(lambda refutation: _codes(refutation.path)),
+        "ulps": derived(lambda refutation: refutation.path.steps[0][1], INTEGER),
     },
 )
 
@@ -61,13 +61,13 @@ _REFUTATION = Schema(
 _PAIR = Schema(
     None,
     {
-        "first": shown("first.text"),
-        "second": shown("second.text"),
-        "differ_by": shown(lambda pair: [cause.value for cause in pair.causes]),
-        "paths": shown(
+        "first": derived("first.text"),
+        "second": derived("second.text"),
+        "differ_by": derived(lambda pair: [cause.value for cause in pair.causes]),
+        "paths": derived(
             lambda pair: [[[cause.value, integer(ulps)] for cause, ulps in path.steps] for path in pair.paths]
         ),
-        "codes": shown(lambda pair: [_codes(path) for path in pair.paths]),
+        "codes": derived(lambda pair: [_codes(path) for path in pair.paths]),
     },
 )
 
@@ -75,9 +75,9 @@ _PAIR = Schema(
 _OBSERVED = Schema(  # a result as typed, its explanations, and the tile edge that explains it
     None,
     {
-        "given": shown(lambda row: row[0]),
-        "explanations": shown(lambda row: row[1][:_MOST], listed(_EXPLANATION)),
-        "patch": shown(lambda row: row[2], optional(_PATCH)),
+        "given": derived(lambda row: row[0]),
+        "explanations": derived(lambda row: row[1][:_MOST], list_of(_EXPLANATION)),
+        "patch": derived(lambda row: row[2], optional(_PATCH)),
     },
 )
 
@@ -89,12 +89,12 @@ def _observed(attribution: Attribution) -> list[tuple[object, ...]]:
 _ATTRIBUTION: dict[str, Any] = {
     "format": FORMAT,
     "context": CONTEXT,
-    "tried": shown("candidate_count"),
-    "observed": shown(_observed, listed(_OBSERVED)),
-    "verdict": shown(lambda attribution: attribution.verdict and attribution.verdict.value),
-    "verdicts": shown(lambda attribution: [verdict.value for verdict in attribution.verdicts]),
-    "refuted": shown("refutations", listed(_REFUTATION)),
-    "pairs": shown(lambda attribution: attribution.pairs[:_MOST], listed(_PAIR)),
+    "tried": derived("candidate_count"),
+    "observed": derived(_observed, list_of(_OBSERVED)),
+    "verdict": derived(lambda attribution: attribution.verdict and attribution.verdict.value),
+    "verdicts": derived(lambda attribution: [verdict.value for verdict in attribution.verdicts]),
+    "refuted": derived("refutations", list_of(_REFUTATION)),
+    "pairs": derived(lambda attribution: attribution.pairs[:_MOST], list_of(_PAIR)),
 }
 PART = Schema(None, _ATTRIBUTION)
-ATTRIBUTION = Schema(None, heading("attribute") | _ATTRIBUTION)
+ATTRIBUTION = Schema(None, common_members("attribute") | _ATTRIBUTION)

@@ -125,9 +125,12 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
         share = f"{100 * float(others[0].share):.2g} %"
         return [line(Span(f"no way gives more than {share} of its elements", Role.FLAG))]
     if not fitting:
-        return [line(Span(others[0].said, Role.FLAG), "; no way gives all")]
+        return [line(Span(others[0].summary, Role.FLAG), "; no way gives all")]
     more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""
-    return [line(Span(fitting[0].said, Role.VALUE), more), *(line(Span(each.said, Role.HINT)) for each in others[:1])]
+    return [
+        line(Span(fitting[0].summary, Role.VALUE), more),
+        *(line(Span(each.summary, Role.HINT)) for each in others[:1]),
+    ]
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:

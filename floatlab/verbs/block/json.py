@@ -9,9 +9,9 @@ from floatlab.numbers import Datum, Exact, Ratio, parse_literal
 from floatlab.numbers.decimals import exact_decimal, fraction_text, ratio_text
 from floatlab.numbers.exact import Infinity, NotANumber
 from floatlab.verbs.block.page import element_code, value_text
-from floatlab.wire.codecs import CODE, FLAGS, INTEGER, TEXT, Codec, listed, optional, word_of
+from floatlab.wire.codecs import CODE, FLAGS, INTEGER, TEXT, Codec, enumeration, list_of, optional
 from floatlab.wire.derivations import CONTEXT, DATUM, RATIO, ROUNDED
-from floatlab.wire.schema import Member, constant, field, heading, schema, schema_of, shown
+from floatlab.wire.schema import Member, common_members, constant, derived, field, schema, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _error(placed: Placed) -> dict[str, str | None]:
 
 _OPERAND = schema(
     lambda value, literal=None: (value, literal),
-    exact=shown(_value_text),
+    exact=derived(_value_text),
     value=Member(Codec(_write_value, _read_value), lambda placed: placed[1].value, "value"),
     literal=Member(TEXT, lambda placed: placed[2], "literal", is_optional=True),
 )
@@ -90,10 +90,10 @@ _STEP = schema(
     scaled=Member(_NUMBER, lambda placed: placed[1].scaled, "scaled"),
     code=Member(CODE, lambda placed: element_code(placed[1], placed[0].format), "code"),
     round=Member(ROUNDED, lambda placed: placed[1].rounded, "rounded", is_optional=True),
-    result=shown(_result, DATUM).replace(is_optional=True),
+    result=derived(_result, DATUM).replace(is_optional=True),
     value=Member(_DECODED, lambda placed: placed[1].decoded, "decoded"),
     flags=Member(FLAGS, lambda placed: placed[1].flags, "flags"),
-    error=shown(_error),
+    error=derived(_error),
 )
 
 
@@ -120,25 +120,25 @@ def _block(
 
 BLOCK = schema(
     _block,
-    **heading("block"),
+    **common_members("block"),
     format=Codec(lambda fmt, _: fmt.name, lambda wire, scope: parse_block_format(TEXT.read(wire, scope))),
-    block=shown("format.block"),
-    element_format=shown("format.element.name"),
-    scale_format=shown("format.scale.name"),
+    block=derived("format.block"),
+    element_format=derived("format.element.name"),
+    scale_format=derived("format.scale.name"),
     context=CONTEXT,
-    operands=Member(listed(_OPERAND), _placed, "operands"),
-    rule=word_of(ScaleRule),
+    operands=Member(list_of(_OPERAND), _placed, "operands"),
+    rule=enumeration(ScaleRule),
     amax=_NUMBER,
     exponent=optional(INTEGER),
     wanted_scale=field(_NUMBER, "wanted"),
-    steps=Member(listed(_STEP), _placed, "steps"),
+    steps=Member(list_of(_STEP), _placed, "steps"),
     result={
         "scale": DATUM,
         "tensor_scale": Member(optional(DATUM), lambda block: block.tensor and block.tensor.datum, "tensor_scale"),
         "tensor_amax": Member(_NUMBER, lambda block: block.tensor and block.tensor.amax, "tensor_amax"),
-        "codes": shown(lambda block: [element_code(element, block.format) for element in block.elements]),
-        "values": shown(lambda block: [element.decoded for element in block.elements], listed(_DECODED)),
+        "codes": derived(lambda block: [element_code(element, block.format) for element in block.elements]),
+        "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_DECODED)),
     },
-    flags=shown("flags", FLAGS),
+    flags=derived("flags", FLAGS),
     error=constant({"exact": None, "ulps": None}),  # each element has its own
 )

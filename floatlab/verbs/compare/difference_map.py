@@ -87,8 +87,8 @@ def where_words(structure: Structure) -> list[str]:
     >>> import numpy as np
     >>> from floatlab.arrays.compare.differences import Finder
     >>> finder = Finder((400, 400))
-    >>> finder.see(np.arange(7, 160_000, 8))
-    >>> where_words(finder.found())
+    >>> finder.add(np.arange(7, 160_000, 8))
+    >>> where_words(finder.result())
     ['only in every 8th column, from column 7 on']
     """
     s = structure

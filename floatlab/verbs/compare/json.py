@@ -18,11 +18,11 @@ from floatlab.arrays.compare.differences import (
 from floatlab.numbers import Datum
 from floatlab.reduce.results.judgements import Effect, Judgement
 from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
-from floatlab.wire.codecs import CODECS, FORMAT, INTEGER, TEXT, Codec, listed, optional, row
+from floatlab.wire.codecs import CODECS, FORMAT, INTEGER, TEXT, Codec, list_of, optional, tuple_of
 from floatlab.wire.derivations import DATUM
-from floatlab.wire.schema import Member, Schema, field, heading, rows_of, schema_of, shown, within
+from floatlab.wire.schema import Member, Schema, common_members, derived, field, field_codecs, flattened, schema_of
 
-_OPERAND = Schema(Operand, {"name": TEXT, "shape": listed(INTEGER), "dtype": field(TEXT, "kind"), "format": FORMAT})
+_OPERAND = Schema(Operand, {"name": TEXT, "shape": list_of(INTEGER), "dtype": field(TEXT, "kind"), "format": FORMAT})
 CODECS["Tolerance"] = schema_of(
     Tolerance,
     lambda failing, unlike, **fields: Tolerance(failing=failing or 0, unlike=unlike or "", **fields),
@@ -39,8 +39,8 @@ CODECS["Ulps"] = schema_of(Ulps, percentiles=field(_PERCENTILES, "percentiles"))
 CODECS["Structure"] = Schema(
     Structure,
     {
-        **rows_of(Structure, "count", "size", "shape", "first", "last"),
-        "axes": field(listed(schema_of(Extent)), "extents"),
+        **field_codecs(Structure, "count", "size", "shape", "first", "last"),
+        "axes": field(list_of(schema_of(Extent)), "extents"),
         "map": schema_of(Map),
     },
 )
@@ -58,7 +58,7 @@ def _read_element(actual: Datum, expected: Datum, ulps: int | None, **measures: 
 
 
 # An element is written after the differences, which know the formats of its codes.
-_MEASURES = within(itemgetter(1), rows_of(ComparedElement, "index", "absolute", "share"))
+_MEASURES = flattened(itemgetter(1), field_codecs(ComparedElement, "index", "absolute", "share"))
 _ELEMENT = Schema(
     _read_element,
     {
@@ -72,8 +72,8 @@ _ELEMENT = Schema(
 )
 
 
-_OPERANDS = Member(row(_OPERAND, _OPERAND), attrgetter("actual", "expected"), "operands")
-_WORST = Member(listed(_ELEMENT), lambda differences: [(differences, each) for each in differences.worst], "worst")
+_OPERANDS = Member(tuple_of(_OPERAND, _OPERAND), attrgetter("actual", "expected"), "operands")
+_WORST = Member(list_of(_ELEMENT), lambda differences: [(differences, each) for each in differences.worst], "worst")
 
 
 def _tuples(wire: object) -> object:
@@ -83,30 +83,30 @@ def _tuples(wire: object) -> object:
 _PLACES = Codec(lambda where, _: where, lambda wire, _: _tuples(wire))
 _EVIDENCE = Codec(lambda pairs, _: dict(pairs), lambda wire, _: tuple(wire.items()))
 _CAUSE = schema_of(DiagnosedCause, where=field(_PLACES, "where"), evidence=field(_EVIDENCE, "evidence"))
-DIAGNOSIS = schema_of(Diagnosis, causes=field(listed(_CAUSE), "causes"))
+DIAGNOSIS = schema_of(Diagnosis, causes=field(list_of(_CAUSE), "causes"))
 
 DIFFERENCES = Schema(
     lambda operands, **fields: Differences(actual=operands[0], expected=operands[1], **fields),
     {
-        **heading("compare"),
+        **common_members("compare"),
         "operands": _OPERANDS,
-        **rows_of(Differences, "shape", "size"),
-        "within": shown("within"),
-        **rows_of(Differences, "equal_bits", "equal", "specials", "absolute", "relative", "ulps"),
-        **rows_of(Differences, "allclose", "assert_close", "differing", "failing"),
+        **field_codecs(Differences, "shape", "size"),
+        "within": derived("within"),
+        **field_codecs(Differences, "equal_bits", "equal", "specials", "absolute", "relative", "ulps"),
+        **field_codecs(Differences, "allclose", "assert_close", "differing", "failing"),
         "worst": _WORST,
         "diagnosis": Member(optional(DIAGNOSIS), attrgetter("diagnosis"), "diagnosis", is_optional=True),
     },
 )
 
-EFFECTS = listed(schema_of(Effect))
+EFFECTS = list_of(schema_of(Effect))
 _JUDGEMENT = {
-    **rows_of(Judgement, "terms", "format"),
-    "q": {**rows_of(Judgement, "rms", "largest"), "limit": shown("limit")},
+    **field_codecs(Judgement, "terms", "format"),
+    "q": {**field_codecs(Judgement, "rms", "largest"), "limit": derived("limit")},
     "trials": field(EFFECTS, "effects"),
-    **rows_of(Judgement, "causes", "looked_at", "elements"),
+    **field_codecs(Judgement, "causes", "looked_at", "elements"),
     "beyond_rounding": field(INTEGER, "beyond"),
-    "largest_at": field(optional(row(INTEGER, INTEGER)), "at"),
+    "largest_at": field(optional(tuple_of(INTEGER, INTEGER)), "at"),
 }
 JUDGEMENT = Schema(Judgement, _JUDGEMENT)
-JUDGEMENT_DOCUMENT = Schema(Judgement, heading("judge") | _JUDGEMENT)
+JUDGEMENT_DOCUMENT = Schema(Judgement, common_members("judge") | _JUDGEMENT)

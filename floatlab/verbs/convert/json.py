@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from floatlab.numbers.steps import Encode
-from floatlab.wire.codecs import FLAGS, FORMAT, listed
+from floatlab.wire.codecs import FLAGS, FORMAT, list_of
 from floatlab.wire.derivations import DATUM, DERIVATION, error_of
-from floatlab.wire.schema import schema, shown, within
+from floatlab.wire.schema import derived, flattened, schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def _error(conversion: Conversion) -> Wire:
     return error_of(last.replace(operands=first.operands, steps=(*last.steps[:-1], Encode(last.result, first.truth))))
 
 
-_RESULT = {"result": DATUM, "flags": FLAGS, "error": shown(error_of)}
+_RESULT = {"result": DATUM, "flags": FLAGS, "error": derived(error_of)}
 CONVERSION = schema(
-    **(within(_whole, DERIVATION.rows) | {"error": shown(_error)}),
-    path=shown("stages", listed(schema(format=shown("result.format", FORMAT), **_RESULT))),
-    direct=shown("direct", schema(**_RESULT)),
-    same=shown("same"),
+    **(flattened(_whole, DERIVATION.rows) | {"error": derived(_error)}),
+    path=derived("stages", list_of(schema(format=derived("result.format", FORMAT), **_RESULT))),
+    direct=derived("direct", schema(**_RESULT)),
+    same=derived("same"),
 )

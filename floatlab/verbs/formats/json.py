@@ -5,9 +5,9 @@ from __future__ import annotations
 from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import Census, census
 from floatlab.numbers import Datum
-from floatlab.wire.codecs import FORMAT, INTEGER, listed
+from floatlab.wire.codecs import FORMAT, INTEGER, list_of
 from floatlab.wire.derivations import DATUM
-from floatlab.wire.schema import Member, attributes, heading, schema, schema_of, shown, within
+from floatlab.wire.schema import Member, attributes, common_members, derived, flattened, schema, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ def _data(format: Format) -> list[Datum]:
 
 
 _ROWS: dict[str, Member] = {
-    **heading("formats"),
-    "format": shown("format", FORMAT),
-    "aliases": shown(lambda row: list(row.aliases)),
-    "source": shown("source"),
-    **within("format", attributes(*_PARAMETERS)),
-    "nans": shown("format.nans", INTEGER),
-    **within("format", attributes(*_MORE)),
-    "largest": shown(_landmark("largest_magnitude"), DATUM),
-    "smallest_normal": shown(_landmark("smallest_normal_magnitude"), DATUM),
-    "smallest_subnormal": shown(_smallest, DATUM).replace(is_optional=True),
-    "codes": shown(lambda row: census(row.format), schema_of(Census)),
+    **common_members("formats"),
+    "format": derived("format", FORMAT),
+    "aliases": derived(lambda row: list(row.aliases)),
+    "source": derived("source"),
+    **flattened("format", attributes(*_PARAMETERS)),
+    "nans": derived("format.nans", INTEGER),
+    **flattened("format", attributes(*_MORE)),
+    "largest": derived(_landmark("largest_magnitude"), DATUM),
+    "smallest_normal": derived(_landmark("smallest_normal_magnitude"), DATUM),
+    "smallest_subnormal": derived(_smallest, DATUM).replace(is_optional=True),
+    "codes": derived(lambda row: census(row.format), schema_of(Census)),
 }
 SUMMARY = schema(**_ROWS)
-_CODES = shown(lambda row: _data(row.format) if row.format.width <= _SMALL else None, listed(DATUM))
+_CODES = derived(lambda row: _data(row.format) if row.format.width <= _SMALL else None, list_of(DATUM))
 TABLE = schema(**_ROWS, table=_CODES.replace(is_optional=True))

@@ -20,9 +20,9 @@ from floatlab.reduce.results.products import Product, ProductElement
 from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import worst_of
-from floatlab.wire.codecs import AS_IT_IS, BOOLEAN, FLAGS, FORMAT, FRACTION, INTEGER, TEXT, Codec, listed, optional
+from floatlab.wire.codecs import AS_IT_IS, BOOLEAN, FLAGS, FORMAT, FRACTION, INTEGER, TEXT, Codec, list_of, optional
 from floatlab.wire.derivations import CONTEXT, DATUM, error_in_ulps
-from floatlab.wire.schema import Member, Schema, attributes, field, heading, schema, shown, within
+from floatlab.wire.schema import Member, Schema, attributes, common_members, derived, field, flattened, schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ _SETTINGS = {
     "products": Member(optional(FORMAT), _products, "products"),
     "accumulator": Member(FORMAT, lambda made: made.adder.accumulator, "accumulator"),
     "adder": Member(TEXT, _rule, "adder"),
-    "machine": optional(schema(lambda name: parse_machine(name), name=TEXT, words=shown("words"))),
+    "machine": optional(schema(lambda name: parse_machine(name), name=TEXT, words=derived("words"))),
 }
 
 
@@ -102,8 +102,8 @@ def _data(made: Reduction | Product) -> list[list[Datum]] | None:
 
 _ORIGIN = optional(Schema(Origin, {"from": field(optional(FORMAT), "format"), "inexact": INTEGER}))
 _SIDES = {
-    "operands": Member(optional(listed(listed(DATUM))), _data, "operands"),
-    "read": Member(listed(_ORIGIN), lambda made: [side.origin for side in made.sides], "read"),
+    "operands": Member(optional(list_of(list_of(DATUM))), _data, "operands"),
+    "read": Member(list_of(_ORIGIN), lambda made: [side.origin for side in made.sides], "read"),
 }
 
 
@@ -111,12 +111,12 @@ _SIDES = {
 
 # takes (entry, result); an entry without a value has its error in ulps of the result
 _LINE = schema(
-    id=shown(lambda line: line[0].id),
-    kind=shown(lambda line: line[0].kind),
+    id=derived(lambda line: line[0].id),
+    kind=derived(lambda line: line[0].kind),
     arguments=Member(AS_IT_IS, lambda line: [*line[0].arguments] or None, is_optional=True),
-    value=shown(lambda line: line[0].value, optional(DATUM)),
-    error=shown(lambda line: error_in_ulps(line[0].error, line[0].value or line[1])),
-    flags=shown(lambda line: line[0].flags, FLAGS),
+    value=derived(lambda line: line[0].value, optional(DATUM)),
+    error=derived(lambda line: error_in_ulps(line[0].error, line[0].value or line[1])),
+    flags=derived(lambda line: line[0].flags, FLAGS),
 )
 
 
@@ -131,7 +131,7 @@ def _measure(name: str) -> Member:
         measure = getattr(reduction, name)
         return None if measure is None else rounded_decimal(measure, _DIGITS)
 
-    return shown(text)
+    return derived(text)
 
 
 def _reduction(operands: Operands, read: tuple[Origin | None, ...], **fields: Any) -> Reduction:
@@ -148,19 +148,21 @@ def _reduction(operands: Operands, read: tuple[Origin | None, ...], **fields: An
 
 REDUCTION = schema(
     _reduction,
-    **heading(),
-    format=shown("result.format", FORMAT),
+    **common_members(),
+    format=derived("result.format", FORMAT),
     context=_CONTEXT,
-    terms=shown(len),
+    terms=derived(len),
     **_SETTINGS,
     **_SIDES,
-    nodes=shown(lambda made: _lines(error_contributions)(made) if len(made) <= MOST else None, optional(listed(_LINE))),
-    worst=shown(_lines(worst_of), listed(_LINE)),
+    nodes=derived(
+        lambda made: _lines(error_contributions)(made) if len(made) <= MOST else None, optional(list_of(_LINE))
+    ),
+    worst=derived(_lines(worst_of), list_of(_LINE)),
     accumulated=DATUM,
     result=DATUM,
-    exact=shown("exact", optional(FRACTION)),
-    flags=shown(lambda made: made.flags if len(made) <= MAX_TRACED else None, optional(FLAGS)),
-    error=shown(lambda made: error_in_ulps(made.error, made.result)),
+    exact=derived("exact", optional(FRACTION)),
+    flags=derived(lambda made: made.flags if len(made) <= MAX_TRACED else None, optional(FLAGS)),
+    error=derived(lambda made: error_in_ulps(made.error, made.result)),
     **{name: _measure(name) for name in ("bound", "running_bound", "condition")},
 )
 
@@ -169,10 +171,10 @@ REDUCTION = schema(
 
 _ELEMENT = schema(
     lambda value: value,
-    index=shown(lambda element: [*element.index]),
+    index=derived(lambda element: [*element.index]),
     value=DATUM,
-    exact=shown("exact", optional(FRACTION)),
-    error=shown(lambda element: error_in_ulps(element.error, element.value)),
+    exact=derived("exact", optional(FRACTION)),
+    error=derived(lambda element: error_in_ulps(element.error, element.value)),
 )
 
 
@@ -204,22 +206,22 @@ def _product(
 
 
 SIZES_OF_ERRORS = {
-    "error": {"ulps_largest": shown("largest"), "ulps_rms": shown("rms")},
-    "q": {"largest": shown("q_largest"), "rms": shown("q_rms")},
+    "error": {"ulps_largest": derived("largest"), "ulps_rms": derived("rms")},
+    "q": {"largest": derived("q_largest"), "rms": derived("q_rms")},
 }
 _PRODUCT = {
-    **heading("matmul"),
-    **within("settings", {"format": FORMAT, "context": _CONTEXT}),
-    "shape": Member(listed(INTEGER), lambda product: product.codes.shape, "shape"),
+    **common_members("matmul"),
+    **flattened("settings", {"format": FORMAT, "context": _CONTEXT}),
+    "shape": Member(list_of(INTEGER), lambda product: product.codes.shape, "shape"),
     "terms": INTEGER,
-    **within("settings", _SETTINGS),
+    **flattened("settings", _SETTINGS),
     **_SIDES,
-    "elements": Member(optional(listed(_ELEMENT)), _elements, "elements"),
+    "elements": Member(optional(list_of(_ELEMENT)), _elements, "elements"),
 }
 _MEASURED = schema(
     _product,
-    **within("product", _PRODUCT),
-    worst=shown(lambda made: [made.product.element(place) for place in made.errors.worst], listed(_ELEMENT)),
-    **within("errors", {**attributes("looked_at", "nearest"), **SIZES_OF_ERRORS}),
+    **flattened("product", _PRODUCT),
+    worst=derived(lambda made: [made.product.element(place) for place in made.errors.worst], list_of(_ELEMENT)),
+    **flattened("errors", {**attributes("looked_at", "nearest"), **SIZES_OF_ERRORS}),
 )
 PRODUCT = Codec(lambda product, scope: _MEASURED.write(_Measured(product, product.errors()), scope), _MEASURED.read)

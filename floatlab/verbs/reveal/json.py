@@ -9,10 +9,10 @@ from floatlab.reduce.reveal.order_map import OrderClass, Region
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
 from floatlab.verbs.reveal.map_reading import ReadClass, order_map_of
-from floatlab.wire.codecs import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, listed, optional
-from floatlab.wire.schema import Member, Schema, heading, schema_of, shown
+from floatlab.wire.codecs import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, list_of, optional
+from floatlab.wire.schema import Member, Schema, common_members, derived, schema_of
 
-_NODES = listed(listed(INTEGER))
+_NODES = list_of(list_of(INTEGER))
 
 
 def _schedule(answer: Plan | Findings | OrderClass) -> str | None:
@@ -21,7 +21,7 @@ def _schedule(answer: Plan | Findings | OrderClass) -> str | None:
     return None if schedule is None else schedule.text
 
 
-PLAN = Schema(Plan, {**heading("plan"), "terms": INTEGER, "nodes": _NODES, "schedule": shown(_schedule)})
+PLAN = Schema(Plan, {**common_members("plan"), "terms": INTEGER, "nodes": _NODES, "schedule": derived(_schedule)})
 
 
 def _read_adder(
@@ -46,37 +46,43 @@ _WAY = Schema(
         "fma": BOOLEAN,
         "fused_pairs": Member(BOOLEAN, lambda adder: adder.fma and adder.pairs, "pairs"),
         "fused_terms": Member(
-            optional(listed(INTEGER)), lambda adder: adder.fused if isinstance(adder, PartlyFused) else None, "fused"
+            optional(list_of(INTEGER)), lambda adder: adder.fused if isinstance(adder, PartlyFused) else None, "fused"
         ),
         "partials": Member(FORMAT, lambda adder: getattr(adder, "partials", None), "partials", is_optional=True),
         "kept_nodes": Member(
-            listed(INTEGER), lambda adder: getattr(adder, "kept", None) or None, "kept", is_optional=True
+            list_of(INTEGER), lambda adder: getattr(adder, "kept", None) or None, "kept", is_optional=True
         ),
     },
 )
 _REPLAY = Schema(
     None,
-    {"ways": shown("candidate.adders", listed(_WAY)), "matching": shown("matching"), "trials": shown("total")},
+    {
+        "ways": derived("candidate.adders", list_of(_WAY)),
+        "matching": derived("matching"),
+        "trials": derived("total"),
+    },
 )
 
 
 FINDINGS = Schema(
     None,
     {
-        **heading("reveal"),
-        "target": shown("target.name"),
-        "kind": shown("target.kind"),
+        **common_members("reveal"),
+        "target": derived("target.name"),
+        "kind": derived("target.kind"),
         "format": FORMAT,
-        "terms": shown("plan.terms"),
-        "nodes": shown("plan.nodes", _NODES),
-        "schedule": shown(_schedule),
+        "terms": derived("plan.terms"),
+        "nodes": derived("plan.nodes", _NODES),
+        "schedule": derived(_schedule),
         "claim": optional(_REPLAY),
-        "shape": shown(lambda findings: [*findings.target.shape]),
-        "element": shown(lambda findings: [0] * len(findings.target.shape)),  # the plan and the claim are for the first
-        "elements": shown("elements"),
-        "elements_alike": shown("agreeing"),
-        "replays": listed(_REPLAY),
-        "flushes_subnormals": shown("flushes"),
+        "shape": derived(lambda findings: [*findings.target.shape]),
+        "element": derived(
+            lambda findings: [0] * len(findings.target.shape)
+        ),  # the plan and the claim are for the first
+        "elements": derived("elements"),
+        "elements_alike": derived("agreeing"),
+        "replays": list_of(_REPLAY),
+        "flushes_subnormals": derived("flushes"),
         "probes": INTEGER,
     },
 )
@@ -84,29 +90,29 @@ FINDINGS = Schema(
 _CLASS = Schema(
     ReadClass,
     {
-        "elements": shown("elements", INTEGER),
-        "share": shown("share", NUMBER),
-        "agreement": shown("agreement", NUMBER),
-        "order": shown("text"),
+        "elements": derived("elements", INTEGER),
+        "share": derived("share", NUMBER),
+        "agreement": derived("agreement", NUMBER),
+        "order": derived("text"),
         "nodes": Member(optional(_NODES), lambda one: None if one.plan is None else one.plan.nodes, "nodes"),
-        "schedule": shown(_schedule),
-        "ways": Member(listed(_WAY), lambda one: () if one.candidate is None else one.candidate.adders, "adders"),
+        "schedule": derived(_schedule),
+        "ways": Member(list_of(_WAY), lambda one: () if one.candidate is None else one.candidate.adders, "adders"),
         "reason": TEXT,
-        "regions": listed(schema_of(Region)),
+        "regions": list_of(schema_of(Region)),
     },
 )
 ORDER_MAP = Schema(
     order_map_of,
     {
-        **heading("reveal"),
+        **common_members("reveal"),
         "target": TEXT,
-        "shape": listed(INTEGER),
+        "shape": list_of(INTEGER),
         "batch": INTEGER,
         "layout": TEXT,
         "terms_format": FORMAT,
         "format": FORMAT,
-        "share": shown("share", NUMBER),
-        "classes": listed(_CLASS),
+        "share": derived("share", NUMBER),
+        "classes": list_of(_CLASS),
         "probes": INTEGER,
         "products": INTEGER,
     },
@@ -118,9 +124,9 @@ _CIRCUMSTANCE = Schema(
         "name": TEXT,
         "meaning": TEXT,
         "changes": BOOLEAN,
-        "first": shown("first"),
-        "tried": listed(INTEGER),
-        "groups": listed(listed(INTEGER)),
+        "first": derived("first"),
+        "tried": list_of(INTEGER),
+        "groups": list_of(list_of(INTEGER)),
         "share": NUMBER,
         "ulps": INTEGER,
         "reason": TEXT,
@@ -129,11 +135,11 @@ _CIRCUMSTANCE = Schema(
 INVARIANCE = Schema(
     None,
     {
-        **heading("reveal"),
+        **common_members("reveal"),
         "target": TEXT,
-        "shape": listed(INTEGER),
+        "shape": list_of(INTEGER),
         "dtype": TEXT,
-        "invariant": shown("is_invariant"),
-        "circumstances": listed(_CIRCUMSTANCE),
+        "invariant": derived("is_invariant"),
+        "circumstances": list_of(_CIRCUMSTANCE),
     },
 )

@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.record import Record
-from floatlab.reduce.plan.orders import ByHand
+from floatlab.reduce.plan.orders import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region
@@ -123,11 +123,11 @@ def _candidate(plan: Plan | None, adders: tuple[Adder | PartlyFused, ...]) -> Ca
             raise FileFormatError("fused terms are not ascending numbers of terms")
         if not all(one < other for one, other in pairwise((plan.terms - 1, *each.kept, plan.root + 1))):
             raise FileFormatError("the nodes whose sums are kept are not ascending numbers of nodes")
-        if each.kept and (each.partials is None or len(adders) > 1 or ByHand(plan).tree != plan):
+        if each.kept and (each.partials is None or len(adders) > 1 or ExplicitTree(plan).tree != plan):
             raise FileFormatError("kept sums need a format, and nodes that are numbered from left to right")
     if len(adders) == 2 and (not plan.nodes or len(plan.nodes[-1]) != 2):
         raise FileFormatError("two ways to add need a last node that adds two sums")
-    return Candidate(ByHand(plan), adders[0] if len(adders) == 1 else Joined(*adders))
+    return Candidate(ExplicitTree(plan), adders[0] if len(adders) == 1 else Joined(*adders))
 
 
 def _size(region: Region, rows: int, columns: int) -> int:

@@ -6,8 +6,8 @@ from floatlab.reduce.timing.backends import Absence, BackendComparison
 from floatlab.reduce.timing.partitions import ulps_apart
 from floatlab.verbs.compare.json import EFFECTS
 from floatlab.verbs.reduce.json import SIZES_OF_ERRORS
-from floatlab.wire.codecs import FORMAT, INTEGER, listed, optional
-from floatlab.wire.schema import Schema, attributes, constant, heading, schema_of, shown, within
+from floatlab.wire.codecs import FORMAT, INTEGER, list_of, optional
+from floatlab.wire.schema import Schema, attributes, common_members, constant, derived, flattened, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,43 +23,48 @@ def _words(ranking: Ranking) -> str:
 
 
 _STATISTICS = attributes("minimum", "median", "spread")
-_RUNS = shown(lambda timing: [*timing.runs])
+_RUNS = derived(lambda timing: [*timing.runs])
 _TIMES = Schema(None, {"runs": _RUNS, **_STATISTICS})
 # The remarks below the times on the page, for both comparisons.
 _MEASURES = {
-    "runs": shown("ranking.runs"),
-    "runs_asked": shown("asked"),
-    "interrupted": shown("interrupted"),
+    "runs": derived("ranking.runs"),
+    "runs_asked": derived("asked"),
+    "interrupted": derived("interrupted"),
     "measures": {
         "spread": constant("interquartile range"),
         "gflops": constant("2 * rows * terms * columns / median / 10^9"),
     },
 }
 _RANKING = Schema(
-    None, {"name": shown("fastest"), "candidates": shown(lambda ranking: [*ranking.candidates]), "words": shown(_words)}
+    None,
+    {
+        "name": derived("fastest"),
+        "candidates": derived(lambda ranking: [*ranking.candidates]),
+        "words": derived(_words),
+    },
 )
 _PARTITION = {
-    "name": shown("name"),
-    "first": shown("first"),
-    "seconds": shown(lambda product: list(product.timing.runs)),
-    "average": shown("timing.average"),
-    "sum": shown("timing.total"),
-    "cumulative": shown(lambda product: list(product.timing.cumulative)),
-    **within("timing", _STATISTICS),
-    "gflops": shown("gigaflops"),
+    "name": derived("name"),
+    "first": derived("first"),
+    "seconds": derived(lambda product: list(product.timing.runs)),
+    "average": derived("timing.average"),
+    "sum": derived("timing.total"),
+    "cumulative": derived(lambda product: list(product.timing.cumulative)),
+    **flattened("timing", _STATISTICS),
+    "gflops": derived("gigaflops"),
     **attributes("largest_error", "largest_q"),
 }
 PARTITIONS = Schema(
     None,
     {
-        **heading("matmul"),
-        "shape": listed(INTEGER),
-        "block_size": shown("block"),
+        **common_members("matmul"),
+        "shape": list_of(INTEGER),
+        "block_size": derived("block"),
         **_MEASURES,
-        "ways": shown("products", listed(Schema(None, _PARTITION))),
-        "ulps_apart": shown(lambda comparison: ulps_apart(comparison.products), listed(listed(INTEGER))),
-        "fastest": shown("ranking", _RANKING),
-        "nearest": shown(lambda comparison: [*comparison.nearest]),
+        "ways": derived("products", list_of(Schema(None, _PARTITION))),
+        "ulps_apart": derived(lambda comparison: ulps_apart(comparison.products), list_of(list_of(INTEGER))),
+        "fastest": derived("ranking", _RANKING),
+        "nearest": derived(lambda comparison: [*comparison.nearest]),
     },
 )
 
@@ -76,42 +81,42 @@ def _effects(compared: BackendComparison) -> tuple[Effect, ...] | None:
 
 _TIMING = {
     **attributes("name", "words"),
-    "settings": shown(lambda run: [*run.settings]),
+    "settings": derived(lambda run: [*run.settings]),
     "seconds": {
         **attributes("sent", "first"),
-        "rest": shown(lambda run: [*run.rest.runs]),
-        "average": shown("rest.average"),
-        "sum": shown("rest.total"),
-        **within("rest", _STATISTICS),
-        "fetched": shown("fetched"),
+        "rest": derived(lambda run: [*run.rest.runs]),
+        "average": derived("rest.average"),
+        "sum": derived("rest.total"),
+        **flattened("rest", _STATISTICS),
+        "fetched": derived("fetched"),
     },
-    "transfers": {"to_device": shown("sending", _TIMES), "from_device": shown("fetching", _TIMES)},
-    "total": shown("complete", _TIMES),
-    "gflops": shown("gigaflops"),
-    "repeats": shown("repeats"),
-    **within("errors", {**attributes("nearest", "looked_at"), **SIZES_OF_ERRORS}),
-    "causes": shown(_causes),
+    "transfers": {"to_device": derived("sending", _TIMES), "from_device": derived("fetching", _TIMES)},
+    "total": derived("complete", _TIMES),
+    "gflops": derived("gigaflops"),
+    "repeats": derived("repeats"),
+    **flattened("errors", {**attributes("nearest", "looked_at"), **SIZES_OF_ERRORS}),
+    "causes": derived(_causes),
 }
 _PAIR = {
-    "names": shown(lambda pair: [*pair.names]),
-    "equal_bits": shown("equal", INTEGER),
+    "names": derived(lambda pair: [*pair.names]),
+    "equal_bits": derived("equal", INTEGER),
     "ulps": INTEGER,
     "q": SIZES_OF_ERRORS["q"],
-    "causes": shown(_causes),
+    "causes": derived(_causes),
 }
 COMPARISON = Schema(
     None,
     {
-        **heading("matmul"),
+        **common_members("matmul"),
         "format": FORMAT,
-        "shape": listed(INTEGER),
-        "measured_rows": shown("measured"),
+        "shape": list_of(INTEGER),
+        "measured_rows": derived("measured"),
         **_MEASURES,
-        "backends": shown("runs", listed(Schema(None, _TIMING))),
-        "absent": listed(schema_of(Absence)),
-        "pairs": listed(Schema(None, _PAIR)),
-        "fastest": shown("ranking", _RANKING),
-        "fastest_with_transfers": shown("complete_ranking", _RANKING),
-        "trials": shown(_effects, optional(EFFECTS)),
+        "backends": derived("runs", list_of(Schema(None, _TIMING))),
+        "absent": list_of(schema_of(Absence)),
+        "pairs": list_of(Schema(None, _PAIR)),
+        "fastest": derived("ranking", _RANKING),
+        "fastest_with_transfers": derived("complete_ranking", _RANKING),
+        "trials": derived(_effects, optional(EFFECTS)),
     },
 )

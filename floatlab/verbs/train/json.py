@@ -21,9 +21,19 @@ from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace
 from floatlab.training.trainer import TrainingRun
 from floatlab.training.underflow import Underflow
-from floatlab.wire.codecs import FORMAT, FRACTION, INTEGER, NUMBER, TEXT, Codec, listed, mapping, optional, row
+from floatlab.wire.codecs import FORMAT, FRACTION, INTEGER, NUMBER, TEXT, Codec, list_of, mapping, optional, tuple_of
 from floatlab.wire.derivations import DATUM, DERIVATION
-from floatlab.wire.schema import Member, field, heading, rows_of, schema, schema_of, shown, variant, within
+from floatlab.wire.schema import (
+    Member,
+    common_members,
+    derived,
+    field,
+    field_codecs,
+    flattened,
+    schema,
+    schema_of,
+    variant,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,13 +46,13 @@ _MANY = 64  # weights that are listed
 _LINE = ("error", "carried_error", "moves", "stalled", "still", "why", "skipped", "scale", "diverged")
 _PRODUCTS = ("forward", "backward", "outputs", "accumulator")
 _FRACTION = optional(FRACTION)
-_NUMBERS = listed(NUMBER)
+_NUMBERS = list_of(NUMBER)
 
 
 _SETUP = schema(
     lambda formats, **rules: Setup(**formats, **rules),
     formats=mapping(TEXT),
-    **rows_of(Setup, "compensated", "stochastic", "scaling", "context"),
+    **field_codecs(Setup, "compensated", "stochastic", "scaling", "context"),
 )
 
 
@@ -50,8 +60,8 @@ _SETUP = schema(
 
 _STAGE = schema(
     lambda derivation: derivation,
-    to=shown("stage.to"),
-    operands=shown(lambda traced: [*traced.stage.operands]),
+    to=derived("stage.to"),
+    operands=derived(lambda traced: [*traced.stage.operands]),
     derivation=DERIVATION,
 )
 _OPTIMIZER = variant("optimizer", {kind.__name__.lower(): schema_of(kind) for kind in (Updates, SGD, Adam)})
@@ -69,19 +79,19 @@ def _update(
 
 UPDATE = schema(
     _update,
-    **heading("train step"),
+    **common_members("train step"),
     setup=Member(_SETUP, lambda trace: trace.program.setup, "setup"),
     optimizer=Member(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
     readings=Member(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
-    stages=listed(_STAGE),
-    **rows_of(UpdateTrace, "before", "update"),
+    stages=list_of(_STAGE),
+    **field_codecs(UpdateTrace, "before", "update"),
     result=field(DATUM, "after"),
-    moved=shown("moved"),
-    **rows_of(UpdateTrace, "why", "exact_update", "carried"),
-    update_ulps=shown("update_ulps", _FRACTION),
-    ratio=shown("ratio", _FRACTION),
-    chance=shown("chance", _FRACTION),
-    counts={name: shown(name, schema_of(Threshold)) for name in ("up", "down")},
+    moved=derived("moved"),
+    **field_codecs(UpdateTrace, "why", "exact_update", "carried"),
+    update_ulps=derived("update_ulps", _FRACTION),
+    ratio=derived("ratio", _FRACTION),
+    chance=derived("chance", _FRACTION),
+    counts={name: derived(name, schema_of(Threshold)) for name in ("up", "down")},
 )
 
 
@@ -105,27 +115,27 @@ def _write_final(x: Fraction | Datum | float, scope: Scope) -> object:
     return (FRACTION if isinstance(x, Fraction) else DATUM if isinstance(x, Datum) else NUMBER).write(x, scope)
 
 
-_FINALS = listed(Codec(_write_final, lambda wire, _: wire))
+_FINALS = list_of(Codec(_write_final, lambda wire, _: wire))
 _REMEDY = schema(
-    **within(itemgetter(0), {"name": field(TEXT, "label")}),
-    setup=shown(lambda row: row[1].setup, _SETUP),
-    final=shown(_final, _FINALS),
-    carried=shown(_carried, optional(_NUMBERS)),
-    **within(itemgetter(0), rows_of(Trajectory, *_LINE)),
+    **flattened(itemgetter(0), {"name": field(TEXT, "label")}),
+    setup=derived(lambda row: row[1].setup, _SETUP),
+    final=derived(_final, _FINALS),
+    carried=derived(_carried, optional(_NUMBERS)),
+    **flattened(itemgetter(0), field_codecs(Trajectory, *_LINE)),
 )
 
 
 TRAINING = schema(
-    **heading("train"),
+    **common_members("train"),
     steps=INTEGER,
-    weights=shown(lambda training: training.trainers[0].count),
-    optimizer=shown(lambda training: training.trainers[0].optimizer.name),
+    weights=derived(lambda training: training.trainers[0].count),
+    optimizer=derived(lambda training: training.trainers[0].optimizer.name),
     seed=INTEGER,
     reference={
-        "kind": shown("reference.kind"),
-        "final": shown(lambda run: run.reference.final(run.steps)[:_MANY], _FINALS),
+        "kind": derived("reference.kind"),
+        "final": derived(lambda run: run.reference.final(run.steps)[:_MANY], _FINALS),
     },
-    remedies=shown(_rows_of_remedies, listed(_REMEDY)),
+    remedies=derived(_rows_of_remedies, list_of(_REMEDY)),
 )
 
 
@@ -141,22 +151,22 @@ def _rows_of_configurations(learnings: Learnings) -> list[tuple[LearningComparis
 
 
 _CONFIGURATION = schema(
-    **within(itemgetter(0), {"name": field(TEXT, "label")}),
-    **within(lambda row: row[1][0].configuration, {"setup": _SETUP, **rows_of(Configuration, *_PRODUCTS)}),
-    **within(itemgetter(0), {"losses": field(_NUMBERS, "finals")}),
-    **within(itemgetter(0), rows_of(LearningComparison, "ratio", "spread", "worse", "diverged")),
-    unmoved=shown(lambda row: [learning.unmoved for learning in row[1]]),
-    skipped=shown(lambda row: [len(learning.skipped) for learning in row[1]]),
+    **flattened(itemgetter(0), {"name": field(TEXT, "label")}),
+    **flattened(lambda row: row[1][0].configuration, {"setup": _SETUP, **field_codecs(Configuration, *_PRODUCTS)}),
+    **flattened(itemgetter(0), {"losses": field(_NUMBERS, "finals")}),
+    **flattened(itemgetter(0), field_codecs(LearningComparison, "ratio", "spread", "worse", "diverged")),
+    unmoved=derived(lambda row: [learning.unmoved for learning in row[1]]),
+    skipped=derived(lambda row: [len(learning.skipped) for learning in row[1]]),
 )
 LEARNINGS = schema(
-    **heading("train network"),
-    problem=shown(lambda learnings: _first(learnings).problem.name),
-    parameters=shown(lambda learnings: _first(learnings).problem.parameters),
-    layers=shown(lambda learnings: list(_first(learnings).problem.layers)),
-    steps=shown(lambda learnings: _first(learnings).steps),
-    seeds=shown(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
+    **common_members("train network"),
+    problem=derived(lambda learnings: _first(learnings).problem.name),
+    parameters=derived(lambda learnings: _first(learnings).problem.parameters),
+    layers=derived(lambda learnings: list(_first(learnings).problem.layers)),
+    steps=derived(lambda learnings: _first(learnings).steps),
+    seeds=derived(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
     reference=TEXT,
-    configurations=shown(_rows_of_configurations, listed(_CONFIGURATION)),
+    configurations=derived(_rows_of_configurations, list_of(_CONFIGURATION)),
 )
 
 
@@ -170,19 +180,19 @@ def _underflow(histogram: tuple[tuple[int, int], ...], **fields: Any) -> Underfl
 
 UNDERFLOW = schema(
     _underflow,
-    **heading("train underflow"),
-    **rows_of(Underflow, "format", "scale", "total", "nonzero", "not_finite"),
+    **common_members("train underflow"),
+    **field_codecs(Underflow, "format", "scale", "total", "nonzero", "not_finite"),
     zero=field(INTEGER, "flushed"),
     subnormal=INTEGER,
     overflow=field(INTEGER, "overflowed"),
-    **rows_of(Underflow, "safe_scale", "least_scale"),
+    **field_codecs(Underflow, "safe_scale", "least_scale"),
     zero_at_safe_scale=field(optional(INTEGER), "flushed_by_safe_scale"),
-    histogram=listed(row(INTEGER, INTEGER)),
+    histogram=list_of(tuple_of(INTEGER, INTEGER)),
 )
 
 
 _POINT = schema_of(Point)
-_CURVE = schema(dict, way=TEXT, advised=NUMBER, best=shown("best", _POINT), points=listed(_POINT))
+_CURVE = schema(dict, way=TEXT, advised=NUMBER, best=derived("best", _POINT), points=list_of(_POINT))
 
 
 def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> StepSweep:
@@ -194,11 +204,11 @@ def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> St
 
 GRADIENT_CHECK = schema(
     _curve,
-    **heading("train check"),
+    **common_members("train check"),
     function=TEXT,
     x=Member(NUMBER, lambda check: check.curves[0].x, "x"),
     format=Member(FORMAT, lambda check: check.curves[0].format, "format"),
     derivative=Member(NUMBER, lambda check: check.curves[0].derivative, "derivative"),
-    differences=field(listed(_CURVE), "curves"),
+    differences=field(list_of(_CURVE), "curves"),
     check=optional(schema_of(Check)),
 )

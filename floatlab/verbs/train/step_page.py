@@ -124,7 +124,7 @@ def stage_table(found: UpdateTrace) -> Table:
 
 def _rounding(made: Derivation) -> str:
     """Describe a rounding, in few enough digits for a table."""
-    said, ulps = error_words(made).removeprefix("error "), made.nearby_error_ulps
+    said, ulps = error_words(made).removeprefix("error "), made.approximate_error_ulps
     if len(said) <= _CELL or not ulps:
         return said
     return f"≈ {signed_text(rounded_decimal(ulps, 4))} ulp"

@@ -11,7 +11,7 @@ import floatlab as fl
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FloatlabError
 from floatlab.reduce.explain.attribution import attribute
-from floatlab.reduce.replay.candidates import EXACTLY, list_candidates
+from floatlab.reduce.replay.candidates import EXACT_SUM, list_candidates
 from floatlab.reduce.replay.causes import Cause, Verdict
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.observations import parse_printed
@@ -71,12 +71,12 @@ def test_an_order_is_told_from_an_fma():
 
 @pytest.mark.parametrize(
     ("code", "way"),
-    [(0x3D653510, "serial"), (0x3D653501, "serial with FMA"), (0x3D653500, "pairwise"), (0x3D653501, EXACTLY)],
+    [(0x3D653510, "serial"), (0x3D653501, "serial with FMA"), (0x3D653500, "pairwise"), (0x3D653501, EXACT_SUM)],
 )
 def test_the_white_paper(code, way):
     found = attribute(*PRESETS["paper"].data, fl.decode(code, "fp32"))
     texts = fitting(found.explanations[0])
-    assert ("exact, rounded once" if way is EXACTLY else way) in texts
+    assert ("exact, rounded once" if way is EXACT_SUM else way) in texts
     assert found.explanations[0][0].fits
 
 
@@ -126,8 +126,8 @@ def test_exact_products_of_matrices_equal_exact_sums_one_by_one():
 
     evaluator = Evaluator((source_of(left), source_of(right)), fl.parse_format("fp32"))
     assert evaluator.is_sampled
-    whole = evaluator.whole(EXACTLY)
-    assert (whole[evaluator.places] == evaluator.sampled(EXACTLY)).all()
+    whole = evaluator.whole(EXACT_SUM)
+    assert (whole[evaluator.places] == evaluator.sampled(EXACT_SUM)).all()
     i, j = 11, 13
     total = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(left[i], right[:, j], strict=True))
     assert whole.reshape(40, 40)[i, j] == fl.encode(total, "fp32").code
@@ -181,15 +181,15 @@ def test_nan_is_nan_and_nothing_is_nothing():
         ([1.0], [2.0], "pear", {}, "'pear' is not a number"),
         ([1.0], [2.0], "1e99999999", {}, "out of the range of every format"),
         ([1.0], [2.0], "1e999999", {}, "out of the range of every format"),
-        ([1.0], [2.0], "1" * 5000, {}, "more digits"),
+        ([1.0], [2.0], "1" * 5000, {}, "too many digits"),
         (["1"], ["2"], 0.1, {}, "no number of binary32"),
         ([1.0], [2.0, 3.0], 2.0, {}, "do not make a matrix product"),
         ([1.0], [2.0], [2.0, 3.0], {}, "observed has shape"),
         ([1.0], [2.0], (1.0, 2.0, 3.0), {}, "tuple of two, not of 3"),
         ([1.0], [2.0], (np.float32(1), np.float64(1)), {}, "of one format"),
         ([], [], 0.0, {}, "empty|nothing to add"),
-        ([[1.0]], [[2.0]], "2", {}, "text, which one dot product prints"),
-        ([1.0], [2.0], 2.0, {"difference": 1.0}, "difference is that of two"),
+        ([[1.0]], [[2.0]], "2", {}, "text, which is for a single dot product"),
+        ([1.0], [2.0], 2.0, {"difference": 1.0}, "difference needs two"),
         ([1.0], [2.0], (2.0, 3.0), {"difference": "nan"}, "difference is a number"),
         ([1.0], [2.0], 2.0, {"schedules": "serial"}, "schedules is a list"),
         ([1.0], [2.0], 2.0, {"schedules": [7]}, "7|int"),
@@ -201,7 +201,7 @@ def test_nan_is_nan_and_nothing_is_nothing():
         (["1@e4m3"], None, 1.0, {}, "1@e4m3|number"),
         (1.0, None, 1.0, {}, "a is a row"),
         ([1.0, 2.0], None, [3.0], {}, "observed has shape"),
-        ([1.0, 2.0], None, 3.0, {"machines": ["hopper.f16.f32"]}, "take two factors"),
+        ([1.0, 2.0], None, 3.0, {"machines": ["hopper.f16.f32"]}, "need two factors"),
         (fl.FloatArray([1.0], "e4m3"), None, "1", {"targets": ["numpy.sum"]}, "e4m3fn"),
         ([1.0], [2.0], np.array(["x"]), {}, "observed"),
     ],
@@ -315,7 +315,7 @@ def test_of_huge_products_a_sample_is_compared(monkeypatch):
     assert found.verdict is Verdict.FMA
     best = found.explanations[0][0]
     assert (best.fits, best.total, best.elements) == (True, 1024, 2500)
-    assert best.said == "all 1,024 elements that were compared, of 2,500, equal serial"
+    assert best.summary == "all 1,024 elements that were compared, of 2,500, equal serial"
 
 
 def test_ways_are_counted_while_they_are_tried():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from floatlab.errors import PlanError
 from floatlab.reduce import Plan, parse_schedule
-from floatlab.reduce.plan.orders import NAMED, Adjacent, ByHand, Folded, Fused, Permuted, Reversed, Serial, Sorted
+from floatlab.reduce.plan.orders import NAMED, Adjacent, ExplicitTree, Folded, Fused, Permuted, Reversed, Serial, Sorted
 from floatlab.reduce.plan.schedules import Blocked, Halving, Lanes, SplitK, Unrolled
 
 ANY_SIZE = [
@@ -52,7 +52,11 @@ def test_the_text_of_a_schedule_means_it(schedule):
 
 @given(st.permutations(range(6)), schedules())
 def test_trees_and_permutations_come_back(places, inner):
-    for schedule in (Permuted(tuple(places), inner), ByHand(inner.plan(7)), Lanes(2, ByHand(inner.plan(5)))):
+    for schedule in (
+        Permuted(tuple(places), inner),
+        ExplicitTree(inner.plan(7)),
+        Lanes(2, ExplicitTree(inner.plan(5))),
+    ):
         assert parse_schedule(schedule.text) == schedule
 
 
@@ -135,16 +139,16 @@ def test_sorted_depends_on_the_numbers():
         ("blocked", "needs a number", 0),
         ("blocked()", "needs a number", 0),
         ("blocked(pairwise)", "takes a number", 8),
-        ("blocked(8", "closes blocked", 9),
+        ("blocked(8", "of blocked", 9),
         ("blocked(8,)", "is no schedule", 10),
         ("blocked(0)", "from 1", 0),
         ("blocked(-1)", "takes a number", 8),
         ("blocked(99999999999999999999)", "at most 2^28", 8),
-        ("lanes(8, serial, serial, serial)", "one more", 25),
+        ("lanes(8, serial, serial, serial)", "one too many", 25),
         ("blocked(4, sorted)", "outermost", 11),
         ("sorted(left)", "up or down", 7),
         ("permuted((0 2))", "every number", 0),
-        ("permuted((0 (1 2)))", "no brackets", 9),
+        ("permuted((0 (1 2)))", "without brackets", 9),
         ("permuted(2)", "terms such as", 9),
         ("((0 1) 2", "never closed", 0),
         ("((0) 1)", "two numbers", 1),
