@@ -17,6 +17,7 @@ from floatlab.files.readers import kind_of
 from floatlab.formats.catalog import short_name
 from floatlab.page.layout import set_page
 from floatlab.page.model import Axis, Gap, Line, Note, Page
+from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, Copies, TaskScreen
 from floatlab.tui.widgets import EMPTY, Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
@@ -34,8 +35,8 @@ _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
 _MADE_OF = (*_INPUTS, "bias")  # the arrays that the two are made of
 
 
-def _verdict(found: Differences) -> str:
-    return verdict_words(found) if found.diagnosis is None else found.diagnosis.first
+def _first_line(found: Differences) -> str:
+    return found.diagnosis.first if isinstance(found.diagnosis, Diagnosis) else ""
 
 
 class HistogramBars(Cells):
@@ -310,8 +311,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     def _page_of(self, differences: Differences) -> Page:
         if self.view == "cause":
             blocks = [block for part in self.answers[0].parts()[1:] for block in part.blocks]
-            if differences.diagnosis is not None:
-                return Page((Note(differences.diagnosis.first), *blocks))
+            if first := _first_line(differences):
+                return Page((Note(first), *blocks))
             return note_page(
                 "Are the arrays two products of the same inputs, X and Y? Type or pick both: the first line then says "
                 "whether they differ by rounding or by a bug, and why. op says what was done to X and Y: matmul, "
@@ -326,8 +327,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         if self.view != "summary":
             return map_page(differences)
         page = summary_page(differences)
-        first = () if differences.diagnosis is None else (Note(differences.diagnosis.first), Gap())
-        return page.replace(blocks=(*first, *page.blocks))
+        first = _first_line(differences)
+        return page.replace(blocks=(Note(first), Gap(), *page.blocks)) if first else page
 
     @on(Cells.Moved, "#bars")
     def _draw_bar(self) -> None:
@@ -373,7 +374,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         """Return the texts of the view in sight."""
         copies, differences, element = super().copies(), self.differences, self.element
         if element is None:
-            copies["value"] = ("the verdict", lambda: "" if differences is None else _verdict(differences))
+            verdict = "" if differences is None else _first_line(differences) or verdict_words(differences)
+            copies["value"] = ("the verdict", lambda: verdict)
             del copies["code"]
         else:
             copies["value"] = ("both numbers", lambda: f"{element.actual!r} {element.expected!r}")
