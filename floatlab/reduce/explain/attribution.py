@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from floatlab.arrays.sources import Source, is_floating
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
-from floatlab.formats import Format
+from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum, Direction
 from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
@@ -14,7 +17,7 @@ from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.plan.orders import Schedule
-from floatlab.reduce.replay.candidates import Candidate, list_candidates
+from floatlab.reduce.replay.candidates import Candidate, InputRounding, list_candidates
 from floatlab.reduce.replay.causes import (
     Cause,
     ExplanationPair,
@@ -25,7 +28,7 @@ from floatlab.reduce.replay.causes import (
     refutations_of,
     verdict_of,
 )
-from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.replay.evaluator import Evaluator, rounded_inputs
 from floatlab.reduce.replay.explanations import Explanation, replay, replay_along
 from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, goal_of
 from floatlab.reduce.replay.tile_edges import TileEdge, find_tile_edge
@@ -47,6 +50,8 @@ __all__ = [
     "attribute",
 ]
 
+_INPUTS = ("tf32", "bf16", "fp16")  # to which matrix units round their inputs
+_DIRECTIONS = ("RNE", "RNA", "RTZ")
 _WHOLE = 4  # of the ways that miss elements of the sample, how many are tried on all elements
 _NEAR = 0.25  # the share of the sample that these give at least
 _SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements of the sample are not tried on all
@@ -214,6 +219,8 @@ def attribute(
     if not tried and not targets:
         raise UnsupportedError("there is nothing to try: name schedules and formats, or machines, or targets")
     explanations = _explained(evaluator, tried, goals, started)
+    if schedules is formats is machines is None and not all(_is_explained(each) for each in explanations):
+        explanations = _with_rounded_inputs(evaluator, explanations, goals)
     if targets is not None or (schedules is None and not all(_is_explained(each) for each in explanations)):
         kind = _kind([source.codes.ndim for source in sources])
         explanations = _with_habits(evaluator, explanations, goals, kind, targets)
@@ -306,6 +313,39 @@ def _explained(
                 ranked[i] = replay(evaluator, ranked[i].candidate, goal, wholly=True)
         found.append(tuple(sorted(ranked, key=lambda each: -each.share)))
     return tuple(found)
+
+
+def _with_rounded_inputs(
+    evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
+) -> tuple[tuple[Explanation, ...], ...]:
+    """For each result that no candidate reproduced, add those that do so of inputs that matrix units round first."""
+    found = [list(ranked) for ranked in explanations]
+    for inputs in _input_roundings(evaluator):
+        for candidate in list_candidates(evaluator.terms, evaluator.formats, evaluator.into, None, [evaluator.into]):
+            for ranked, before, goal in zip(found, explanations, goals, strict=True):
+                if not _is_explained(before) and not candidate.machines:
+                    made = replay(evaluator, candidate.replace(inputs=inputs), goal)
+                    ranked += [made] if made.fits else []
+    return tuple(tuple(sorted(ranked, key=lambda each: not each.fits)) for ranked in found)
+
+
+def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
+    """Return the roundings of the inputs to narrower formats that make different numbers of them."""
+    found: list[tuple[InputRounding, list[Array]]] = []
+    plain = [side.codes for side in evaluator.sides]
+    for name in _INPUTS:
+        format = parse_format(name)
+        if any(side.format.precision <= format.precision for side in evaluator.sides):
+            continue
+        for rounding in _DIRECTIONS:
+            made = [side.codes for side in rounded_inputs(InputRounding(format, rounding), evaluator.sides)]
+            same = [i for i, (_, codes) in enumerate(found) if all(map(np.array_equal, codes, made))]
+            if same and found[same[0]][0].format == format:
+                first, codes = found[same[0]]
+                found[same[0]] = first.replace(alike=(*first.alike, rounding)), codes
+            elif not same and not all(map(np.array_equal, plain, made)):
+                found.append((InputRounding(format, rounding), made))
+    return [each for each, _ in found]
 
 
 def _with_habits(

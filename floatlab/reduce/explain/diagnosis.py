@@ -11,10 +11,11 @@ from floatlab.arrays.types import Array
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line, shared_line
-from floatlab.reduce.explain.grid import CandidateGrid, Replaying, Way, library_ways, names_between, own_accumulator
+from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
 from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.precision.outputs import printed_from
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, matrices_of, view_of
 from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.rivals import ShiftRivals
@@ -79,14 +80,15 @@ def diagnose(
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
     factors, results = matrices_of(x, y, actual, expected)
-    problem = problem or ProductProblem(*factors, (results[0].format, results[1].format))
-    pair = _PairDiagnosis(problem, results, maps, progress or (lambda: None))
-    try:
-        return pair.diagnose()
-    except KeyboardInterrupt:
-        if not keep_interrupted:
-            raise
-        return pair.found_so_far()
+    with np.errstate(all="ignore"):  # results may hold anything, and are squared and divided
+        problem = problem or ProductProblem(*factors, (results[0].format, results[1].format))
+        pair = _PairDiagnosis(problem, results, maps, progress or (lambda: None))
+        try:
+            return pair.diagnose()
+        except KeyboardInterrupt:
+            if not keep_interrupted:
+                raise
+            return pair.found_so_far()
 
 
 class _PairDiagnosis:
@@ -158,7 +160,8 @@ class _PairDiagnosis:
             SideExplanation(side, "product", (), PLAIN, accumulator)
             for side, accumulator in zip(self.sides, accumulators, strict=True)
         )
-        if any(side.narrowest != side.format for side in self.sides):
+        widest = self.problem.widest.precision
+        if any(side.narrowest != side.format or side.format.precision < widest for side in self.sides):
             return None
         known = self.problem.known.all() and all(side.finite.all() for side in self.sides)
         if not known or any(view.fit().wrong.any() for view in views):
@@ -224,7 +227,7 @@ class _PairDiagnosis:
             )
             if alike and i:
                 continue
-            grid = CandidateGrid(self.problem, each.model, into, self.tick)
+            grid = grid_of(self.problem, each.model, into, self.tick)
             self.grid = grid
             sides = self.sides if alike else (each.side,)
             for j, ways in enumerate(grid.ways(sides)):
@@ -233,6 +236,10 @@ class _PairDiagnosis:
 
     def _rounding(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Say by what two results differ that are within rounding of what they compute."""
+        for side, from_which in (self.sides, self.sides[::-1]):
+            if not causes and (digits := printed_from(side, from_which)):
+                cause = DiagnosedCause("output-rounded", "output", side.name, 1.0, (), digits)
+                return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
         ways = self._ways()
         small = self._small(ways)
         if small is not None:

@@ -11,6 +11,7 @@ _NOUNS = {
     "inputs-rounded": "inputs rounded", "inputs-quantized": "inputs quantised", "inputs-split": "inputs in parts",
     "output-rounded": "output rounded", "flush-to-zero": "subnormal numbers flushed to zero",
 }  # fmt: skip
+_COUNTED = ("decimals", "digits")
 _MOST = 4  # places that are written out
 
 
@@ -97,7 +98,7 @@ def _cause_text(cause: DiagnosedCause) -> str:
         return "neither A nor B is the product of these inputs" if cause.side == "both" else (
             f"{whose} is not the product of these inputs"
         )  # fmt: skip
-    words = ", ".join(value for _, value in cause.evidence)
+    words = ", ".join(f"{value} {key}" if key in _COUNTED else value for key, value in cause.evidence)
     return f"{_NOUNS[cause.name]} in {whose}" + (f" ({words})" if words else "")
 
 

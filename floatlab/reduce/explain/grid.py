@@ -31,12 +31,15 @@ from floatlab.reduce.simulate.simulation import simulate
 
 _TERMS = 1 << 17  # in the elements that are replayed
 _MOST, _LEAST = 256, 36  # elements
+_LONG = 400  # terms, beyond which sums in formats without arithmetic of the processor are tried in few orders
 _WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
+_SLOWER = 16  # are additions in formats without arithmetic of the processor
 _UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
 _UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # inputs of matrix units
 _COMPENSATED = ("kahan", "neumaier", "double")
+_SINGLE = parse_format("fp32")
 _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
 
@@ -63,6 +66,7 @@ class CandidateGrid:
         """Take the inputs, as a model rounds them, and the format of the sums."""
         self.problem, self.into, self.tick = problem, into, tick
         self.nearest: dict[str, Array] = {}  # for a result that no way gives: the elements that the best one misses
+        self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # of the sample that each candidate gives
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
         self.rows = spread_indices(m, max(int(most**0.5), most // n))
@@ -73,6 +77,7 @@ class CandidateGrid:
         )  # fmt: skip
         self.whole_sides = x, y
         self.evaluator = Evaluator(self.sides, into)
+        self._directed: dict[str, Evaluator] = {}
         self.accumulator = own_accumulator(into)
         self.is_narrow = into.precision < self.accumulator.precision
 
@@ -98,8 +103,9 @@ class CandidateGrid:
         formats = self.sides[0].format, self.sides[1].format
         for direction in _DIRECTIONS:
             rules = as_context(direction)
-            evaluator = Evaluator(self.sides, self.into, rules)
-            for candidate in list_candidates(self.problem.terms, formats, self.into, _DIRECTED, None, (), 1, rules):
+            evaluator = self._directed.setdefault(direction, Evaluator(self.sides, self.into, rules))
+            kinds = (self.accumulator,)
+            for candidate in list_candidates(self.problem.terms, formats, self.into, _DIRECTED, kinds, (), 1, rules):
                 self.tick()
                 yield direction, candidate, evaluator.sampled(candidate)
 
@@ -120,6 +126,8 @@ class CandidateGrid:
         candidates = list_candidates(self.problem.terms, formats, self.into, elements=self.evaluator.size)
         for candidate in candidates:
             self.tick()
+            if self.problem.terms > _LONG and _is_slow(candidate):
+                continue
             try:
                 codes = self.evaluator.sampled(candidate)
             except FloatlabError:
@@ -127,6 +135,10 @@ class CandidateGrid:
             text = candidate_text(candidate, self.into)
             rounds = any(row.terms.precision < self.sides[0].format.precision for row in candidate.machines)
             self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=rounds))
+            for side, goal in zip(sides, goals, strict=True):
+                if goal is not None:
+                    share = float(agreement(codes, goal, self.into).mean())
+                    self.shares.setdefault(side.name, []).append((share, candidate))
         for evaluator, candidate in self._units():
             self.tick()
             self._collect(
@@ -158,7 +170,7 @@ class CandidateGrid:
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
         for way in ways:
-            work += each_work
+            work += each_work * (_SLOWER if way.candidate is not None and _is_narrow(way.candidate) else 1)
             missed = self.mismatches(way, side) if work <= _WHOLE else None
             if missed is None or not missed.any():
                 kept.append(way)
@@ -198,17 +210,32 @@ class CandidateGrid:
         return ~agreement(codes, Source(side.source.codes.reshape(-1), self.into), self.into).reshape(m, n)
 
 
+def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> CandidateGrid:
+    """Return the candidates for a model of the inputs; what was computed of them for one result serves the other."""
+    key = model.name, model.evidence, into.name
+    if key not in problem.grids:
+        problem.grids[key] = CandidateGrid(problem, model, into, tick)
+    grid = problem.grids[key]
+    assert isinstance(grid, CandidateGrid)
+    return grid
+
+
 def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
     """Return the libraries whose product of these inputs has every bit of a result: NumPy's, and those of maps."""
     found = []
     x, y = problem.sources
     kind = native_dtype(x.format)
-    same = x.format == y.format == side.format
-    if same and kind is not None and kind.itemsize > 2:
+    same = x.format == y.format
+    if same and side.format == x.format and kind is not None and kind.itemsize > 2:
         with np.errstate(all="ignore"):
             made = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
         if np.array_equal(made.view(side.source.codes.dtype), side.source.codes):
             found.append(Way("numpy.matmul of this machine"))
+    elif same and x.format.precision < _SINGLE.precision and side.format in (x.format, _SINGLE):
+        with np.errstate(all="ignore"):
+            made = (problem.x.astype(np.float32) @ problem.y.astype(np.float32)).astype(np.float64)
+        if np.array_equal(np.asarray(quantize(made, side.format), np.float64), side.values):
+            found.append(Way("numpy.matmul of this machine, in binary32"))
     for each in maps:
         try:
             replayed = source_of(np.asarray(each.replay(*(values_of(source) for source in problem.sources))))
@@ -266,6 +293,15 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
             name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))
+
+
+def _is_slow(candidate: Candidate) -> bool:
+    """Say whether a candidate is an unusual order in a format that no processor adds in, which is simulated slowly."""
+    return _is_narrow(candidate) and candidate.schedule is not None and candidate.schedule.text not in _DIRECTED
+
+
+def _is_narrow(candidate: Candidate) -> bool:
+    return any(each.accumulator.precision < _SINGLE.precision for each in candidate.adders)
 
 
 def _accumulators(way: Way) -> tuple[Format | None, ...]:

@@ -15,8 +15,11 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
-from floatlab.reduce.explain.grid import CandidateGrid, names_between, own_accumulator
+from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_outdone
+from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
+from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
+from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
@@ -26,10 +29,10 @@ from floatlab.reduce.explain.problem import (
     middle,
     unrelated_share,
     view_of,
-)
+)  # fmt: skip
 from floatlab.reduce.explain.residuals import find_places
-from floatlab.reduce.explain.rivals import is_like_sums, narrow_share
-from floatlab.reduce.explain.stages import PLAIN, Model, known_of, sum_models
+from floatlab.reduce.explain.rivals import narrow_share
+from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
 
 _NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
@@ -38,7 +41,8 @@ _SURPRISING = 0.2  # of the elements that a narrower accumulator would have chan
 _TRIED = 8  # models that are verified on all elements
 _FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
 _SCATTERED = 0.4  # of the elements, at most, are single wrong ones
-_WHOLE = 1 << 27  # multiply-adds of products that are rounded one by one
+_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # beside which no cast is told
+_GAIN = 8  # elements, at least, that speak for a narrower format beside a fault
 _MOST_WRONG = 0.5  # of the elements: a region of more is another result
 
 
@@ -69,7 +73,10 @@ class SideExplainer:
         if not (self.side.finite & self.problem.known).any():
             status = "bug" if self.stray.any() else "product"
             return self._found(status, ())
-        searches = [self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
+        searches = [self._by_bits, self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
+        plain = view_of(self.problem, self.side, self.accumulators[0])
+        if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
+            searches.insert(1, self._of_sums)  # whose bits are known
         for search in searches:
             found = search()
             if found is not None:
@@ -83,19 +90,28 @@ class SideExplainer:
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
         if flushed is not None:
             return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
-        for evidence, half in self.side.coarser_outputs() if fit.wrong.any() else ():
-            view.half = half
-            if not view.fit().wrong.any():
-                faults = (Fault("output-rounded", (), evidence),) if evidence else ()
-                return self._found("rounding" if faults else "product", faults, PLAIN, self.accumulators[0], fit.z)
-        return None
+        exact = view.totals.product
+        if not fit.wrong.any() and middle(fit.z) > NEAR and (digits := printed_digits(self.side, exact)):
+            fault = Fault("output-rounded", (), digits)
+            return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
+        best, known = fit.wrong, None
+        for evidence, wrong in other_roundings(self.side, view) if fit.wrong.any() else ():
+            if wrong.sum() < best.sum():
+                best, known = wrong, evidence
+        places = find_places(best)
+        if known is None or (best.any() and (places is None or (fit.wrong & ~best).sum() < _GAIN + best.sum())):
+            return None
+        faults: tuple[Fault, ...] = (Fault("output-rounded", (), known),)
+        if places is not None:
+            faults = (Fault(places.name, places.where, self._content(best), best), *faults)
+        return self._found("bug" if places else "rounding", faults, PLAIN, self.accumulators[0], fit.z)
 
     # what is right in most elements
 
-    def _options(self) -> Iterator[SampledModel]:
+    def _options(self, rare: bool = False) -> Iterator[SampledModel]:
         """Give the models of inputs with what each leaves in the sample."""
         views = [view_of(self.problem, self.side, each, sampled=True) for each in self.accumulators]
-        for model, product in self.problem.sampled_models(self.tick):
+        for model, product in self.problem.sampled_models(self.tick, rare):
             for accumulator, view in zip(self.accumulators, views, strict=True):
                 fit = view.fit(product)
                 some = fit.z[view.totals.size > 0]
@@ -108,6 +124,9 @@ class SideExplainer:
     def _with_most_right(self) -> SideExplanation | None:
         self.options = list(self._options())
         near = [each for each in self.options if each.z <= NEAR]
+        if not near:
+            self.options += self._options(rare=True)
+            near = [each for each in self.options if each.z <= NEAR]
         if not near:
             return None
         usable = int(near[0].view.usable.sum())
@@ -162,6 +181,8 @@ class SideExplainer:
         flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
+        if product is not None and model.name == "inputs-quantized" and is_flipped(view, product, fit):
+            return self._found("rounding", (), model, accumulator, fit.z, view, product)
         if not faulty:
             return None
         if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
@@ -226,54 +247,47 @@ class SideExplainer:
     # narrower formats inside the sums
 
     def _of_sums(self) -> SideExplanation | None:
-        problem = self.problem
-        rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
-        x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
-        found = []
-        for accumulator in self.accumulators:
-            usable = self.side.finite[index] & problem.known[index]
-            noise = problem.noise(accumulator)
-            view = View(problem.totals.take(rows, columns), self.side.values[index], usable, noise, self.side.narrowest)
-            for model in sum_models(accumulator, problem.terms):
-                self.tick()
-                # Numbers of a narrower format were rounded to it at the end, not before.
-                if self.side.narrowest.precision <= parse_format(dict(model.evidence)["format"]).precision:
-                    continue
-                product = model.make(x, y, problem.x, problem.y)
-                fit = view.fit(product)
-                if middle(fit.z) > NEAR:
-                    continue
-                # A partial sum next to a tie may have gone the other way: by one of its ulps.
-                step = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
-                share = float(fit.wrong.sum() / max(1, view.usable.sum()))
-                if model.name == "products" and share:
-                    continue
-                off = np.abs(view.totals.error(view.values, product)) > 2 * step * view.totals.size
-                if share <= 0.1 and not (off & fit.wrong).any():
-                    found.append((share, middle(fit.z), model, accumulator))
-        if not found:
+        found = partial_sums(self.problem, self.side, self.accumulators, self.tick)
+        if found is None:
             return None
-        _, z, model, accumulator = min(found, key=lambda each: each[:2])
-        if problem.shape[0] * problem.shape[1] * problem.terms <= _WHOLE:
-            whole = view_of(problem, self.side, accumulator)
-            share = float(whole.fit(self.problem.whole(model)).wrong.sum() / max(1, whole.usable.sum()))
-            if share > (0.0 if model.name == "products" else 0.1):
-                return None
+        z, model, accumulator = found
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
     @cached_property
     def narrower(self) -> SideExplanation | None:
         """The result as a sum whose every step was rounded to a narrower format that has all these numbers."""
-        accumulators = [parse_format(name) for name in ("fp32", "tf32", "fp16", "bf16")]
-        for format in sorted(accumulators, key=lambda each: each != self.side.narrowest):
-            if format.precision >= self.accumulators[0].precision or self.side.narrowest.precision > format.precision:
-                continue
-            view = view_of(self.problem, self.side, format)
-            fit = view.fit()
-            if middle(fit.z) <= NEAR and not fit.wrong.any() and is_like_sums(self.problem, self.side, format):
-                fault = Fault("accumulator", (), (("format", format.name),))
-                return self._found("rounding", (fault,), PLAIN, format, fit.z)
-        return None
+        found = narrow_sums(self.problem, self.side, self.accumulators[0])
+        if found is None:
+            return None
+        z, format = found
+        fault = Fault("accumulator", (), (("format", format.name),))
+        return self._found("rounding", (fault,), PLAIN, format, z)
+
+    def _by_bits(self) -> SideExplanation | None:
+        """Find the sums in a narrow format that give most elements bit for bit, and what is wrong beside them."""
+        plain = view_of(self.problem, self.side, self.accumulators[0])
+        wrong = plain.fit().wrong
+        if self.stray.any() or not wrong.any():
+            return None
+        found = best_replay(self.problem, self.side, plain.usable, self.tick)
+        if found is None:
+            return None
+        replay, missed = found
+        fault = Fault(replay.name, (), replay.evidence)
+        if not missed.any():
+            return self._found("rounding", (fault,), PLAIN, SINGLE)
+        # What the usual sums miss and these give is what speaks for them.
+        if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
+            return None
+        places = find_places(missed)
+        if places is None or places.name == "elements":
+            return self._found("bug", (self._single(missed), fault), PLAIN, SINGLE)
+        region = Fault("region", places.where, self._content(missed), missed)
+        return self._found("bug", (region, fault), PLAIN, SINGLE)
+
+    def _single(self, wrong: Array) -> Fault:
+        where = tuple(tuple(map(int, at)) for at in np.argwhere(wrong)[:4096])
+        return Fault("elements", where, self._content(wrong), wrong)
 
     def _unexplained(self) -> SideExplanation:
         """Say that a result is another product, or none, where no precision explains how far off it is."""
@@ -288,12 +302,15 @@ class SideExplainer:
             return replayed
         if self.faults.doubt:
             return self._found("unknown", (), z=fit.z, view=view).replace(doubt=self.faults.doubt)
+        if model := best_scaled(self.problem, self.side, self.tick):
+            for accumulator in self.accumulators:
+                if scaled := self._verified(model, accumulator, False):
+                    return scaled
         narrow = self._with_narrow_sums()
         if narrow is not None:
             return narrow
         if view.usable.any() and middle(fit.z) <= NEAR and fit.wrong[view.usable].mean() < _SCATTERED:
-            where = tuple(tuple(map(int, at)) for at in np.argwhere(fit.wrong)[:4096])
-            return self._found("bug", (Fault("elements", where, self._content(fit.wrong), fit.wrong),), view=view)
+            return self._found("bug", (self._single(fit.wrong),), view=view)
         if share >= 0.5:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
@@ -325,7 +342,7 @@ class SideExplainer:
         rounded = [each for each in self.options if each.model.name == "inputs-rounded"]
         likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
         for model in (PLAIN, *(each.model for each in likely)):
-            grid = CandidateGrid(self.problem, model, into, self.tick)
+            grid = grid_of(self.problem, model, into, self.tick)
             (ways,) = grid.ways((self.side,))
             names = names_between([], ways, own)[0] if ways else {}
             directed = model is PLAIN and (error <= 2.1 * self.problem.terms * view.noise.u * size).all()
@@ -360,9 +377,10 @@ class SideExplainer:
         own = self.accumulators[0]
         if accumulator is not own and status in ("product", "rounding", "bug") and not faults:
             causes.append(self._cause(Fault("accumulator", (), (("format", accumulator.name),)), "accumulator"))
-        flushed = any(each.name == "flush-to-zero" for each in causes)
-        if view is not None and not flushed and self._is_cast(view, product, faults):
-            causes.append(self._cause(Fault("output-rounded", (), (("format", self.side.narrowest.name),)), "output"))
+        named = {each.name for each in causes}
+        if view is not None and status != "unknown" and not named & _NO_CAST:
+            found = casts_of(self.problem, self.side, view, product, faults)
+            causes += [self._cause(Fault("output-rounded", (), known), "output") for known in found]
         overflows = any(each.name == "accumulator" for each in faults) and self._overflows(accumulator)
         if self.before and (overflows or (model.name and makes_stray(self.problem, model, self.stray))):
             self.before, self.stray = (), np.zeros_like(self.stray)
@@ -379,12 +397,3 @@ class SideExplainer:
     def _overflows(self, accumulator: Format) -> bool:
         """Say whether partial sums may have overflowed wherever the result is not finite."""
         return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())
-
-    def _is_cast(self, view: View, product: Array | None, faults: tuple[Fault, ...]) -> bool:
-        """Say whether numbers of a narrower format are what rounding the result made."""
-        if self.side.narrowest.precision >= self.side.format.precision or not isinstance(view.half, np.ndarray):
-            return False
-        bare = View(view.totals, view.values, view.usable, view.noise, self.side.format)
-        wrong = bare.fit(product).wrong
-        local = [each.wrong for each in faults if each.name in ("elements", "region") and each.wrong is not None]
-        return bool(wrong.any() if not local else (wrong & ~local[0]).any())

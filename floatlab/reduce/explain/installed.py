@@ -14,6 +14,7 @@ from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.order_map import OrderMap, compute
 
 _WORK = 1 << 22  # multiply-adds of products whose orders are probed: some tenths of a second
+_TERMS = 1 << 10  # of longer sums, finding the order takes seconds
 _CLASSES = 8
 _TARGET = "numpy.matmul"
 
@@ -27,7 +28,8 @@ def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
     (x, y), (rows, columns) = problem.sources, problem.shape
     kind = native_dtype(side.format)
     same = x.format == y.format == side.format and kind is not None and kind.itemsize > 2
-    if not same or kind is None or rows * columns * problem.terms > _WORK or problem.special is not None:
+    large = problem.terms > _TERMS or rows * columns * problem.terms > _WORK
+    if not same or kind is None or large or problem.special is not None:
         return []
     found = _map_of((rows, problem.terms, columns), kind.name)
     if found is None or len(found.classes) > _CLASSES:

@@ -26,6 +26,8 @@ _ROWS, _COLUMNS = 16, 32  # that are simulated
 _SLICES = 4
 _EXACT_ELEMENTS = 1 << 22  # numbers in the products of elements that need more digits
 _BITS = 53
+_SUMS = 8  # products of parts of inputs, at most, are added up
+_LARGER = 1.1  # than that of the inputs, at most, is Σ|x·y| of inputs or sums that were rounded
 
 
 class Totals(Individual):
@@ -159,12 +161,21 @@ class Noise(Record):
         n = totals.terms
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
+            n += _SUMS if product is not None else 0
             most = n * self.u * totals.size * (1 + n * self.u) + n * self.quantum
             limit = np.minimum(factor * self.sigma(totals, product), most)
-            if totals.grain is not None and product is None:
-                exact = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
-                limit = np.where(exact, 0.0, limit)
-        return limit
+            least: Array = np.where(self.is_exact(totals, product), 0.0, limit)
+        return least
+
+    def is_exact(self, totals: Totals, product: Array | None = None) -> Array:
+        """Say of which elements no partial sum is rounded, in any order: all of them are multiples of the grain."""
+        if totals.grain is None:
+            return np.zeros(totals.size.shape, np.bool_)
+        with np.errstate(all="ignore"):
+            exact: Array = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
+            if product is not None:  # of inputs that were rounded, or in blocks whose sums were
+                exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
+        return exact
 
 
 def noise_of(format: Format) -> Noise:

@@ -18,6 +18,7 @@ _LONG = 16  # elements, so that a mean is one
 BIAS, _SCALE = 30.0, 15.0  # standard deviations
 _OTHER = 3.0  # and so many times what the other result shows
 _NORMAL = 0.4549  # the median of the square of a normal number
+_OUTLYING = 0.02  # of all errors
 _SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
 CERTAIN = 8.0  # standard deviations, so that errors follow a model
 _WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
@@ -72,7 +73,8 @@ def drift_of(view: View) -> Drift:
             long = (weight > 0).sum(axis=axis, keepdims=True) >= _LONG
             terms = (mean * mean * sums / max(spread, 1e-12))[long]
             stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
-            left.append(spread)
+            # One number for every element or two explains anything.
+            left.append(spread if weight.size >= 2 * sums.size else np.inf)
             means.append(mean)
         down = float((weight * exact * exact).sum())
         factor = float((weight * exact * error).sum()) / down if down > 0 else 0.0
@@ -83,8 +85,13 @@ def drift_of(view: View) -> Drift:
 
 
 def _spread(error: Array, weight: Array) -> float:
-    squares = (error * error * weight)[weight > 0]
-    return float(np.median(squares)) / _NORMAL if squares.size else 0.0
+    """Return the mean square error; the median tells it of normal errors, and nothing of sums half of which are exact.
+
+    The largest errors are left out: they may be faults.
+    """
+    squares = np.sort((error * error * weight)[weight > 0])
+    usual = squares[: squares.size - int(_OUTLYING * squares.size)]
+    return max(float(np.median(squares)) / _NORMAL, float(usual.mean())) if squares.size else 0.0
 
 
 def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from math import prod
 
@@ -16,14 +16,12 @@ from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
 from floatlab.reduce.explain.residuals import correlation
-from floatlab.reduce.explain.stages import PLAIN, Model, input_models
+from floatlab.reduce.explain.stages import PLAIN, Model, input_models, rare_models
 from floatlab.reduce.results.product_error import spread_indices
-from floatlab.reduce.results.verdicts import Evidence
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
 _UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
-_DECIMALS = 9
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
@@ -65,7 +63,8 @@ class Side:
     def __init__(self, name: str, source: Source) -> None:
         """Decode a result of two axes."""
         self.name, self.source, self.format = name, source, source.format
-        self.values = np.asarray(decode(source.codes, source.format), np.float64)
+        with np.errstate(all="ignore"):  # NaNs of other bits
+            self.values = np.asarray(decode(source.codes, source.format), np.float64)
         self.finite = np.isfinite(self.values)
 
     @cached_property
@@ -82,18 +81,6 @@ class Side:
                     return format
         return self.format
 
-    def coarser_outputs(self) -> Iterator[tuple[Evidence, Array]]:
-        """Give other ways in which results may have been rounded: what is known of each, and how far off it may be."""
-        if self.narrowest.precision < _SINGLE.precision:
-            known = (("format", self.narrowest.name), ("rounding", "RTZ, or twice"))
-            yield known if self.narrowest != self.format else (), 2 * half_ulp(self.values, self.narrowest)
-        values, kind = self.values[self.finite], native_dtype(self.format)
-        for digits in range(_DECIMALS if kind is not None and kind.itemsize > 2 and values.size else 0):
-            if np.array_equal(np.round(values, digits).astype(kind).astype(np.float64), values):
-                if float(np.abs(values).max()) >= 10.0 ** (1 - digits):
-                    yield (("decimals", str(digits)),), np.full(self.values.shape, 0.5000001 * 10.0**-digits)
-                return
-
 
 class ProductProblem:
     """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
@@ -101,6 +88,8 @@ class ProductProblem:
     def __init__(self, x: Source, y: Source, results: tuple[Format, ...]) -> None:
         """Multiply the inputs exactly enough to judge results of these formats."""
         self.sources = x, y
+        # Of the inputs and both results: a result in a narrower one was rounded to it at its end.
+        self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
         rows = np.asarray(np.isfinite(first).all(axis=1))
         columns = np.asarray(np.isfinite(second).all(axis=0))
@@ -118,7 +107,9 @@ class ProductProblem:
         self.rows = spread_indices(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
         self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
-        self._models: list[tuple[Model, Array | None]] = []
+        self.largest = min(max(float(each.largest) for each in results), float(_SINGLE.largest))
+        self.grids: dict[object, object] = {}  # of candidate computations, by model and format
+        self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
         """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
@@ -130,15 +121,20 @@ class ProductProblem:
             self._noises[accumulator.name] = noise
         return self._noises[accumulator.name]
 
-    def sampled_models(self, tick: Callable[[], None]) -> list[tuple[Model, Array | None]]:
+    def sampled_models(self, tick: Callable[[], None], rare: bool = False) -> list[tuple[Model, Array | None]]:
         """Return the models of the inputs with their products in the sample, the plain one first; computed once."""
-        if not self._models:
+        if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
-            self._models.append((PLAIN, None))
-            for model in input_models((self.sources[0].format, self.sources[1].format), self.x, self.y):
+            as_they_are = PLAIN.make(x, y, self.x, self.y)
+            formats = self.sources[0].format, self.sources[1].format
+            found: list[tuple[Model, Array | None]] = [] if rare else [(PLAIN, None)]
+            for model in rare_models(self.terms) if rare else input_models(formats, self.x, self.y):
                 tick()
-                self._models.append((model, model.make(x, y, self.x, self.y)))
-        return self._models
+                product = model.make(x, y, self.x, self.y)
+                if not np.array_equal(product, as_they_are, equal_nan=True):  # else the inputs are such numbers
+                    found.append((model, product))
+            self._models[rare] = found
+        return self._models[rare]
 
     def whole(self, model: Model) -> Array:
         """Return the product of all inputs that a model makes."""
@@ -211,7 +207,9 @@ def find_stray(problem: ProductProblem, side: Side) -> Array:
     """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or the reverse."""
     exact, values = problem.totals.product, side.values
     with np.errstate(all="ignore"):
-        most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
+        # Where the other result has a format of a larger range, its numbers show that they were lost.
+        format = side.narrowest if float(side.format.largest) >= problem.largest else _DOUBLE
+        most = float(format.largest) * (1 - 2.0**-format.precision)
         overflow = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
         stray: Array = problem.known & ~side.finite & ~overflow
         if problem.special is not None:

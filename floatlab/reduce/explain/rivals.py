@@ -13,7 +13,7 @@ from floatlab.arrays.conversion import decode, quantize
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
-from floatlab.reduce.explain.grid import CandidateGrid
+from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.residuals import between
@@ -71,7 +71,7 @@ class ShiftRivals:
     def __init__(self, problem: ProductProblem, side: Side, tick: object = None) -> None:
         """Choose the elements that are replayed."""
         self.problem, self.side = problem, side
-        self.grid = CandidateGrid(problem, PLAIN, side.narrowest, tick if callable(tick) else lambda: None)
+        self.grid = grid_of(problem, PLAIN, side.narrowest, tick if callable(tick) else lambda: None)
         index = np.ix_(self.grid.rows, self.grid.columns)
         self.values, self.totals = side.values[index], problem.totals.take(self.grid.rows, self.grid.columns)
         self._directed: list[Array] | None = None

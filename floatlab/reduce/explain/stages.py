@@ -16,6 +16,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 
+Known = tuple[tuple[str, str], ...]
 Side = Callable[[Array, Array, int], Array]  # part of an input, all of it, the axis of its terms
 Maker = Callable[[Array, Array, Array, Array], Array]  # parts of x and y, all of x and y
 
@@ -23,6 +24,9 @@ DIRECTIONS = ("RNE", "RNA", "RTZ")
 _NARROWER = ("fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
 _CHUNK = 64  # terms whose products are rounded at once
 _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))  # parts, and the first sum of their indices that is left out
+_GROUPS = (32, 64, 128)  # terms with one scale
+_FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))
+_LARGEST = 224, 449  # of numbers that are scaled: other octaves make the same of normal numbers
 _SIDES = (("both", (0, 1)), ("x", (0,)), ("y", (1,)))
 
 
@@ -67,17 +71,50 @@ def _results_flushed(least: float, make: Maker, x: Array, y: Array, all_x: Array
     return _flushed(least, make(x, y, all_x, all_y), all_x, 0)
 
 
-def _quantized(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
+def _quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: int = 127) -> Array:
     most = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
-    scale = np.where(most == 0, 1.0, most / 127)
+    scale = np.where(most == 0, 1.0, most / steps)
     made: Array = np.rint(part / scale) * scale
     return made
+
+
+def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int) -> Array:
+    """Round groups of terms to integers, each with its scale, and with a zero of its own."""
+    n = part.shape[axis]
+    made = np.empty(part.shape)
+    for low in range(0, n, size):
+        index = (slice(None),) * axis + (slice(low, low + size),)
+        group = part[index]
+        least, most = (end(group, axis=axis, keepdims=True) for end in (np.min, np.max))
+        if zero:
+            least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)
+            scale = np.where(most == least, 1.0, (most - least) / (2 * steps + 1))
+            shift = np.rint(-least / scale)
+            made[index] = (np.clip(np.rint(group / scale) + shift, 0, 2 * steps + 1) - shift) * scale
+        else:
+            most = np.maximum(np.abs(least), np.abs(most))
+            scale = np.where(most == 0, 1.0, most / steps)
+            made[index] = np.rint(group / scale) * scale
+    return made
+
+
+def _scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int) -> Array:
+    """Round to a format after dividing by a scale that makes the largest number so large."""
+    largest = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
+    scale = np.where(largest == 0, 1.0, largest / most)
+    return np.asarray(quantize(part / scale, name, overflow="saturate"), np.float64) * scale
 
 
 def _on_sides(sides: tuple[int, ...], change: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     left, right = (change if i in sides else _as_is for i in (0, 1))
     with np.errstate(all="ignore"):
         product: Array = left(x, all_x, 1) @ right(y, all_y, 0)
+    return product
+
+
+def _on_both(first: Side, second: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    with np.errstate(all="ignore"):
+        product: Array = first(x, all_x, 1) @ second(y, all_y, 0)
     return product
 
 
@@ -131,6 +168,40 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
         yield Model(
             "flush-to-zero", "inputs", (("flushed", "inputs and results"),), partial(_results_flushed, least, make), 1
         )
+
+
+def rare_models(n: int) -> Iterator[Model]:
+    """Give the models of quantised inputs that are less usual: int4, groups of terms, FP8 with a scale."""
+    rows = {True: "row", False: "tensor"}
+    for by_row in (True, False):
+        make = partial(_on_both, partial(_quantized, by_row), partial(_quantized, not by_row))
+        evidence = (("format", "int8"), ("scale per", f"{rows[by_row]} of x, {rows[not by_row]} of y"))
+        yield Model("inputs-quantized", "inputs", evidence, make, 4)
+    changes: list[tuple[Side, Known]] = []
+    known: Known
+    for by_row, words in rows.items():
+        changes.append((partial(_quantized, by_row, steps=7), (("format", "int4"), ("scale per", words))))
+        for name, most in _FP8:
+            known = (("format", parse_format(name).name), ("scale per", words), ("largest", f"{most:g}"))
+            changes.append((partial(_scaled, name, most, by_row), known))
+    for size in _GROUPS:
+        for name, steps in (("int4", 7), ("int8", 127)):
+            for zero in (False, True):
+                known = (("format", name), ("scale per", f"group of {size} terms{' with a zero' * zero}"))
+                if size < n:
+                    changes.append((partial(_in_groups, size, steps, zero), known))
+    for change, known in changes:
+        for side, sides in _SIDES:
+            yield Model("inputs-quantized", "inputs", (*known, ("inputs", side)), partial(_on_sides, sides, change), 5)
+
+
+def scaled_models() -> Iterator[Model]:
+    """Give the models of FP8 inputs, both scaled so that the largest number becomes a whole number."""
+    for name in ("e4m3", "e5m2"):
+        for most in range(*_LARGEST):
+            known = (("format", parse_format(name).name), ("scale per", "tensor"), ("largest", str(most)))
+            make = partial(_on_sides, (0, 1), partial(_scaled, name, float(most), False))
+            yield Model("inputs-quantized", "inputs", (*known, ("inputs", "both")), make, 6)
 
 
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
@@ -192,7 +263,7 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
     [(0, 2, 5), (0, 3, 5)]
     """
     seen = set()
-    for count in (2, 3, 4, 6, 8, 16, 32):
+    for count in (*range(2, 17), 24, 32, 64):
         even = tuple(np.linspace(0, n, count + 1).astype(int).tolist())
         upper = tuple(min(i * -(-n // count), n) for i in range(count + 1))
         for edges in (even, upper):

@@ -37,6 +37,19 @@ CandidateAdder = Adder | PartlyFused | Joined | TensorCore
 T = TypeVar("T")
 
 
+class InputRounding(Record):
+    """The rounding of all inputs before they are used: to a format, in a direction; others make the same of them."""
+
+    format: Format
+    rounding: str
+    alike: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The format, with all directions that make the same of the inputs."""
+        return f"{self.format.name} ({' or '.join((self.rounding, *self.alike))})"
+
+
 class Candidate(Record):
     """One computation: an order and an adder; without either, the exact sum rounded once."""
 
@@ -45,11 +58,12 @@ class Candidate(Record):
     machines: tuple[Machine, ...] = ()  # all that share this model
     same: tuple[Schedule, ...] = ()  # other requested schedules with the same tree for these terms
     order: str = ""  # a name for the order, if its expression is an explicit tree
+    inputs: InputRounding | None = None
 
     @property
     def plain(self) -> Candidate:
         """The same computation without its label."""
-        return Candidate(self.schedule, self.adder, self.machines)
+        return Candidate(self.schedule, self.adder, self.machines, inputs=self.inputs)
 
     @property
     def adders(self) -> tuple[Adder | PartlyFused, ...]:
@@ -79,6 +93,8 @@ def candidate_text(candidate: Candidate, format: Format) -> str:
     if candidate.machines:
         return f"model {', '.join(row.name for row in candidate.machines)}"
     name = candidate.order or candidate.schedule.text
+    if candidate.inputs is not None:
+        name += f" of inputs rounded to {candidate.inputs.text}"
     if isinstance(candidate.adder, Joined):
         one, other = (each.accumulator.name + _adder_text(each, each.accumulator) for each in candidate.adders)
         return f"{name}, one side in {one}, the other in {other}"

@@ -31,6 +31,7 @@ class Cause(Enum):
     FMA = "FMA"
     ACCUMULATOR = "accumulator"
     MACHINE = "machine"
+    INPUTS = "inputs"
 
 
 class Verdict(Enum):
@@ -40,6 +41,7 @@ class Verdict(Enum):
     FMA = "explained by FMA alone"
     ORDER = "explained by order alone"
     BOTH = "explained by order and FMA together"
+    INPUTS = "explained by inputs that were rounded"
     OTHER = "explained by another accumulator or machine"
     NONE = "not explained by any tried"
 
@@ -55,7 +57,7 @@ _RANK = {each: i for i, each in enumerate(Cause)}
 
 def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
     """Return what two ways that differ so explain."""
-    return _VERDICTS.get(causes, Verdict.OTHER)
+    return Verdict.INPUTS if Cause.INPUTS in causes else _VERDICTS.get(causes, Verdict.OTHER)
 
 
 class Path(Individual):
@@ -184,7 +186,7 @@ def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
     """
     if one.machines != other.machines:
         return (Cause.MACHINE,)
-    found = []
+    found = [Cause.INPUTS] if one.inputs != other.inputs else []
     if one.schedule is not None and other.schedule is not None and one.schedule != other.schedule:
         found.append(Cause.ORDER)
     mine, others = one.adder, other.adder
@@ -205,8 +207,12 @@ def _paths(
     if len(causes) == 1:
         return (Path(causes, evaluator.into, (first.codes, second.codes)),)
     one, other = first.candidate, second.candidate
+    if one.inputs != other.inputs:
+        return ()
     try:
-        turned = [evaluator.compared(Candidate(x.schedule, y.adder)) for x, y in ((other, one), (one, other))]
+        turned = [
+            evaluator.compared(Candidate(x.schedule, y.adder, inputs=x.inputs)) for x, y in ((other, one), (one, other))
+        ]
     except PlanError:  # the other order has no such nodes
         return ()
     return tuple(

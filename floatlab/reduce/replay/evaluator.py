@@ -19,7 +19,7 @@ from floatlab.numbers import Context
 from floatlab.numbers.projection import round_exact
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.plan.orders import Fused
-from floatlab.reduce.replay.candidates import Candidate
+from floatlab.reduce.replay.candidates import Candidate, InputRounding
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals, pair_totals
@@ -175,6 +175,8 @@ def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: C
         terms, reading = candidate.machines[0].terms, candidate.machines[0].reading
         codes = [side.codes if side.format == terms else encode(side, terms, context=reading) for side in sides]
         sides = tuple(Source(np.asarray(each), terms) for each in codes)
+    if candidate.inputs is not None:
+        sides = rounded_inputs(candidate.inputs, sides)
     assert candidate.schedule is not None
     assert candidate.adder is not None
     adder, format = candidate.adder, candidate.adder.accumulator
@@ -186,3 +188,12 @@ def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: C
     sums = simulate(sides, candidate.schedule, adder)
     rules = DEFAULT if candidate.machines else context
     return sums if format == into else np.asarray(encode(Source(sums, format), into, context=rules))
+
+
+def rounded_inputs(inputs: InputRounding, sides: Sides) -> Sides:
+    """Return inputs rounded to a narrower format, in their own one."""
+    made = []
+    for side in sides:
+        narrow = Source(np.asarray(encode(side, inputs.format, inputs.rounding)), inputs.format)
+        made.append(Source(np.asarray(encode(narrow, side.format)), side.format))
+    return tuple(made)

@@ -242,12 +242,14 @@ def _simulate_partly_fused(sides: Sides, plan: Plan, adder: PartlyFused) -> Arra
     products = operate("multiply", [*sides], format, as_codes=True)
     sums = np.concatenate([products, np.empty((len(plan.nodes), *products.shape[1:]), products.dtype)])
     factors = tuple(Source(spread(side.codes, products.ndim - 1), side.format) for side in sides)
+    fuses = np.zeros(len(sums), np.bool_)
+    fuses[list(adder.fused)] = True
     for level in plan.levels:
         ids = np.array(level)
         first, second = np.array([plan.nodes[id - n] for id in level]).T
-        swapped = np.isin(first, adder.fused) & ~np.isin(second, adder.fused)
+        swapped = fuses[first] & ~fuses[second]
         first, second = np.where(swapped, second, first), np.where(swapped, first, second)
-        is_fused = np.isin(second, adder.fused)
+        is_fused = fuses[second]
         for operation, part in (("fma", is_fused), ("add", ~is_fused)):
             if part.any():
                 left, right = Source(sums[first[part]], format), second[part]

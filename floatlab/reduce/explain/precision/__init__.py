@@ -1,0 +1,1 @@
+"""Narrow formats in a result: of its sums, which are replayed bit for bit, and of its output."""

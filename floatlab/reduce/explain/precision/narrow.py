@@ -1,0 +1,244 @@
+"""Sums in a narrow format: replayed bit for bit, in many orders and in blocks that a wider format adds.
+
+The bound of such sums has room for nearly any fault, so that only their bits tell what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, quantize
+from floatlab.arrays.types import Array
+from floatlab.formats import Format, parse_format
+from floatlab.record import Individual
+from floatlab.reduce.explain.faults import NEAR
+from floatlab.reduce.explain.findings import SINGLE
+from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
+from floatlab.reduce.explain.rivals import is_like_sums
+from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
+from floatlab.reduce.replay.candidates import Candidate, candidate_text
+from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.results.verdicts import Evidence
+
+_BLOCKS = (4, 8, 16, 32, 64, 128, 256)
+_WHOLE = 1 << 25  # multiply-adds that are replayed one by one
+_MOSTLY = 0.4  # of the sample, at least, a replay gives
+_TRIED = 3  # candidates that are replayed on all elements
+_TIES = 0.1  # of the partial sums, at most, are next to a tie, so that the order decides
+_TWICE = 0.01  # of the elements, at most, have a product that was rounded twice, by way of binary32
+_HALF = 11  # digits of the widest format that is called narrow here
+
+
+class Replay(Individual):
+    """A computation in a narrow format: the name of the cause, what is known of it, and the whole result it gives."""
+
+    name: str
+    evidence: Evidence
+    values: Array
+    slack: Array | float = 0.0  # by which a partial sum next to a tie may move an element
+
+    def misses(self, values: Array) -> Array:
+        """Return which elements are others; partial sums next to a tie may go either way, but few do."""
+        missed: Array = self.values != values
+        moved = missed & (np.abs(self.values - values) <= self.slack)
+        return missed if moved.mean() > _TIES else missed & ~moved
+
+
+def best_replay(
+    problem: ProductProblem, side: Side, usable: Array, tick: Callable[[], None]
+) -> tuple[Replay, Array] | None:
+    """Return the computation in a narrow format that has the most elements of a result, and those that it misses."""
+    best: tuple[Replay, Array] | None = None
+    for replay in narrow_replays(problem, side, tick):
+        missed = usable & replay.misses(side.values)
+        if best is None or missed.sum() < best[1].sum():
+            best = replay, missed
+        if not missed.any():
+            break
+    return best
+
+
+def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
+    """Give the computations in narrow formats that have most elements of a result, the likeliest first."""
+    widest = max(source.format.precision for source in problem.sources)
+    into = side.narrowest
+    if min(widest, into.precision) > _HALF or problem.shape[0] * problem.shape[1] * problem.terms > _WHOLE:
+        return
+    grid = grid_of(problem, PLAIN, into, tick)
+    grid.ways((side,))
+    own = own_accumulator(into)
+    ranked = [
+        (share, candidate)
+        for share, candidate in grid.shares.get(side.name, ())
+        if share >= _MOSTLY and _is_narrow(candidate, own)
+    ]
+    whole = Evaluator(grid.whole_sides, into)
+    for _, candidate in sorted(ranked, key=lambda each: -each[0])[:_TRIED]:
+        tick()
+        codes = whole.whole(candidate)
+        values = np.asarray(decode(codes, into), np.float64).reshape(problem.shape)
+        text = candidate_text(candidate, into)
+        name = next(iter(names_between([], [Way(text, candidate)], own)[0]))
+        yield Replay(name, (("ways", text),), values)
+    if widest > _HALF:
+        return
+    yield from _by_way_of_single(problem, side, tick)
+    yield from _in_blocks(problem, side, tick)
+    if into.precision != SINGLE.precision:
+        return
+    rows, columns = grid.rows, grid.columns
+    goal = side.values[np.ix_(rows, columns)]
+    found = []
+    for size, fma in ((size, fma) for size in _BLOCKS if size < problem.terms for fma in (False, True)):
+        for format in dict.fromkeys(source.format for source in problem.sources):
+            tick()
+            made = promoted(problem.x[rows], problem.y[:, columns], format, size, fma)
+            found.append((float((made == goal).mean()), size, fma, format))
+    for share, size, fma, format in sorted(found, key=lambda each: -each[0])[:1]:
+        if share >= _MOSTLY:
+            text = f"{size} terms at a time{' with FMA' * fma}"
+            known = ("format", format.name), ("added in binary32", text)
+            yield Replay("accumulator", known, promoted(problem.x, problem.y, format, size, fma))
+
+
+def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
+    """Give sums whose every step is made in binary32 and stored in a narrow format, as NumPy's einsum makes them."""
+    rows, columns = problem.rows, problem.columns
+    goal = side.values[np.ix_(rows, columns)]
+    for format in dict.fromkeys(source.format for source in problem.sources):
+        for order, step in (("serial", 1), ("reversed", -1)):
+            tick()
+            made = stored(problem.x[rows, ::step], problem.y[::step, columns], format)
+            if (made == goal).mean() >= _MOSTLY:
+                text = f"{order}, each sum made in binary32 and stored in {format.name}"
+                yield Replay("accumulator", (("ways", text),), stored(problem.x[:, ::step], problem.y[::step], format))
+
+
+def stored(x: Array, y: Array, format: Format) -> Array:
+    """Return sums term by term, made in binary32 of products that are exact there, each stored in a narrow format."""
+    total = np.zeros((x.shape[0], y.shape[1]), np.float32)
+    single = x.astype(np.float32), y.astype(np.float32)
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            total = rounded(total + single[0][:, k : k + 1] * single[1][k : k + 1], format).astype(np.float32)
+    return total.astype(np.float64)
+
+
+def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
+    """Give sums of blocks of terms that are rounded to the format of a narrow result, and added in it."""
+    format = side.narrowest
+    if format.precision > _HALF:
+        return
+    rows, columns = problem.rows, problem.columns
+    goal, found = side.values[np.ix_(rows, columns)], []
+    for edges, words in block_edges(problem.terms):
+        tick()
+        made, _ = added_blocks(problem.x[rows], problem.y[:, columns], format, edges)
+        found.append((float((made == goal).mean()), edges, words))
+    for share, edges, words in sorted(found, key=lambda each: -each[0])[:1]:
+        if share >= _MOSTLY:
+            made, largest = added_blocks(problem.x, problem.y, format, edges)
+            known = ("format", format.name), ("blocks", words)
+            yield Replay("partials", known, made, largest * 2.0 ** (2 - format.precision))
+
+
+def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return sums of blocks of terms that a narrow format adds one after the other, and the largest partial sums."""
+    total = largest = np.zeros((x.shape[0], y.shape[1]))
+    with np.errstate(all="ignore"):
+        for low, high in pairwise(edges):
+            total = rounded(total + rounded(x[:, low:high] @ y[low:high], format), format)
+            largest = np.maximum(largest, np.abs(total))
+    return total, largest
+
+
+def _is_narrow(candidate: Candidate, own: Format) -> bool:
+    return any(min(each.accumulator.precision, each.products.precision) < own.precision for each in candidate.adders)
+
+
+def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
+    """Return sums of blocks of terms in a narrow format, term by term, which binary32 adds."""
+    n = x.shape[1]
+    whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
+    edges = (*range(0, whole + 1, size), *((n,) if n > whole else ()))
+    for low, high in pairwise(edges):
+        part = np.zeros(total.shape)
+        with np.errstate(all="ignore"):
+            for k in range(low, high):
+                product = x[:, k : k + 1] * y[k : k + 1]
+                part = rounded(part + (product if fma else rounded(product, format)), format)
+            total += part.astype(np.float32)
+    return total.astype(np.float64)
+
+
+def rounded(values: Array, format: Format) -> Array:
+    """Round numbers to a format; binary16 is the processor's."""
+    if format.name == "binary16":
+        with np.errstate(all="ignore"):
+            return values.astype(np.float16).astype(np.float64)
+    return np.asarray(quantize(values, format), np.float64)
+
+
+def has_exact_sums(problem: ProductProblem) -> bool:
+    """Say whether the usual sums of most elements are exact: whatever is off is then a fault, or has its bits."""
+    exact = problem.noise(SINGLE).is_exact(problem.totals)
+    return bool(exact[problem.totals.size > 0].mean() > 0.5) if problem.totals.size.any() else False
+
+
+def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
+    """Return what sums in a narrower format that has all these numbers leave, in sigmas, and the format."""
+    if has_exact_sums(problem):
+        return None
+    accumulators = [parse_format(name) for name in ("fp32", "tf32", "fp16", "bf16")]
+    for format in sorted(accumulators, key=lambda each: each != side.narrowest):
+        if format.precision >= usual.precision or side.narrowest.precision > format.precision:
+            continue
+        fit = view_of(problem, side, format).fit()
+        if middle(fit.z) <= NEAR and not fit.wrong.any() and is_like_sums(problem, side, format):
+            return fit.z, format
+    return None
+
+
+def partial_sums(
+    problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
+) -> tuple[float, Model, Format] | None:
+    """Return what products or partial sums in a narrower format leave in sigmas, the model, and the accumulator."""
+    rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
+    x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
+    found = []
+    for accumulator in accumulators:
+        usable = side.finite[index] & problem.known[index]
+        noise = problem.noise(accumulator)
+        view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.narrowest)
+        for model in sum_models(accumulator, problem.terms):
+            tick()
+            # Numbers of a narrower format were rounded to it at the end, not before.
+            if side.narrowest.precision <= parse_format(dict(model.evidence)["format"]).precision:
+                continue
+            product = model.make(x, y, problem.x, problem.y)
+            fit = view.fit(product)
+            if middle(fit.z) > NEAR:
+                continue
+            # A partial sum next to a tie may have gone the other way: by one of its ulps.
+            step = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
+            share = float(fit.wrong.sum() / max(1, view.usable.sum()))
+            if model.name == "products" and share > _TWICE:
+                continue
+            off = np.abs(view.totals.error(view.values, product)) > 2 * step * view.totals.size
+            if share <= _TIES and not (off & fit.wrong).any():
+                found.append((share, middle(fit.z), model, accumulator))
+    if not found:
+        return None
+    _, z, model, accumulator = min(found, key=lambda each: each[:2])
+    if problem.shape[0] * problem.shape[1] * problem.terms <= 4 * _WHOLE:
+        whole = view_of(problem, side, accumulator)
+        fit = whole.fit(problem.whole(model))
+        exact = whole.noise.is_exact(whole.totals) & fit.wrong
+        share = float(fit.wrong.sum() / max(1, whole.usable.sum()))
+        if exact.any() or share > (_TWICE if model.name == "products" else _TIES):
+            return None
+    return z, model, accumulator

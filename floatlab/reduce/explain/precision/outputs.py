@@ -1,0 +1,175 @@
+"""How a result was rounded after it was added up: to a narrower format in some direction, or to printed digits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log
+
+import numpy as np
+
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.sources import native_dtype
+from floatlab.arrays.types import Array
+from floatlab.formats import Format, parse_format
+from floatlab.reduce.explain.findings import Fault
+from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.problem import ProductProblem, Side, View
+from floatlab.reduce.results.verdicts import Evidence
+
+_SINGLE = parse_format("fp32")
+_DIRECTIONS = ("RTZ", "RTN", "RTP", "RNA")
+_TWICE = 1.26  # of half an ulp, at most, rounding twice is off
+_DIGITS = 15
+_SOME = 1 << 12  # numbers that are looked at first
+_MOST = 1 << 16  # numbers whose printed digits are looked at
+_SURE = 20.0  # natural logarithm of how unlikely chance has to be
+_TOWARD = 0.9  # of all numbers, at least, are no larger than those that were rounded toward zero
+_SPARE = 3  # bits of a significand, at least, that are zero in all numbers that were rounded to fewer
+
+
+def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
+    """Give ways in which a result may have been rounded at its end, and which elements each does not give."""
+    with np.errstate(all="ignore"):
+        product = view.totals.product if view.totals.missed is None else view.totals.product + view.totals.missed
+        room = view.noise.limit(view.totals)
+        ends = product - room, product + room
+    for format in _formats(side):
+        for direction in _DIRECTIONS:
+            low, high = (np.asarray(quantize(end, format, rounding=direction), np.float64) for end in ends)
+            yield (
+                (("format", _name(format, side)), ("rounding", direction)),
+                view.usable & ~((low <= view.values) & (view.values <= high)),
+            )
+        if format.precision < _SINGLE.precision:
+            room_twice = room + _TWICE * half_ulp(view.values, format)
+            twice = view.usable & ~(np.abs(view.totals.error(view.values)) <= room_twice)
+            yield (("format", _name(format, side)), ("rounding", "twice")), twice
+    for known, half in _printed(side):
+        # A number halfway between two that print so goes either way.
+        yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= room + half * (1 + 1e-6))
+
+
+def casts_of(
+    problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
+) -> Iterator[Evidence]:
+    """Give the format, or the digits, to which a result was rounded at its end, where that changed its numbers."""
+    usual, exact = side.format, view.totals.product if product is None else product
+    if side.narrowest == usual and usual.precision < problem.widest.precision:
+        usual = _SINGLE
+    if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):
+        wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
+        for fault in faults:
+            # Where all elements are off, only exact numbers that are no such numbers say that they were rounded.
+            local = fault.wrong if fault.name in ("elements", "region") else None
+            wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
+        if wrong.any():
+            yield (("format", side.narrowest.name),)
+    elif not faults:
+        digits = printed_digits(side, exact)
+        if digits:
+            yield digits
+
+
+def holds_mostly(side: Side, exact: Array) -> bool:
+    """Say whether most exact numbers, too, are numbers of the narrow format that has all those of a result."""
+    usable = side.finite & np.isfinite(exact) & (exact != 0)
+    some = exact[usable][:: max(1, int(usable.sum()) // _SOME)]
+    return not some.size or bool((np.asarray(quantize(some, side.narrowest), np.float64) == some).mean() > 0.5)
+
+
+def printed_digits(side: Side, exact: Array) -> Evidence:
+    """Return to which digits all numbers of a result were rounded, where the exact ones would not have so few."""
+    usable = side.finite & np.isfinite(exact)
+    values, exact = side.values[usable], exact[usable]
+    step = max(1, values.size // _SOME)
+    values, exact = values[::step], exact[::step]
+    kind = native_dtype(side.format)
+    if kind is None or kind.itemsize < 4 or not values.size:
+        return ()
+    with np.errstate(all="ignore"):
+        usual = exact.astype(kind).astype(np.float64)
+    changed = int((values != usual).sum())
+    for format in _formats(side):
+        share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
+        if -changed * log(max(share, 1e-6)) > _SURE:
+            less = (np.abs(values) <= np.abs(usual)).mean() > _TOWARD
+            return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
+    for known, _ in _printed(side):
+        share = float(_has_digits(usual, known, side.format).mean())
+        if -changed * log(max(share, 1e-6)) > _SURE:
+            return known
+    return ()
+
+
+def printed_from(side: Side, other: Side) -> Evidence:
+    """Return to how many digits all numbers of a result are those of another one that was printed."""
+    if side.format != other.format or not (side.finite & other.finite).all():
+        return ()
+    differing = side.values != other.values
+    values, wanted = (each.values[differing][:_SOME] for each in (other, side))
+    for known, _ in _printed(side) if differing.sum() > 1 else ():
+        count, kind = int(known[0][1]), native_dtype(side.format)
+        made = np.round(values, count) if known[0][0] == "decimals" else _with_digits(values, known[0][1])
+        if np.array_equal(made.astype(kind).astype(np.float64), wanted):
+            return known
+    return ()
+
+
+def _formats(side: Side) -> list[Format]:
+    """Return the narrower formats that have all numbers of a result: a usual one, or one of fewer digits."""
+    if side.narrowest.precision < side.format.precision:
+        return [side.narrowest]
+    kind = native_dtype(side.format)
+    values = side.values[side.finite & (side.values != 0)]
+    if kind is None or kind.itemsize < 4 or not values.size:
+        return [side.format] if side.format.precision < _SINGLE.precision else []
+    digits = np.ldexp(np.frexp(values)[0], 53).astype(np.int64)
+    together = int(np.bitwise_or.reduce(np.abs(digits)))
+    spare = (together & -together).bit_length() - 1 - (53 - side.format.precision)
+    left = side.format.precision - spare
+    if spare < _SPARE or left < 2:
+        return []
+    return [parse_format(f"e{8 if side.format.precision == _SINGLE.precision else 11}m{left - 1}")]
+
+
+def _name(format: Format, side: Side) -> str:
+    return format.name if format in (side.narrowest, side.format) else f"{format.precision} bits"
+
+
+def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
+    """Give the numbers of decimals, or of digits, that all values have, with half a unit of the last one."""
+    kind, values = native_dtype(side.format), side.values[side.finite]
+    if kind is None or kind.itemsize < 4 or not values.any():
+        return
+    some = values[:: max(1, values.size // _SOME)]
+    for count in range(_DIGITS - 1):
+        known: Evidence = (("decimals", str(count)),)
+        if _has_digits(some, known, side.format).all():
+            if float(np.abs(some).max()) >= 10.0 ** (1 - count) and _has_digits(values, known, side.format).all():
+                yield known, np.full(side.values.shape, 0.5 * 10.0**-count)
+            break
+    for count in range(1, _DIGITS if kind.itemsize > 4 else 9):
+        known = (("digits", str(count)),)
+        few = some[:: max(1, some.size // 16)]
+        if all(_has_digits(part, known, side.format).all() for part in (few, some, values[:_MOST])):
+            with np.errstate(all="ignore"):
+                exponent = np.floor(np.log10(np.where(side.values == 0, 1.0, np.abs(side.values))))
+            yield known, np.where(side.values == 0, 0.0, 0.5 * 10.0 ** (exponent - count + 1))
+            return
+
+
+def _has_digits(values: Array, known: Evidence, format: Format) -> Array:
+    """Say which numbers are what printing them with so many decimals, or digits, gives."""
+    ((what, text),), kind = known, native_dtype(format)
+    with np.errstate(all="ignore"):
+        if what == "decimals":
+            # NumPy rounds in the dtype itself.
+            made = [np.round(values.astype(kind), int(text)), np.round(values, int(text)).astype(kind)]
+        else:
+            made = [_with_digits(values, text).astype(kind)]
+    found: Array = np.any([each.astype(np.float64) == values for each in made], axis=0)
+    return found
+
+
+def _with_digits(values: Array, count: str) -> Array:
+    return np.array([float(f"%.{count}g" % value) for value in values.ravel()]).reshape(values.shape)

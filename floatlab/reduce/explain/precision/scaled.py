@@ -1,0 +1,49 @@
+"""Quantised inputs: the scale of FP8 that explains a result, and what numbers next to a tie change.
+
+Scales are computed in binary32 by some and in binary64 by others, so that a number next to a tie goes either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View
+from floatlab.reduce.explain.stages import Model, scaled_models
+
+_LINES = 8  # rows and columns that are tried
+_OFF = 0.003, 0.3  # of the root of Σ(x·y)², which rounding to FP8 changes
+_FLIPPED = 0.3  # of the elements, at most, have such a number next to a tie
+_STEP = 0.3  # of the root of Σ(x·y)², at most, a step of one number is
+_NEARER = 0.05  # times the error of the plain product, at most, the right scale leaves
+
+
+def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Model | None:
+    """Return the model whose scale explains nearly all of the errors of some elements; None if none does."""
+    rows, columns = problem.rows[:: max(1, len(problem.rows) // _LINES)], problem.columns[:_LINES]
+    x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
+    totals = problem.totals.take(rows, columns)
+    usable = side.finite[index] & problem.known[index] & (totals.squares > 0)
+    values, size = side.values[index][usable], np.sqrt(totals.squares[usable])
+    if not values.size:
+        return None
+    plain = float(np.median(np.abs(values - totals.product[usable]) / size))
+    if not _OFF[0] < plain < _OFF[1]:
+        return None
+    found = []
+    for model in scaled_models():
+        tick()
+        product = model.make(x, y, problem.x, problem.y)[usable]
+        found.append((float(np.median(np.abs(values - product) / size)), model))
+    left, model = min(found, key=lambda each: each[0])
+    return model if left < _NEARER * plain else None
+
+
+def is_flipped(view: View, product: Array, fit: Fit) -> bool:
+    """Say whether a few numbers of the inputs next to a tie explain what a model leaves."""
+    if fit.wrong.mean() > _FLIPPED:
+        return False
+    error = np.abs(view.totals.error(view.values, product))
+    return bool((error <= _STEP * np.sqrt(view.totals.squares))[fit.wrong].all())
