@@ -16,7 +16,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_outdone
+from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_apart, is_outdone, look_closer
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
 from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped
@@ -90,10 +90,14 @@ class SideExplainer:
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
         if flushed is not None:
             return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
-        exact = view.totals.product
-        if not fit.wrong.any() and middle(fit.z) > NEAR and (digits := printed_digits(self.side, exact)):
-            fault = Fault("output-rounded", (), digits)
-            return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
+        if not fit.wrong.any() and middle(fit.z) > NEAR:
+            digits, into = printed_digits(self.side, view.totals.product), self.side.narrowest
+            tried = not digits and into == self.side.format
+            ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []
+            if digits or ways:
+                fault = Fault("output-rounded", (), digits)
+                fault = Fault("accumulator", (), (("ways", ways[0].text),)) if ways else fault
+                return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
         best, known = fit.wrong, None
         for evidence, wrong in other_roundings(self.side, view) if fit.wrong.any() else ():
             if wrong.sum() < best.sum():
@@ -143,7 +147,7 @@ class SideExplainer:
         first = near[0]
         if usable >= ENOUGH and first.model is PLAIN:
             certain = {id(each): certainty(each, first) for each in near}
-            self._look_closer(certain, near, first)
+            look_closer(self.problem, self.side, certain, near, first)
             clearer = [each for each in near if certain[id(each)] > CERTAIN]
             clearer.sort(key=lambda each: -certain[id(each)])
             near = clearer + [each for each in near if each not in clearer]
@@ -156,17 +160,6 @@ class SideExplainer:
                     return found
         return None
 
-    def _look_closer(self, certain: dict[int, float], near: list[SampledModel], first: SampledModel) -> None:
-        """Measure the certainty of the likeliest models that a sample left in doubt on all elements."""
-        doubted = [each for each in near if CERTAIN / 4 < certain[id(each)] <= CERTAIN]
-        if max(certain.values()) > CERTAIN or first.view.values.size == self.side.values.size:
-            return
-        for each in sorted(doubted, key=lambda each: -certain[id(each)])[:2]:
-            view = view_of(self.problem, self.side, each.accumulator)
-            plain = SampledModel(first.z, first.wrong, first.model, first.accumulator, view, None)
-            product = self.problem.whole(each.model)
-            certain[id(each)] = certainty(each.replace(view=view, product=product), plain)
-
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
         """Return a model, where it leaves rounding alone, or with `faulty` beside one fault."""
         view = view_of(self.problem, self.side, accumulator)
@@ -175,16 +168,16 @@ class SideExplainer:
         if not fit.wrong.any():
             if product is not None and is_outdone(view, product):
                 return None
-            return self._found(
-                "product" if model is PLAIN else "rounding", (), model, accumulator, fit.z, view, product
-            )
+            status = "product" if model is PLAIN else "rounding"
+            return self._found(status, (), model, accumulator, fit.z, view, product)
         flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
         if product is not None and model.name == "inputs-quantized" and is_flipped(view, product, fit):
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
-        if not faulty:
-            return None
+        right = view.usable & ~fit.wrong
+        if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > right.sum()):
+            return None  # zeros are no evidence for a model of the inputs
         if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
             self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
         ):
@@ -233,7 +226,8 @@ class SideExplainer:
         for each in self.options:
             self.tick()
             left = self.faults.left(each.view, each.product)
-            if left <= NEAR:
+            # A model that makes what the inputs make is no other explanation than they are.
+            if left <= NEAR and (each.model is PLAIN or is_apart(each)):
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
@@ -243,8 +237,6 @@ class SideExplainer:
             if fault is not None and fault.name and self._is_certain(view, product, wrong):
                 return self._found("bug", (fault,), model, accumulator, None, view, product)
         return None
-
-    # narrower formats inside the sums
 
     def _of_sums(self) -> SideExplanation | None:
         found = partial_sums(self.problem, self.side, self.accumulators, self.tick)
@@ -280,10 +272,10 @@ class SideExplainer:
         if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
         places = find_places(missed)
-        if places is None or places.name == "elements":
-            return self._found("bug", (self._single(missed), fault), PLAIN, SINGLE)
-        region = Fault("region", places.where, self._content(missed), missed)
-        return self._found("bug", (region, fault), PLAIN, SINGLE)
+        wrong_ones = self._single(missed)
+        if places is not None and places.name == "region":
+            wrong_ones = Fault("region", places.where, self._content(missed), missed)
+        return self._found("bug", (wrong_ones, fault), PLAIN, SINGLE)
 
     def _single(self, wrong: Array) -> Fault:
         where = tuple(tuple(map(int, at)) for at in np.argwhere(wrong)[:4096])

@@ -2,8 +2,9 @@
 
 Of n terms added one after the other, each step errs by about a third of an ulp of the partial sum. Partial sums drift
 to the result P and swing around that by the terms' squares T, so that their squares add up to about n·(P²/3 + T/6).
-Thresholds are a multiple of that, measured by simulation on the inputs at hand, and never above n·u·Σ|x·y|, which no
-order exceeds (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1, to first order).
+Thresholds are a multiple of that, measured by simulation on the inputs at hand, and never above 2·n·u·Σ|x·y|, which no
+order exceeds in any direction of rounding (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1, to
+first order).
 """
 
 from __future__ import annotations
@@ -162,7 +163,8 @@ class Noise(Record):
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
             n += _SUMS if product is not None else 0
-            most = n * self.u * totals.size * (1 + n * self.u) + n * self.quantum
+            # Twice n·u·Σ|x·y|: sums may be rounded in one direction.
+            most = 2 * n * self.u * totals.size * (1 + n * self.u) + n * self.quantum
             limit = np.minimum(factor * self.sigma(totals, product), most)
             least: Array = np.where(self.is_exact(totals, product), 0.0, limit)
         return least

@@ -9,7 +9,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.explain.findings import ENOUGH, SampledModel
-from floatlab.reduce.explain.problem import View
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
 
 _DOUBT = 12.0  # natural logarithm of how unlikely chance has to be
 _LENIENT = 2.0  # an order of a library may change so many times fewer elements than those that were simulated
@@ -24,6 +24,8 @@ CERTAIN = 8.0  # standard deviations, so that errors follow a model
 _WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
 _OFF = 0.1  # from one, at most, is the factor with which they follow it
 OUTLIER = 20.0  # medians
+_LOOSE = 1.5  # times the limit: means are only estimates of a shift
+_CHANGES = 0.5  # sigmas
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
@@ -136,6 +138,28 @@ def certainty(one: SampledModel, plain: SampledModel) -> float:
     return slope / max(spread, 1e-9)
 
 
+def look_closer(
+    problem: ProductProblem, side: Side, certain: dict[int, float], near: list[SampledModel], first: SampledModel
+) -> None:
+    """Measure the certainty of the likeliest models that a sample left in doubt on all elements."""
+    doubted = [each for each in near if CERTAIN / 4 < certain[id(each)] <= CERTAIN]
+    if max(certain.values()) > CERTAIN or first.view.values.size == side.values.size:
+        return
+    for each in sorted(doubted, key=lambda each: -certain[id(each)])[:2]:
+        view = view_of(problem, side, each.accumulator)
+        plain = SampledModel(first.z, first.wrong, first.model, first.accumulator, view, None)
+        product = problem.whole(each.model)
+        certain[id(each)] = certainty(each.replace(view=view, product=product), plain)
+
+
+def is_apart(one: SampledModel) -> bool:
+    """Say whether a model of the inputs changes the product by about as much as rounding, at least."""
+    totals = one.view.totals
+    with np.errstate(all="ignore"):
+        change = np.abs(one.exact - totals.product) / one.view.noise.sigma(totals)
+    return bool(np.nanmedian(np.where(one.view.usable, change, np.nan)) > _CHANGES)
+
+
 def is_outdone(view: View, product: Array) -> bool:
     """Say whether a factor, or one number a column or row, leaves as little of the plain product as a model leaves."""
     totals = view.totals
@@ -149,4 +173,9 @@ def is_outdone(view: View, product: Array) -> bool:
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:
         return False
     left, room = _spread(modelled, weight), 1 + _SAME / sqrt(max(1, int(usable.sum())))
-    return min(drift.residuals) <= left * room
+    error, limit = totals.error(view.values), _LOOSE * (view.noise.limit(totals) + view.half)
+    shifts = *drift.means, drift.factor * totals.product
+    return any(
+        residual <= left * room and bool((np.abs(error - shift) <= limit)[usable].all())
+        for residual, shift in zip(drift.residuals, shifts, strict=True)
+    )

@@ -356,3 +356,18 @@ def test_a_library_that_begins_with_zero_is_recognised_by_sums_of_nothing_but_mi
     swapped = attribute(a, -b, -made, targets=[])  # +0 where the way gives +0
     assert "row 5" not in swapped.text
     assert not attribute(a, -b, np.where(made == 0, np.float32(-0.0), -made), targets=[]).explanations[0][0].fits
+
+
+@pytest.mark.parametrize("rounding", ["RNE", "RNA", "RTZ"])
+def test_inputs_that_were_rounded_are_tried_where_no_order_gives_a_result(rounding):
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((8, 64)).astype(np.float32), rng.standard_normal((64, 6)).astype(np.float32)
+    a, b = (fl.arrays.quantize(side, "tf32", rounding=rounding) for side in (x, y))
+    found = fl.attribute(x, y, fl.matmul(a, b))
+    inputs = found.fitting[0][0].candidate.inputs
+    assert inputs.format.name == "tf32"
+    assert rounding in (inputs.rounding, *inputs.alike)
+    assert "of inputs rounded to tf32" in found.text
+    pair = fl.attribute(x, y, (fl.matmul(x, y), fl.matmul(a, b)))
+    assert pair.verdict.value == "explained by inputs that were rounded"
+    assert fl.attribute(x[0], None, str(float(fl.sum(a[0])))).fitting[0]

@@ -249,6 +249,52 @@ def test_results_that_were_truncated_or_printed(product):
     assert dict(found.causes[0].evidence) == {"decimals": "3"}
 
 
+@pytest.mark.parametrize("change", ["element", "tile", "bias"])
+def test_whole_numbers_with_many_terms_leave_no_room_for_a_narrow_accumulator(change):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(-8, 9, (40, 588)).astype(np.float32), rng.integers(-8, 9, (588, 30)).astype(np.float32)
+    bad = x @ y
+    bad[{"element": (3, 7), "tile": np.s_[8:16, 8:16], "bias": ...}[change]] += 1
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.status, found.names) == ("bug", ({"element": "elements", "tile": "region"}.get(change, change),))
+
+
+def test_a_fault_beside_sums_in_sixteen_bits_is_located():
+    rng = np.random.default_rng(5)
+    x, y = rng.standard_normal((48, 96)).astype(np.float16), rng.standard_normal((96, 32)).astype(np.float16)
+    made = np.asarray(fl.matmul(x, y, accumulator="fp16")).astype(np.float16)
+    made[5, 7] *= -1
+    found = diagnose(x, y, x.astype(np.float32) @ y.astype(np.float32), made)
+    assert (found.status, set(found.names)) == ("bug", {"elements", "accumulator"})
+    assert next(each.where for each in found.causes if each.name == "elements") == ((5, 7),)
+
+
+def test_infinities_of_a_narrow_file_are_faults(product):
+    x, y, good = product
+    with np.errstate(over="ignore"):
+        found = diagnose(1e3 * x, 1e3 * y, 1e6 * good, (1e6 * good).astype(np.float16))
+    assert (found.status, "nan" in found.names) == ("bug", True)
+
+
+def test_results_hold_anything_without_a_warning(product):
+    x, y, good = product
+    random = np.random.default_rng(4).integers(0, 256, (40, 48 * 8)).astype(np.uint8).view(np.float64)
+    for bad in (good.byteswap(), random):
+        assert diagnose(x, y, good, bad).status == "bug"
+
+
+def test_a_file_of_another_result_that_was_printed(product):
+    x, y, good = product
+    found = diagnose(x, y, good, np.array([float(f"{v:.8g}") for v in good.ravel()], np.float32).reshape(good.shape))
+    assert (found.status, found.names) == ("rounding", ("output-rounded",))
+    assert "8 digits" in found.first
+
+
+def test_a_double_file_of_single_numbers_has_no_rounded_inputs(product):
+    x, y, good = (each.astype(np.float64) for each in product)
+    assert "inputs-rounded" not in diagnose(x, y, x @ y, good).names
+
+
 @pytest.mark.parametrize(
     ("shapes", "words"),
     [

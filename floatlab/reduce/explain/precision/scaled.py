@@ -14,7 +14,7 @@ from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View
 from floatlab.reduce.explain.stages import Model, scaled_models
 
 _LINES = 8  # rows and columns that are tried
-_OFF = 0.003, 0.3  # of the root of Σ(x·y)², which rounding to FP8 changes
+_OFF = 0.003, 2.0  # of the root of Σ(x·y)², which rounding to FP8 changes, and losing all small numbers
 _FLIPPED = 0.3  # of the elements, at most, have such a number next to a tie
 _STEP = 0.3  # of the root of Σ(x·y)², at most, a step of one number is
 _NEARER = 0.05  # times the error of the plain product, at most, the right scale leaves
@@ -22,10 +22,12 @@ _NEARER = 0.05  # times the error of the plain product, at most, the right scale
 
 def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Model | None:
     """Return the model whose scale explains nearly all of the errors of some elements; None if none does."""
-    rows, columns = problem.rows[:: max(1, len(problem.rows) // _LINES)], problem.columns[:_LINES]
+    lines = [(each[0], (side.values != 0).sum(axis=each[1])) for each in ((problem.rows, 1), (problem.columns, 0))]
+    rows, columns = (which[np.argsort(-count[which], kind="stable")[:_LINES]] for which, count in lines)
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
     totals = problem.totals.take(rows, columns)
-    usable = side.finite[index] & problem.known[index] & (totals.squares > 0)
+    # Zeros fit any scale that loses the numbers.
+    usable = side.finite[index] & problem.known[index] & (totals.squares > 0) & (side.values[index] != 0)
     values, size = side.values[index][usable], np.sqrt(totals.squares[usable])
     if not values.size:
         return None
