@@ -15,6 +15,11 @@ from floatlab.files.text import is_nested, open_text, parse_list
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 
+_MEANT = {
+    "(": "; lists are in square brackets, as in [[1, 2], [3, 4]]",
+    "{": "; lists are in square brackets, as in [[1, 2], [3, 4]]",
+    "<tf.": "; of what TensorFlow prints, give the array after numpy=",
+}
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
 _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
 _REMARKS = re.compile(r"\A(?:\s*#[^\n]*\n)+")
@@ -165,7 +170,8 @@ def _file_kind(path: str, dtype: str | None) -> str:
     except FileFormatError as trouble:
         if exists(path):
             raise
-        raise FileFormatError(f"{trouble}, nor a list of numbers") from None
+        hint = next((words for start, words in _MEANT.items() if path.lstrip().startswith(start)), "")
+        raise FileFormatError(f"{trouble}, nor a list of numbers{hint}") from None
     by_start = next((kind for begins, kind in _STARTS.items() if start.startswith(begins)), None)
     by_name = next((kind for kind in _ENDS if path.lower().endswith(f".{kind}")), None)
     if dtype is not None and by_name is None:

@@ -151,6 +151,8 @@ def parse_list(text: str, format: Format) -> ArraySource:
         for word in words:
             if not word.strip():
                 raise LiteralError(f"{quoted(text)}: a number is missing; lists look like 1.5,-2,0x1p-3")
+            if len(word.split()) > 1:
+                raise LiteralError(f"{quoted(text)}: numbers of a list are separated by commas, as in 1.5,-2,0x1p-3")
             reader.take(word.strip())
         widths.append(len(words))
     if len(set(widths)) > 1:
@@ -176,7 +178,7 @@ def open_text(path: str, format: Format) -> ArraySource:
                 try:
                     reader.take(word)
                 except FloatlabError as trouble:
-                    raise FileFormatError(f"line {number:,}: {trouble}") from None
+                    raise FileFormatError(f"line {number:,}: {trouble}{_row_hint(word, rows)}") from None
             widths.add(len(words))
             rows += 1
             if len(widths) > 1:
@@ -186,6 +188,13 @@ def open_text(path: str, format: Format) -> ArraySource:
         width = widths.pop()
         shape = (rows, width) if rows > 1 and width > 1 else (rows * width,)
         return reader.array(path, shape)
+
+
+def _row_hint(word: str, rows: int) -> str:
+    """Return what rows with such a word may need."""
+    if ";" in word:
+        return "; the numbers of a row are separated by commas or spaces"
+    return "; a header begins with #" if not rows and word.lstrip("'\"")[:1].isalpha() else ""
 
 
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:

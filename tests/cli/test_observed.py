@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from floatlab.arrays.conversion import quantize
 from floatlab.cli.main import main
+from floatlab.files import open_arrays
 from floatlab.reduce.results.products import matmul
 
 FORUM = ("dot", "--preset", "forum", "--observed", "0.0559577,0.0559577569366", "--difference", "8.19563865662e-08")
@@ -109,3 +111,49 @@ def test_lists_say_how_much_they_leave_out(capsys):
 def test_an_array_has_shares_and_no_codes(capsys):
     _, out, _ = run(capsys, "sum", "1,2;3,4", "--observed", "3,7")
     assert "way share serial all" in out
+
+
+@pytest.fixture(scope="module")
+def product():
+    """Words for two factors, and their values."""
+    words = ("random:uniform:4x50:low=-1:seed=1@fp32", "random:uniform:50x3:low=-1:seed=2@fp32")
+    with open_arrays(words) as opened:
+        return words, [each.whole() for each in opened]
+
+
+def printed(array, form):
+    return "[" + ", ".join("[" + ", ".join(form % each for each in row) + "]" for row in array) + "]"
+
+
+@pytest.mark.parametrize("form", ["%.4f", "%.6g", "%.3e", "%.8g"])
+@pytest.mark.parametrize("named", ["word", "tensor", "file"])
+def test_printed_matrices_mean_all_that_print_so(command, product, tmp_path, form, named):
+    words, (x, y) = product
+    text = printed(matmul(x, y), form)
+    if named == "file":
+        (tmp_path / "seen.txt").write_text(text)
+    observed = {"word": text, "tensor": f"tensor({text}, device='cuda:0')", "file": str(tmp_path / "seen.txt")}[named]
+    found = json.loads(command("matmul", *words, "--observed", observed, "--json").out)
+    assert "serial" in [each["way"] for each in found["observed"][0]["explanations"] if each["fits"]]
+
+
+def test_printed_digits_that_no_way_gives_are_told(command, product):
+    words, (x, y) = product
+    wrong = matmul(x, y)
+    wrong[2, 1] += 0.001
+    assert "none of" in command("matmul", *words, "--observed", printed(wrong, "%.4f")).out
+
+
+def test_printed_sums_of_rows(command):
+    found = command("sum", "0.1,0.2;0.3,0.4", "--fp32", "--observed", "0.30,0.70").out
+    assert found.startswith("  0.30,0.70: serial, and 4 more")
+
+
+@pytest.mark.parametrize("direction", ["RNE", "RNA", "RTZ"])
+def test_tf32_is_named_by_its_direction(command, product, tmp_path, direction):
+    words, factors = product
+    x, y = (np.asarray(quantize(each, "tf32", rounding=direction), np.float32) for each in factors)
+    np.save(tmp_path / "seen.npy", matmul(x, y))
+    found = json.loads(command("matmul", *words, "--observed", str(tmp_path / "seen.npy"), "--json").out)
+    ways = [each["way"] for each in found["observed"][0]["explanations"] if each["fits"]]
+    assert any("tf32" in way and direction in way for way in ways), ways

@@ -328,10 +328,11 @@ async def test_the_cause_of_a_product(size, files):
         assert task.question.option("inputs") == ("x.npy", "y.npy")
         await person.press("escape")
         assert "How large: q is" in details(person)
-        assert "explained by" in details(person)
+        assert details(person).startswith("  No: this is rounding, by a choice of precision")
         asked = answer_question(task.question.replace(options=()).having(inputs=("x.npy", "y.npy")))[0]
         width = task.query_one("#details").scrollable_content_region.width
-        assert details(person).split() == to_text(asked.parts()[1], width).split()
+        first, found = asked.found.diagnosis.first, to_text(asked.parts()[1], width)
+        assert details(person).split() == f"{first} {found}".split()
         copied = []
         person.app.copy = lambda text, words: copied.append(text)
         await person.press("Y")
@@ -340,6 +341,63 @@ async def test_the_cause_of_a_product(size, files):
         assert task.question.option("inputs") is None
         assert task.query_one("#x").word == task.query_one("#y").word == ""
         assert "two products of the same" in person.screen
+
+
+@pytest.mark.parametrize("size", ANY_SIZE)
+@driven
+async def test_the_operation_and_the_bias_are_typed(size, files):
+    rng = np.random.default_rng(2)
+    x, w, bias = (rng.random(shape, np.float32) for shape in ((2, 4, 30), (5, 30), (5,)))
+    good = x @ w.T + bias
+    wrong = good.copy()
+    wrong[:, 1:3, 2:4] = 0
+    for name, array in {"x": x, "w": w, "bias": bias, "good": good, "wrong": wrong}.items():
+        np.save(files / f"{name}.npy", array)
+    async with opened("compare good.npy wrong.npy", size) as person:
+        task = person.app.screen
+        await person.press("V")
+        assert "op says what was done" in " ".join(details(person).split())
+        await retype(person, "#op", "linear")
+        assert "X and Y" in complaint(person)
+        await retype(person, "#bias Input", "bias.npy")
+        await retype(person, "#x Input", "x.npy")
+        await retype(person, "#y Input", "w.npy")
+        assert details(person).strip().startswith("Yes: [0:2, 1:3, 2:4] of B are zero; all others agree.")
+        await retype(person, "#op", "linea")
+        assert "did you mean 'linear'?" in complaint(person)
+        assert task.query_one("#op").has_class("-wrong")
+        await retype(person, "#op", "linear")
+        copied = []
+        person.app.copy = lambda text, words: copied.append(text)
+        await person.press("escape", "Y")
+        assert copied == ["floatlab compare good.npy wrong.npy --bias bias.npy --inputs x.npy w.npy --op linear"]
+        await person.choose("#views", "summary")
+        assert details(person).strip().startswith("Yes: [0:2, 1:3, 2:4] of B are zero; all others agree.")
+
+
+@driven
+async def test_escape_keeps_what_a_diagnosis_has_found(files):
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((1000, 1000), np.float32)
+    y = np.asarray(x @ x.T)
+    np.save(files / "x.npy", x)
+    np.save(files / "a.npy", y)
+    np.save(files / "b.npy", np.asarray(x[:, :700] @ x.T[:700] + x[:, 700:] @ x.T[700:]))
+    async with opened("compare a.npy b.npy", grace=0.1) as person:
+        task = person.app.screen
+        await person.press("V")
+        await retype(person, "#op", "linear")
+        await retype(person, "#x Input", "x.npy")
+        person.app.screen.query_one("#y Input").value = "x.npy"
+        end = monotonic() + 20
+        while not (task.pending and task.pending.progress.startswith("working … ·")) and monotonic() < end:
+            await asyncio.sleep(0.02)
+        await person.press("escape")
+        while task.pending is not None and monotonic() < end:
+            await asyncio.sleep(0.02)
+        await person.pilot.pause(0.2)
+        assert details(person).strip().startswith("Stopped")
+        assert task.differences.diagnosis.stopped
 
 
 @driven

@@ -160,7 +160,7 @@ def attribute(
         The models of matrix units to try; by default all that take the format of the factors.
     targets : sequence of str or callable, optional
         Functions whose revealed orders are tried too (see `reveal`). By default NumPy's and those of loaded libraries,
-        if nothing else reproduces a result.
+        if nothing else reproduces a result. With an empty list, neither these nor rounded inputs are tried.
     context : Context or str
         The rounding of all candidates but the machines, such as that of hardware that flushes subnormal numbers.
     started : callable, optional
@@ -219,7 +219,8 @@ def attribute(
     if not tried and not targets:
         raise UnsupportedError("there is nothing to try: name schedules and formats, or machines, or targets")
     explanations = _explained(evaluator, tried, goals, started)
-    if schedules is formats is machines is None and not all(_is_explained(each) for each in explanations):
+    is_wide = schedules is formats is machines is None and (targets is None or len(targets) > 0)
+    if is_wide and not all(_is_explained(each) for each in explanations):
         explanations = _with_rounded_inputs(evaluator, explanations, goals)
     if targets is not None or (schedules is None and not all(_is_explained(each) for each in explanations)):
         kind = _kind([source.codes.ndim for source in sources])

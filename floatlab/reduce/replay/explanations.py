@@ -16,7 +16,7 @@ from floatlab.record import Individual
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.replay.candidates import Candidate, CandidateAdder, adders_along, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
-from floatlab.reduce.replay.observations import Observed, PrintedDecimal
+from floatlab.reduce.replay.observations import Observed, PrintedArray, PrintedDecimal
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.machines import Machine
 
@@ -112,7 +112,11 @@ def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, in_full: 
     For a huge product, only the sample is compared.
     """
     into, codes = evaluator.into, evaluator.sampled(candidate)
-    part = Source(goal.codes[evaluator.places], goal.format) if isinstance(goal, Source) else goal
+    part = goal
+    if isinstance(goal, Source):
+        part = Source(goal.codes[evaluator.places], goal.format)
+    elif isinstance(goal, PrintedArray):
+        part = goal.take(evaluator.places)
     matching = _matching(codes, part, into)
     if evaluator.is_sampled and not evaluator.is_huge:
         if matching < len(codes) and not in_full:
@@ -143,6 +147,8 @@ def replay_along(
 def _matching(codes: Array, goal: Observed, format: Format) -> int:
     if isinstance(goal, PrintedDecimal):
         return sum(goal.fits(Datum(format, int(code))) for code in codes)
+    if isinstance(goal, PrintedArray):
+        return int(goal.holds(codes, format).sum())
     return int(agreement(codes, goal, format).sum())
 
 

@@ -7,15 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from floatlab.arrays.conversion import encode
-from floatlab.arrays.sources import Source, is_floating, is_typed, source_of
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.sources import Source, is_floating, is_typed, native_dtype, source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags, read
-from floatlab.record import Record
+from floatlab.record import Individual, Record
 
 _DECIMAL = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
 _MOST_DIGITS = 1200  # no binary64 number takes more than 1,075 digits
+_DISTINGUISHING = {2: 5, 4: 9, 8: 17}  # digits that distinguish all numbers of a format, by its size in bytes
 _MOST_EXPONENT = 20_000  # binary128 and x87 stay below 5,000 decimal exponents
 
 
@@ -53,7 +55,54 @@ class PrintedDecimal(Record):
         return (self.digits - Fraction(1, 2)) * place, (self.digits + Fraction(1, 2)) * place
 
 
-Observed = Source | PrintedDecimal
+class PrintedArray(Individual):
+    """An array as printed: each element denotes all numbers from `low` to `high`, which print so."""
+
+    codes: Array
+    format: Format
+    low: Array
+    high: Array
+
+    def take(self, places: Array) -> PrintedArray:
+        """Return some elements of all, in C order."""
+        return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
+
+    def holds(self, codes: Array, format: Format) -> Array:
+        """Return which numbers print as the elements do."""
+        values = np.asarray(decode(codes, format), np.float64)
+        held: Array = (self.low <= values) & (values <= self.high)
+        return held
+
+
+def printed_array(source: Source) -> PrintedArray | None:
+    """Return an array that was read from text as printed numbers; None if its digits distinguish all numbers.
+
+    Arrays are printed with a number of decimals, or of digits, for all elements; trailing zeros may be missing.
+
+    >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
+    >>> found.low.round(6).tolist(), found.high.round(6).tolist()
+    ([[3.04195, -12.34565, -5e-05]], [[3.04205, -12.34555, 5e-05]])
+    """
+    kind = native_dtype(source.format)
+    if kind is None or not source.codes.size:
+        return None
+    numbers = np.asarray(source.codes).view(kind)
+    written = [np.format_float_scientific(each, trim="-").partition("e") for each in numbers.reshape(-1)]
+    finite = [(len(digits.lstrip("-").replace(".", "")), int(power)) for digits, _, power in written if power]
+    places = [power - digits + 1 for digits, power in finite]
+    most = max((digits for digits, _ in finite), default=0)
+    if not most or most >= _DISTINGUISHING[kind.itemsize]:
+        return None
+    values, least = numbers.astype(np.float64), min(places)
+    with np.errstate(all="ignore"):
+        size = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)) * (1 + 1e-12)))
+        unit = 10.0 ** np.where(values == 0, least, np.maximum(size - most + 1, least))
+        # A number halfway between two that print so may go either way.
+        half = np.where(np.isfinite(values), unit / 2 * (1 + 1e-9), 0.0)
+    return PrintedArray(source.codes, source.format, values - half, values + half)
+
+
+Observed = Source | PrintedDecimal | PrintedArray
 
 
 def parse_printed(text: str) -> PrintedDecimal | None:
@@ -80,7 +129,7 @@ def parse_printed(text: str) -> PrintedDecimal | None:
 
 def format_of_result(observed: object, name: str) -> Format | None:
     """Return the format of a result that has one; None for text and plain numbers."""
-    if isinstance(observed, Datum):
+    if isinstance(observed, Datum | PrintedArray):
         return observed.format
     if isinstance(observed, str | list) or not is_floating(observed):
         return None
@@ -88,7 +137,7 @@ def format_of_result(observed: object, name: str) -> Format | None:
 
 
 def read_observed(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
-    """Return what candidates must match: the codes of all elements, or a printed decimal.
+    """Return what candidates must match: the codes of all elements, or printed decimals.
 
     Raises UnsupportedError for results of another shape or not representable in `into`; LiteralError for invalid text.
 
@@ -96,6 +145,12 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
     >>> [hex(read_observed(0.5, "observed", parse_format("fp16"), ()).codes[0])]
     ['0x3800']
     """
+    if isinstance(observed, PrintedArray):
+        if observed.codes.shape != shape:
+            raise UnsupportedError(f"{name} has shape {observed.codes.shape}, and the product of a and b {shape}")
+        return PrintedArray(
+            *(observed.codes.reshape(-1), observed.format, observed.low.reshape(-1), observed.high.reshape(-1))
+        )
     if isinstance(observed, str):
         if shape:
             raise UnsupportedError(f"{name} is text, which is for a single dot product; this product has shape {shape}")

@@ -10,7 +10,7 @@ from textual.widgets import Input, Static
 
 from floatlab.errors import FloatlabError, printable_lines
 from floatlab.tui.base import ExplorerBase
-from floatlab.tui.screens.background_answer import BackgroundAnswer
+from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
@@ -104,6 +104,10 @@ class AskingScreen(Screen[None]):
     def takes_over(self, question: Question) -> bool:
         """Return whether answers begun elsewhere can replace those of `ask`."""
         return True
+
+    def keeps_found(self, question: Question) -> bool:
+        """Return whether the answer of stopped work holds what it has found."""
+        return False
 
     def prepare(self, question: Question, answers: list[Answer]) -> object:
         """Compute anything slow that drawing needs; runs on the same thread as `ask`."""
@@ -235,6 +239,8 @@ class AskingScreen(Screen[None]):
         self.pending = None
         try:
             self._show(pending.question, *pending.result(), self._kind)
+        except Stopped:
+            self._stay()
         except FloatlabError as error:
             if self._shown is None and not self._excuse:  # the first question of all
                 self._excuse = str(error)
@@ -272,10 +278,19 @@ class AskingScreen(Screen[None]):
         AskingScreen.action_undo(self, 1)
 
     def action_escape(self) -> None:
-        """Stop the pending answer, else leave a box."""
-        if not self._drop():
+        """Stop the pending answer, and show what it has found if it keeps that; else leave a box."""
+        pending = self.pending
+        if pending is not None and self.keeps_found(pending.question) and not pending.is_stopped:
+            pending.stop()
+            self._look()
+        elif self._drop():
+            self._stay()
+        else:
             self.leave()
-        elif self._shown is None:
+
+    def _stay(self) -> None:
+        """Show the answer before one that was stopped."""
+        if self._shown is None:
             self._excuse = "stopped: this is where the screen starts by itself"
             self.open(self.app.default_question(self.NAME))
         else:

@@ -13,8 +13,8 @@ from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
 
-class Stopped(Exception):
-    """Raised in stopped work when it next reports progress."""
+class Stopped(KeyboardInterrupt):
+    """Raised in stopped work when it next reports progress; what keeps its work on Ctrl-C keeps it on this too."""
 
 
 class BackgroundAnswer:
@@ -76,6 +76,11 @@ class BackgroundAnswer:
         if self._after is not None:
             self._after.stop()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopped.is_set()
+
     def _started(self, total: int, noun: str) -> Callable[[int], None]:
         self._total, self._done = total, 0
         return self._add
@@ -90,5 +95,7 @@ class BackgroundAnswer:
         """The progress as text."""
         if self._after is not None and not self._after.ends(0):
             return self._after.progress
+        if self.is_stopped:
+            return "stopping …"
         share = f" {min(100 * self._done // self._total, 100)} %" if self._total else ""
         return f"working …{share} · Esc stops"

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from floatlab.arrays.sources import Source
+from floatlab.arrays.sources import Source, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.files.nested import split_arrays
+from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.explain.attribution import Attribution
-from floatlab.reduce.replay.observations import format_of_result, parse_printed
+from floatlab.reduce.replay.observations import PrintedArray, format_of_result, parse_printed, printed_array
 from floatlab.verbs.attribute.page import attribution_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
 from floatlab.verbs.question import Answer, Started, written
@@ -56,12 +57,28 @@ def attribute_words(
     if len(results) > 2:
         raise UnsupportedError(f"--observed takes one result, or two to explain, not {len(results)}")
     goals: tuple[object, ...] = results
+    printed: list[PrintedArray | None] = [None] * len(results)
     if is_array:
         wanted = format or format_of_result(left, "the first array") or parse_format("binary32")
         with open_arrays(results, wanted) as opened:
             goals = tuple(source.whole() for source in opened)
-    goal = goals[0] if len(goals) == 1 else goals
-    found = attribute(left, right, goal, difference=difference, targets=targets, context=context, started=started)
+        texts = [kind_of(each) in ("list", "text", "nested") for each in results]
+        printed = [
+            printed_array(source_of(each)) if is_text else None for each, is_text in zip(goals, texts, strict=True)
+        ]
+
+    def attributed(goals: tuple[object, ...]) -> Attribution:
+        goal = goals[0] if len(goals) == 1 else goals
+        return attribute(left, right, goal, difference=difference, targets=targets, context=context, started=started)
+
+    found = attributed(goals)
+    # What no candidate gives to the last bit was perhaps printed with fewer digits than the numbers have.
+    loose = tuple(
+        text if text is not None and not fits else goal
+        for goal, text, fits in zip(goals, printed, found.fitting, strict=True)
+    )
+    if any(one is not other for one, other in zip(loose, goals, strict=True)):
+        found = attributed(loose)
     return answer_of(found, results)
 
 

@@ -70,6 +70,8 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))
     operation, bias = options.pop("op", None) or "matmul", options.pop("bias", None)
+    if bias == "" or (inputs is not None and "" in inputs):
+        raise UsageError(f"{'--bias' if bias == '' else '--inputs'} '' names no array")
     if len(words) != 2:
         raise UsageError(f"compare takes two arrays, not {len(words)}, as in floatlab {VERB.examples[0]}")
     if "-" in words:

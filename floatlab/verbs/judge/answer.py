@@ -52,11 +52,24 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
     """
     shapes, shape = f"{x.codes.shape} and {y.codes.shape}", shape_of_product(x.codes, y.codes)
     if shape is None:
-        raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product")
-    if any(each.codes.size != prod(shape) for each in results):
-        made = shape or "one number"
-        raise UnsupportedError(f"--inputs: a product of {shapes} is {made}, and the arrays are not")
+        raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product{_fitting(x, y)}")
+    for each, name in zip(results, _WHOSE, strict=True):
+        if each.codes.size != prod(shape):
+            made, own = shape or "one number", each.codes.shape or "one number"
+            raise UnsupportedError(f"--inputs: a product of {shapes} is {made}, and {name} is {own}")
     return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
+
+
+def _fitting(x: Source, y: Source) -> str:
+    """Return which factors would make a product, as the end of a sentence."""
+    if not x.codes.ndim or not y.codes.ndim:
+        return ": both are at least vectors"
+    if shape_of_product(y.codes, x.codes) is not None:
+        return ": the other way round they do"
+    n = x.codes.shape[-1]
+    if y.codes.shape[-1] == n:
+        return ": with --op linear, which takes Y of (outputs, inputs), they do"
+    return f": the last axis of X adds, so Y of ({n}, N) would"
 
 
 @in_default_mode

@@ -187,18 +187,36 @@ def _terms(spec: str) -> tuple[str, str, str]:
     """Return the labels of both operands and of the result; raises UnsupportedError."""
     found = _SPEC.fullmatch(spec.replace(" ", ""))
     if found is None or not all(_TERM.fullmatch(each or "") for each in found.groups()):
-        raise UnsupportedError(f"einsum:{quoted(spec)} is no contraction of two operands, such as einsum:ij,jk->ik")
+        raise UnsupportedError(f"einsum:{quoted(spec)} is no contraction of two operands: {_misspelt(spec)}")
     x, y, out = found[1], found[2], found[3]
     letters = (x + y).replace(".", "")
     if out is None:
         once = sorted(each for each in set(letters) if letters.count(each) == 1)
         out = "..." * ("..." in x + y) + "".join(once)
     own = out.replace(".", "")
-    if len(set(own)) != len(own) or not set(own) <= set(letters):
-        raise UnsupportedError(f"einsum:{quoted(spec)}: each label of the result stands there once, and in an operand")
+    for place, label in enumerate(own):
+        why = "is in neither" if label not in letters else "is there twice" if label in own[:place] else ""
+        if why:
+            rule = f"each label of the result stands there once, and in an operand; {quoted(label)} {why}"
+            raise UnsupportedError(f"einsum:{quoted(spec)}: {rule}")
     if "..." in out and "..." not in x + y:
         raise UnsupportedError(f"einsum:{quoted(spec)}: the result has an ellipsis, and no operand has one")
     return x, y, out
+
+
+def _misspelt(spec: str) -> str:
+    """Return what is wrong with the labels of a contraction, and where."""
+    operands, arrow, _ = spec.partition("->")
+    bare = spec.replace("->", "  ").replace("...", "   ")
+    for place, character in enumerate(bare):
+        if not (character.isascii() and character.isalpha()) and character not in ", ":
+            return f"{quoted(character)} at character {place + 1} is no label; it looks like ij,jk->ik"
+    count = operands.count(",") + 1
+    if count != 2:
+        return f"it labels {count} operand{'s' * (count > 1)}, and X and Y are two, as in ij,jk->ik"
+    if "," in spec[len(operands) + len(arrow) :]:
+        return "the result has a comma, and is one array, as in ij,jk->ik"
+    return "each array has one ellipsis at most, as in ...ij,...jk->...ik"
 
 
 def _einsum(x: Source, y: Source, spec: str) -> Reading:

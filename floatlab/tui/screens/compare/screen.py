@@ -16,7 +16,8 @@ from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
 from floatlab.formats.catalog import short_name
 from floatlab.page.layout import set_page
-from floatlab.page.model import Axis, Gap, Line, Page
+from floatlab.page.model import Axis, Gap, Line, Note, Page
+from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, Copies, TaskScreen
 from floatlab.tui.widgets import EMPTY, Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
@@ -31,6 +32,11 @@ _LISTED = 100  # the number of worst elements, if the question has none
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # with their defaults
 _PAGE = 8  # the number of bars by which a page key moves
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
+_MADE_OF = (*_INPUTS, "bias")  # the arrays that the two are made of
+
+
+def _first_line(found: Differences) -> str:
+    return found.diagnosis.first if isinstance(found.diagnosis, Diagnosis) else ""
 
 
 class HistogramBars(Cells):
@@ -107,7 +113,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     CompareScreen {
-        &.-wide #arrays, &.-wide #inputs, &.-wide #body { layout: horizontal; }
+        &.-wide #arrays, &.-wide #factors, &.-wide #body { layout: horizontal; }
+        #operation { width: 1fr; }
         #tolerances { width: 42; }
         #controls { width: 1fr; }
         &.-narrow #near { layout: vertical; }
@@ -138,8 +145,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with VerticalGroup(id="inputs"):
-            for name in _INPUTS:
-                yield ArrayBox(name.upper(), name, self._array_changed)
+            with VerticalGroup(id="factors"):
+                for name in _INPUTS:
+                    yield ArrayBox(name.upper(), name, self._array_changed)
+            with HorizontalGroup(id="made"):
+                with Horizontal(id="operation", classes="entry"):
+                    yield Label("op")
+                    yield Input(id="op", compact=True, placeholder="matmul")
+                yield ArrayBox("bias", "bias", self._array_changed)
         yield StaticPage(id="bar")
         with Vertical(id="body"):
             yield PageView(id="details")
@@ -177,6 +190,10 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             question = question.having(dtype=None, shape=None)
         return question if question.option("worst") else question.having(worst=_LISTED)
 
+    def keeps_found(self, question: Question) -> bool:
+        """Keep what a diagnosis has found."""
+        return question.option("inputs") is not None
+
     def draw(self, before: Question) -> None:
         """Show the question in the boxes, and the view of the answer."""
         question, differences = self.question, self.differences
@@ -184,11 +201,12 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             fill(self._array(name).input, word)
         for name in _TOLERANCES:
             self._fill_tolerance(name)
-        inputs = question.option("inputs")
-        for place, name in enumerate(_INPUTS):
-            box = self._array(name).input
-            if inputs or before.option("inputs") or is_wrong(box):
-                fill(box, inputs[place] if inputs else "")
+        inputs, had = question.option("inputs"), before.option("inputs")
+        words = dict(zip(_MADE_OF, (*(inputs or ("", "")), question.option("bias", "")), strict=True))
+        boxes = {self._array(name).input: word for name, word in words.items()}
+        for box, word in (boxes | {self.query_one("#op", Input): question.option("op", "")}).items():
+            if inputs or had or is_wrong(box):
+                fill(box, word)
         ulps = differences.ulps if differences is not None else None
         format = next(iter(question.formats), ulps.format if ulps is not None else None)
         self.controls.options = (
@@ -223,7 +241,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return value
 
     def _array_changed(self, box: ArrayBox, picked: bool) -> None:
-        if box.id in _INPUTS:
+        if box.id in _MADE_OF:
             valid = self._ask_inputs()
         else:
             values = tuple(self._array(name).word for name in _ARRAYS)
@@ -234,13 +252,26 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     def _ask_inputs(self) -> bool:
         """Request the causes, if both inputs are given."""
-        words = tuple(self._array(name).word for name in _INPUTS)
-        if all(words):
-            return self.open(self.question.having(inputs=words), "inputs")
-        if any(words):
+        x, y, bias = (self._array(name).word for name in _MADE_OF)
+        op = self.query_one("#op", Input).value.strip()
+        if op.partition(":")[0] == "sum":
+            y = y or "1"
+        if x and y:
+            return self.attempt(lambda: self._made_of(x, y, op, bias), "inputs")
+        if x or y or op or bias:
             self.complain("the arrays are a product of two: X and Y", hint=True)
             return True
-        return self.open(self.question.having(inputs=None, op=None), "inputs")
+        return self.open(self.question.having(inputs=None, op=None, bias=None), "inputs")
+
+    def _made_of(self, x: str, y: str, op: str, bias: str) -> Question:
+        """Return the question why the arrays differ; the operation is read as the command line does."""
+        said = [f"--op={op}"] if op else []
+        read = self.app.read_question(["compare", "0", "0", "--inputs", "0", "0", *said])
+        return self.question.having(inputs=(x, y), op=read.option("op"), bias=bias or None)
+
+    @on(Input.Changed, "#op")
+    def _operation_typed(self, event: Input.Changed) -> None:
+        mark_valid(event.input, self._ask_inputs())
 
     @on(Input.Changed, "#rtol, #atol")
     def _tolerance_typed(self, event: Input.Changed) -> None:
@@ -258,7 +289,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     def action_file(self, name: str) -> None:
         """Pick a file for an array."""
-        if name in _INPUTS:
+        if name in _MADE_OF:
             self.view = "cause"
         self._array(name).action_pick()
 
@@ -280,11 +311,12 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     def _page_of(self, differences: Differences) -> Page:
         if self.view == "cause":
             blocks = [block for part in self.answers[0].parts()[1:] for block in part.blocks]
-            if blocks:
-                return Page(tuple(blocks[isinstance(blocks[0], Gap) :]))
+            if first := _first_line(differences):
+                return Page((Note(first), *blocks))
             return note_page(
-                "Are the arrays two products of the same inputs, X and Y? Type or pick both: q says how far apart the "
-                "products are in units of rounding, and which causes make as much of a difference on these inputs."
+                "Are the arrays two products of the same inputs, X and Y? Type or pick both: the first line then says "
+                "whether they differ by rounding or by a bug, and why. op says what was done to X and Y: matmul, "
+                "linear, sum, einsum:ij,jk->ik, conv2d:stride=2."
             )
         if self.view == "histogram":
             ulps = differences.ulps
@@ -292,7 +324,11 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
                 return note_page("No element has a distance in ulps.")
             return note_page(f"All elements are 0 ulps of {ulps.format.name} apart.")
         # If no elements differ, there are no worst ones; the page of the map says this too.
-        return summary_page(differences) if self.view == "summary" else map_page(differences)
+        if self.view != "summary":
+            return map_page(differences)
+        page = summary_page(differences)
+        first = _first_line(differences)
+        return page.replace(blocks=(Note(first), Gap(), *page.blocks)) if first else page
 
     @on(Cells.Moved, "#bars")
     def _draw_bar(self) -> None:
@@ -338,7 +374,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         """Return the texts of the view in sight."""
         copies, differences, element = super().copies(), self.differences, self.element
         if element is None:
-            copies["value"] = ("the verdict", lambda: "" if differences is None else verdict_words(differences))
+            verdict = "" if differences is None else _first_line(differences) or verdict_words(differences)
+            copies["value"] = ("the verdict", lambda: verdict)
             del copies["code"]
         else:
             copies["value"] = ("both numbers", lambda: f"{element.actual!r} {element.expected!r}")
@@ -353,7 +390,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     def commands(self) -> Iterator[Command]:
         """Return the views, files, and the rest."""
         yield from super().commands()
-        for name in (*_ARRAYS, *_INPUTS):
+        for name in (*_ARRAYS, *_MADE_OF):
             yield f"Open: {self._array(name).label}", "pick a file for this array", partial(self.action_file, name)
         yield "Swap the arrays", "actual for expected", self.action_swap
         yield "NaNs are equal, or differ", "in both definitions of close enough", self.action_nan
