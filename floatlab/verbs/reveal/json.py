@@ -1,4 +1,4 @@
-"""The schemas of orders: a plan, and the findings of `reveal`, with the replays that support a claim."""
+"""The schemas of a plan, and of the findings of `reveal` with the replays that support a claim."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FINDINGS = Schema(
         "schedule": shown(_schedule),
         "claim": optional(_REPLAY),
         "shape": shown(lambda findings: [*findings.target.shape]),
-        "element": shown(lambda findings: [0] * len(findings.target.shape)),  # the plan and the claim are for the first
+        "element": shown(lambda findings: [0] * len(findings.target.shape)),  # plan and claim are its
         "elements": shown("elements"),
         "elements_alike": shown("agreeing"),
         "replays": listed(_REPLAY),
