@@ -1,4 +1,4 @@
-"""The confusion table of diagnoses: `python -m benchmarks.diagnosis [cases of each kind] [first seed]`."""
+"""The confusion matrix of diagnoses: `python -m benchmarks.diagnosis [cases of each kind] [first seed]`."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from tests.reduce.blind_trial import Trial
 
 
 def main(count: int, start: int) -> None:
-    """Print for each kind of blind case what was answered, the totals, and every miss."""
+    """Print the diagnoses of blind cases of each kind, the totals, and every wrong diagnosis."""
     total = Trial()
     began = time.process_time()
     for kind in KINDS:

@@ -1,11 +1,11 @@
-"""The explorer's first frame beside an empty Textual app's, and how long a key takes.
+"""The time to the explorer's first frame, compared with simple Textual apps, and the time that a key takes.
 
     python benchmarks/explorer.py
 
-The first frame is timed in processes of their own, the three kinds by turns: from the start of Python to the moment
-when the first screen has been laid out and drawn. The comparable app has boxes where the explorer's first screen has
-some, all of them Textual's own and nothing in them; the bare one has a line, a box, a pane and a footer. A key is
-timed inside one process, from the press to the moment when the screen shows something else.
+The first frame is timed in separate processes, in which the three apps alternate. The time is that from the start of
+Python until the first screen has been laid out and drawn. The comparable app has as many boxes as the explorer's first
+screen, but they are Textual's own widgets and almost empty. The bare app has a line, a box, a pane and a footer. Keys
+are timed inside one process, from the key press until the screen changes.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def first_frame(script: str) -> float:
 
 
 async def keys(command: str, presses: list[str], focus: str | None = None) -> list[float]:
-    """Return the seconds that each of these keys takes."""
+    """Return the times of these keys in seconds."""
     from floatlab.cli.parser import read_question
     from floatlab.tui.app.app import Explorer
 
@@ -126,23 +126,25 @@ async def keys(command: str, presses: list[str], focus: str | None = None) -> li
     return took
 
 
-def told(name: str, took: list[float]) -> str:
-    """Return a line of milliseconds."""
+def timing_line(name: str, took: list[float]) -> str:
+    """Return a line with the median and the longest time in milliseconds."""
     return f"  {name:<58} median {statistics.median(took) * 1e3:6.1f} ms   longest {max(took) * 1e3:6.1f} ms"
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print all times."""
     frames: dict[str, list[float]] = {"bare": [], "comparable": [], "explorer": []}
     for _ in range(ROUNDS):
         for name, script in (("bare", BARE), ("comparable", COMPARABLE), ("explorer", EXPLORER)):
             frames[name].append(first_frame(script))
-    print(f"first frame, {ROUNDS} rounds by turns, {SIZE[0]}×{SIZE[1]} (goal: 1.3 of a comparable app):")
+    print(
+        f"first frame, {ROUNDS} alternating rounds, {SIZE[0]}×{SIZE[1]} (goal: at most 1.3 times the comparable app):"
+    )
     for name, took in frames.items():
         ratios = sorted(e / p for e, p in zip(frames["explorer"], took, strict=True))
         spread = f"explorer/{name} {statistics.median(ratios):.2f} ({ratios[1]:.2f} to {ratios[-2]:.2f})"
-        print(f"{told(name, took)}   {spread if name != 'explorer' else ''}".rstrip())
-    print("one key, to the screen that shows it (goal: 50 ms):")
+        print(f"{timing_line(name, took)}   {spread if name != 'explorer' else ''}".rstrip())
+    print("one key, until the screen changes (goal: 50 ms):")
     flips = ["space", "left"] * 10
     for name, command, presses, focus in (
         ("flip bits of 4 formats", "show 0.1 --fp16 --bf16 --e4m3 --fp32", flips, "BitRow"),
@@ -157,7 +159,7 @@ def main() -> None:
         ("from screen to screen", "show 0.1 --fp16", ["f3", "f4", "f2"] * 4, None),
     ):
         took = asyncio.run(keys(command, presses, focus))
-        print(told(name, took))
+        print(timing_line(name, took))
 
 
 if __name__ == "__main__":

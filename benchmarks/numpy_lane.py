@@ -1,8 +1,8 @@
-"""What the NumPy lane costs on data that is easy and data that is not: python benchmarks/numpy_lane.py [FORMAT ...]
+"""Times of the NumPy lane on easy and on hard data: python benchmarks/numpy_lane.py [FORMAT ...]
 
-Nanoseconds an element, processor time of one thread, without flags / with the flags of each element: the least of
-some rounds in which all take turns, since other work on the machine only ever adds. The last column is NumPy's own
-cast, or ml_dtypes', where there is one. `--elements N` (default 1,048,576), `--rounds N` (default 7).
+The unit is nanoseconds of processor time per element, with one thread; the two numbers are without flags / with the
+flags of all elements. A time is the minimum of alternating rounds, since other processes can only increase it. The last
+column is the cast of NumPy or ml_dtypes, if there is one. `--elements N` (default 1,048,576), `--rounds N` (default 7).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ FORMATS = {"fp16": "float16", "bf16": "bfloat16", "tf32": "", "e4m3": "float8_e4
 
 
 def data(count: int) -> dict[str, np.ndarray]:
-    """Return float32 of some kinds, by name, and float64."""
+    """Return arrays of float32 with several distributions, and an array of float64, by name."""
     rng = np.random.default_rng(1)
     x = rng.standard_normal(count).astype(np.float32)
     wide = x * np.exp2(rng.integers(-30, 20, count)).astype(np.float32)
     odd = np.where(rng.random(count) < 0.5, np.inf, np.nan)
     return {
         "N(0, 1)": x,
-        "N(0, 1) 2^-30…2^19": wide,  # into fp16 a third overflows or is subnormal
+        "N(0, 1) 2^-30…2^19": wide,  # in fp16, a third of these overflow or are subnormal
         "N(0, 1) 2^-16": x * np.float32(2.0**-16),
         "1 % inf and NaN": np.where(rng.random(count) < 0.01, odd, x).astype(np.float32),
         "float64, wide": wide.astype(np.float64),
@@ -36,7 +36,7 @@ def data(count: int) -> dict[str, np.ndarray]:
 
 
 def peer(name: str, x: np.ndarray) -> Callable[[], object] | None:
-    """Return another library's cast."""
+    """Return the cast of NumPy or ml_dtypes; None if there is none."""
     if name == "float16":
         return lambda: x.astype(np.float16)
     try:
@@ -49,7 +49,7 @@ def peer(name: str, x: np.ndarray) -> Callable[[], object] | None:
 
 
 def least(calls: list[Callable[[], object]], rounds: int, count: int) -> list[float]:
-    """Return nanoseconds an element for each call."""
+    """Return the nanoseconds per element of all calls."""
     found = [float("inf")] * len(calls)
     for _ in range(1 + rounds):
         for i, call in enumerate(calls):

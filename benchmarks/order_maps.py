@@ -3,11 +3,12 @@
     python benchmarks/order_maps.py [--shapes N] [--most-terms N] [--kernels NAME,...] [--threads 1,2]
     python benchmarks/order_maps.py --target torch.matmul [--shapes N] …
 
-Each kernel runs in a process of its own (`OPENBLAS_CORETYPE`), which reads back what OpenBLAS has chosen. Shapes are
-random: 1 to 600 rows and columns, 1 to `--most-terms` terms, half of them of all magnitudes, half evenly spread; and
-the three fixed ones. For each the map is made, and then two products of fresh random matrices are replayed:
-With `--target`, the function of another library is examined instead, once for each number of threads (OMP_NUM_THREADS).
-`explained` is the share of elements that the map claims, `replayed` the share that has the very bits.
+Each kernel runs in a separate process (`OPENBLAS_CORETYPE`), which checks the kernel that OpenBLAS has selected. The
+shapes are three fixed ones and random ones: 1 to 600 rows and columns, 1 to `--most-terms` terms; half of the shapes
+are uniformly distributed, half log-uniformly. For each shape, the map is made, and then two products of new random
+matrices are replayed. `explained` is the share of elements for which the map has an order, `replayed` is the share of
+elements whose replay has the same bits. With `--target`, the function of another library is examined instead, once for
+each number of threads (OMP_NUM_THREADS).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ FIXED = ((64, 64, 64), (400, 400, 400), (5, 33, 7))
 
 
 def kernel_in_use() -> str:
-    """Return the kernel that NumPy's OpenBLAS has chosen; an empty text where it cannot be told."""
+    """Return the kernel that NumPy's OpenBLAS has selected; an empty text if it is unknown."""
     folder = Path(np.__file__).parents[1] / "numpy.libs"
     for path in folder.glob("*openblas*"):
         library = ctypes.CDLL(str(path))
@@ -49,7 +50,7 @@ def kernel_in_use() -> str:
 
 
 def random_shapes(count: int, most_terms: int, seed: int) -> list[tuple[int, int, int]]:
-    """Return shapes: of half of them the sides are spread over all magnitudes, of the others evenly."""
+    """Return random shapes: the sides of one half are log-uniformly distributed, those of the other half uniformly."""
     rng = np.random.default_rng(seed)
     most = np.array([600, most_terms, 600])
     by_magnitude = np.exp(rng.uniform(0, np.log(most), (count, 3))).astype(int)
@@ -59,7 +60,7 @@ def random_shapes(count: int, most_terms: int, seed: int) -> list[tuple[int, int
 
 
 def measure(shapes: list[tuple[int, int, int]], name: str) -> None:
-    """Map and replay products of shapes with the kernel of this process; write a line of JSON for each."""
+    """Map and replay products with the kernel of this process; write a line of JSON for each shape."""
     rng = np.random.default_rng(9)
     target = target_of(name, "matmul")
     print(json.dumps({"kernel": kernel_in_use() if name == NUMPY else target.device.words}), flush=True)
@@ -88,7 +89,7 @@ def measure(shapes: list[tuple[int, int, int]], name: str) -> None:
 def measured(
     kernel: str, threads: int, shapes: list[tuple[int, int, int]], target: str = NUMPY
 ) -> list[dict[str, Any]]:
-    """Return what a process with one kernel measures."""
+    """Return the measurements of a process with one kernel."""
     chosen = {"OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
     if target == NUMPY:
         chosen["OPENBLAS_CORETYPE"] = kernel
@@ -100,7 +101,7 @@ def measured(
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--shapes", type=int, default=10, metavar="N", help="random shapes of each kernel (10)")
+    parser.add_argument("--shapes", type=int, default=10, metavar="N", help="random shapes for each kernel (10)")
     parser.add_argument("--most-terms", type=int, default=5000, metavar="N")
     parser.add_argument("--kernels", default=",".join(KERNELS), metavar="NAME,...")
     parser.add_argument("--threads", default="1,2", metavar="N,...")

@@ -1,17 +1,18 @@
-"""Simulated products and sums beside plain loops, and revealed orders beside the published algorithm.
+"""Times of simulated products and sums (against plain loops) and of `reveal` (against the published algorithm).
 
     pip install ml_dtypes
     python benchmarks/reductions.py [--only product,reveal,sums] [--rounds N] [--published N] [--markdown]
 
-Products: 400 x 400, binary32, serial, with and without fused multiply-adds, beside a plain C loop that is compiled on
-the spot (`cc -O3 -march=native -ffp-contract=off`); the bits have to be equal. Sums: serial ones beside NumPy's own
-loop, `numpy.add.accumulate` in the format, which rounds every sum as ours does; pairwise ones beside `numpy.sum`, which
-in 16 bits adds in more digits. Both by turns in one process; times are the shortest processor time of a few rounds, and
-ratios the median of neighbouring rounds.
+Products are 400 x 400, binary32, serial, with and without fused multiply-adds. They are compared with a plain C loop
+that is compiled first (`cc -O3 -march=native -ffp-contract=off`), whose bits must be equal. Serial sums are compared
+with NumPy's own loop, `numpy.add.accumulate` in the format, which also rounds every sum. Pairwise sums are compared
+with `numpy.sum`, which adds 16-bit formats in higher precision. The calls alternate in one process. Times are the
+shortest processor times of a few rounds, and ratios are medians over the rounds.
 
-Reveal: processor time of the whole of `examine`, which replays what it claims on random data, and of the probing alone,
-beside the published algorithm, as tests/reduce/reveal/published.py has it: it asks for one probe at a time, and for
-matrix products it multiplies a whole matrix each time, and so is run up to --published terms (default 1024).
+For `reveal`, the times are the processor time of `examine`, which includes replays of random data, and that of the
+probing alone. They are compared with the published algorithm in tests/reduce/reveal/published.py. That algorithm
+evaluates one probe at a time, and for matrix products a whole product for each probe. Therefore it is run only up to
+--published terms (default 1024).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ BODIES = {
     "multiply, then add": "c[i * n + j] + a[i * n + k] * b[k * n + j]",
     "fused multiply-add": "__builtin_fmaf(a[i * n + k], b[k * n + j], c[i * n + j])",
 }
-# What the authors' own programs took, on their machine.
+# The times that the authors of the algorithm published, on their machine.
 PUBLISHED = {
     ("numpy.sum", 4096): "0.36 s",
     ("numpy.dot", 4096): "0.37 s",
@@ -62,7 +63,7 @@ Work = Callable[[], Any]
 
 
 def table(rows: list[list[str]], markdown: bool) -> None:
-    """Print rows under the first of them."""
+    """Print rows as a table; the first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if markdown:
         rows.insert(1, ["-" * (width - (i > 1)) + ":" * (i > 1) for i, width in enumerate(widths)])
@@ -73,19 +74,19 @@ def table(rows: list[list[str]], markdown: bool) -> None:
 
 
 def seconds(time: float) -> str:
-    """Return a time to three digits."""
+    """Return a time as text, to three digits."""
     return f"{time:.3g} s" if time >= 1 else f"{time * 1e3:.3g} ms"
 
 
 def timed(clock: Callable[[], float], work: Work) -> float:
-    """Return the seconds that a clock counts."""
+    """Return the time of `work` in seconds, by a clock."""
     began = clock()
     work()
     return clock() - began
 
 
 def by_turns(first: Work, others: list[Work], rounds: int) -> list[tuple[float, float]]:
-    """Return the shortest processor time of each, and its ratio to the first."""
+    """Return the shortest processor times in alternating rounds, and their ratios to the first one."""
     works = [first, *others]
     for work in works:
         work()
@@ -95,18 +96,18 @@ def by_turns(first: Work, others: list[Work], rounds: int) -> list[tuple[float, 
 
 
 def without_extension() -> AbstractContextManager[Any]:
-    """Return the context in which floatlab finds no extension."""
+    """Return a context in which floatlab does not find its extension."""
     return patch.object(compiled, "is_built", return_value=False)
 
 
 def lanes() -> list[tuple[str, Callable[[], AbstractContextManager[Any]]]]:
-    """Return the ways that floatlab has here to compute."""
+    """Return the lanes of floatlab that are available: names and contexts."""
     mine: list[tuple[str, Callable[[], AbstractContextManager[Any]]]] = [("without extension", without_extension)]
     return [("with extension", nullcontext), *mine] if compiled.is_built() else mine
 
 
 def within(context: Callable[[], AbstractContextManager[Any]], work: Work) -> Work:
-    """Return work that is done in a context."""
+    """Return a function that does the work in a context."""
 
     def inside() -> None:
         with context():
@@ -116,7 +117,7 @@ def within(context: Callable[[], AbstractContextManager[Any]], work: Work) -> Wo
 
 
 def c_loop(body: str, folder: Path) -> Callable[[Any, Any], Any] | None:
-    """Return a plain product of square matrices in C; None where there is no compiler."""
+    """Return a plain product of square matrices in C; None if there is no compiler."""
     source, library = folder / "loop.c", folder / f"loop{abs(hash(body))}.so"
     source.write_text(LOOP % body)
     flags = ["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]
@@ -137,7 +138,7 @@ def c_loop(body: str, folder: Path) -> Callable[[Any, Any], Any] | None:
 
 
 def products(rounds: int, markdown: bool) -> None:
-    """Time simulated products beside C."""
+    """Print the times of simulated products and of the C loop."""
     a, b = np.random.default_rng(1).random((2, SIDE, SIDE), np.float32)
     rows = [[f"{SIDE} × {SIDE}, binary32", "who", "time", "× C"]]
     with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +162,7 @@ def products(rounds: int, markdown: bool) -> None:
 
 
 def orders(rounds: int, most: int, markdown: bool) -> None:
-    """Time what is revealed."""
+    """Print the times of revealed orders."""
     rows = [["target", "terms", "examine", "probing alone", "published algorithm here", "ratio", "published figure"]]
     functions = {"numpy.sum": np.sum, "numpy.dot": lambda x: np.dot(x, np.ones_like(x))}
 
@@ -184,14 +185,14 @@ def orders(rounds: int, most: int, markdown: bool) -> None:
 
 
 def claimed(name: str, n: int) -> None:
-    """Examine, and say so where nothing is claimed."""
+    """Examine a function; print a line if no claim is made."""
     found = examine(name, n)
     if found.claim is None:
         print(f"{name} {n}: no claim", found.replays[:1])
 
 
 def sums(rounds: int, markdown: bool) -> None:
-    """Time simulated sums beside NumPy's loops."""
+    """Print the times of simulated sums and of NumPy's loops."""
     rows = [["sum", "terms", "NumPy", *(f"floatlab {name}" for name, _ in lanes()), "× NumPy"]]
     types: dict[str, Any] = {"fp32": np.float32, "fp16": np.float16}
     try:
@@ -199,7 +200,7 @@ def sums(rounds: int, markdown: bool) -> None:
 
         types["bf16"] = ml_dtypes.bfloat16
     except ImportError:
-        print("absent: ml_dtypes (pip install ml_dtypes), and with it NumPy's loops in bf16")
+        print("not installed: ml_dtypes (pip install ml_dtypes), without which NumPy has no loops for bf16")
     for format, dtype in types.items():
         for schedule, loop in (("serial", lambda x: np.add.accumulate(x)[-1]), ("numpy", np.sum)):
             for n in (10**5, 10**6):
@@ -220,7 +221,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--only", default="product,reveal,sums", metavar="WORD,...")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
-    parser.add_argument("--published", type=int, default=1024, metavar="N", help="terms of a matrix product (1024)")
+    parser.add_argument(
+        "--published",
+        type=int,
+        default=1024,
+        metavar="N",
+        help=("most terms of a matrix product for the published algorithm (1024)"),
+    )
     parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     chosen = given.only.split(",")

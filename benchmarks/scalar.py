@@ -1,11 +1,11 @@
-"""The price of a traced operation: floatlab's binary32 add and fma beside fpy2's untraced ones.
+"""The time of a traced operation: floatlab's binary32 add and fma, compared with fpy2's untraced operations.
 
     pip install fpy2
     python benchmarks/scalar.py [ROUNDS]
 
-floatlab's figure includes the steps, the result and the flags, read; nothing is printed. The two are
-run in turn within one process; times are of the processor, the least of all rounds. The goal: an add
-below fpy2's. On an AMD EPYC (Zen 4) with Python 3.11: add 8.7 µs beside fpy2's 19.6, fma 10.8 beside 26.5.
+floatlab's time includes reading the steps, the result and the flags; nothing is printed. Both libraries run alternately
+in one process. A time is the shortest processor time of all rounds. The goal is that floatlab's add takes less time
+than fpy2's. On an AMD EPYC (Zen 4) with Python 3.11, add takes 8.7 µs (fpy2: 19.6), fma 10.8 µs (fpy2: 26.5).
 """
 
 import sys

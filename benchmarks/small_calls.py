@@ -1,8 +1,9 @@
-"""What a call costs on few elements, beside NumPy's and ml_dtypes' casts: python benchmarks/small_calls.py [WORD ...]
+"""Times of calls with few elements, against NumPy's and ml_dtypes' casts: python benchmarks/small_calls.py [WORD ...]
 
-Processor time of one thread. All calls of a line take turns in one process, some dozens of calls at a time, and the
-least of all rounds counts, since other work on the machine only ever adds. The ratio is to NumPy's cast of the same
-1,000 float32 to float16, in the same rounds. Words choose lines; `--elements N` (default 1,024, for whole blocks).
+Times are processor times of one thread. All calls alternate in one process, several dozens of calls at a time. The
+shortest time of all rounds counts, since other processes can only increase it. The ratio is to NumPy's cast of the same
+float32 numbers to float16 in the same rounds. Words select lines that contain them. `--elements N` is the number of
+elements (default 1,024, which gives whole blocks).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def cases(count: int) -> dict[str, Callable[[], object]]:
 
 
 def measured(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the microseconds that each call takes, the least of all rounds."""
+    """Return the time of every call in microseconds, the shortest of all rounds."""
     least = dict.fromkeys(calls, float("inf"))
     for round in range(1 + ROUNDS):
         for name, call in calls.items():
@@ -69,7 +70,7 @@ def measured(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
             for _ in range(CALLS):
                 call()
             took = (time.process_time_ns() - began) / CALLS / 1000
-            if round:  # the first is the warm-up
+            if round:  # round 0 is the warm-up
                 least[name] = min(least[name], took)
     return least
 
@@ -77,7 +78,7 @@ def measured(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("words", nargs="*", metavar="WORD", help="lines that have one of these words")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="show only lines that contain one of these words")
     parser.add_argument("--elements", type=int, default=1024, metavar="N", help="default: 1024")
     given = parser.parse_args()
     calls = cases(given.elements)

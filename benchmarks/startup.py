@@ -1,9 +1,9 @@
-"""Start-up: `floatlab show 1.5 --fp16` as a whole process, beside `python -c "import numpy"`.
+"""Start-up time: `floatlab show 1.5 --fp16` as a process, compared with `python -c "import numpy"`.
 
     python benchmarks/startup.py [RUNS]
 
-The two are run in turn, pair by pair, so that a change of the machine's speed touches both; what is
-printed are medians, and the ratio's median and range over the pairs. The goal is at most 0.6.
+The two commands run alternately in pairs, so that a change of the machine's speed affects both. The output has the
+medians of the times, and the median and the range of the ratio over the pairs. The goal is a ratio of at most 0.6.
 """
 
 import shutil
@@ -23,17 +23,17 @@ def wall(command: list[str]) -> float:
 def main(runs: int) -> None:
     program = shutil.which("floatlab", path=str(Path(sys.executable).parent))
     show = [program] if program else [sys.executable, "-m", "floatlab"]
-    contestants = {
+    commands = {
         "floatlab show 1.5 --fp16": [*show, "show", "1.5", "--fp16"],
         'python -c "import numpy"': [sys.executable, "-c", "import numpy"],
         "python -c pass": [sys.executable, "-c", "pass"],
     }
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    for name, command in contestants.items():
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for name, command in commands.items():
         wall(command)  # warm the file cache
         times[name].clear()
     for _ in range(runs):
-        for name, command in contestants.items():
+        for name, command in commands.items():
             times[name].append(wall(command))
     for name, measured in times.items():
         print(f"{name:28} median {1000 * statistics.median(measured):6.1f} ms   min {1000 * min(measured):6.1f} ms")

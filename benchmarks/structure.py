@@ -1,8 +1,9 @@
-"""How large the package is, and how much of it one command goes through: `python -m benchmarks.structure`.
+"""The size of the package, and the part of it that single commands use: `python -m benchmarks.structure`.
 
-Prints lines of code in each room (no docstrings, comments or blank lines), what is beyond the size limits, lines with
-`Any`, and for some commands the modules they load and the files of the package in which they call a function. The goals
-stand beside the figures, and `!` marks what does not reach its goal.
+Prints the lines of code of each room (without docstrings, comments and blank lines), files and folders beyond the size
+limits, and the lines with `Any`. For some commands, it also prints the number of modules that they load, and the number
+of files of the package in which they call a function. Goals are beside the numbers, and `!` marks a number that misses
+its goal.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from collections import Counter
 from pathlib import Path
 
 HOUSE = Path(__file__).resolve().parents[1] / "floatlab"
-MOST_LINES, MOST_FILES = 400, 16  # of a file, in a folder; tests/test_house.py checks them
+MOST_LINES, MOST_FILES = 400, 16  # limits of a file and of a folder, which tests/test_house.py checks
 GOALS = {"lines of code": 29_000, "lines with Any": 250}
 COMMANDS = {
     "show": ["show", "1.12156456132", "--fp16"],
     "compare": ["compare", "0.1,0.2,0.3", "0.1,0.2,0.30000001", "--fp32"],
     "train": ["train", "1.125", "--update", "0.00041999", "--steps", "101"],
 }
-# At most so many modules loaded, and files entered; None where there is no goal.
+# Goals: most modules loaded, and most files entered; None if there is no goal.
 COMMAND_GOALS = {"show": (35, 22), "compare": (None, 35), "train": (75, 45)}
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _COUNTED = """
@@ -44,7 +45,7 @@ print(len(loaded), len({{file for file in entered if file.startswith({house!r})}
 
 
 def code_lines(text: str) -> int:
-    """Return how many lines of a module hold code: neither blank, nor comment, nor docstring.
+    """Return the number of lines of a module that contain code: neither blank, nor comment, nor docstring.
 
     >>> code_lines('"One."\\n\\nx = (1,\\n     2)  # two\\n# three\\n')
     2
@@ -63,7 +64,7 @@ def code_lines(text: str) -> int:
 
 
 def modules_and_files(words: list[str]) -> tuple[int, int]:
-    """Return how many modules of the package a command loads, and in how many of its files it calls a function."""
+    """Return the number of modules of the package that a command loads, and of files in which it calls a function."""
     script = _COUNTED.format(words=words, house=str(HOUSE))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=HOUSE.parent)
     loaded, entered = map(int, done.stdout.split())
@@ -71,7 +72,7 @@ def modules_and_files(words: list[str]) -> tuple[int, int]:
 
 
 def with_goal(figure: int, goal: int | None) -> str:
-    """Return a figure and its goal, marked where the goal is not reached.
+    """Return a number and its goal as text, with a mark if the number misses the goal.
 
     >>> with_goal(865, 250), with_goal(30, 35), with_goal(7, None)
     ('865 (goal 250) !', '30 (goal 35)', '7')
@@ -82,7 +83,7 @@ def with_goal(figure: int, goal: int | None) -> str:
 
 
 def main() -> None:
-    """Print today's figures and the goals."""
+    """Print the current numbers and the goals."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(HOUSE.rglob("*.py"))}
     lines = {path: code_lines(text) for path, text in texts.items()}
     rooms: Counter[str] = Counter()
@@ -106,7 +107,7 @@ def main() -> None:
 
 
 def print_beyond(title: str, counts: dict[Path, int], limit: int) -> None:
-    """Print which paths have more than they should."""
+    """Print the paths whose count exceeds the limit."""
     beyond = [f"{path} {count} !" for path, count in counts.items() if count > limit]
     print(f"{title}: {', '.join(beyond) or 'none'}")
 

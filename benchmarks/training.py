@@ -1,4 +1,4 @@
-"""Losses of a small network in several configurations over seeds: the tables of docs/training.md.
+"""Losses of a small network in several configurations, over seeds: the tables of docs/training.md.
 
 python -m benchmarks.training --seeds 10 --steps 1500
 """

@@ -1,9 +1,9 @@
-"""The figures of docs/training.md, drawn by floatlab itself, and the table that goes with the networks.
+"""The figures of docs/training.md, drawn by floatlab, and the table of the networks.
 
     python -m benchmarks.training_figures [--seeds 10] [--steps 1500] [--into docs/images]
 
-Every configuration learns the same data, which are made from each seed in turn; the table says in Markdown where it
-ends beside binary32. The figures depend on the seeds and steps only, so that anyone can draw them again.
+For each seed, all configurations are trained on the same data. The table (in Markdown) compares the final losses with
+binary32. The figures depend only on the numbers of seeds and steps, so that they can be reproduced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SMALL = "fp32 fp16 fp16+dynamic fp16+master fp16+master+dynamic"
 
 
 def network(title: str, names: str, seeds: int, steps: int, **more: float) -> Chart:
-    """Learn in these configurations; print how they compare, and return their losses as a chart."""
+    """Train networks in these configurations; print a comparison, and return the losses as a chart."""
     rows = []
     for name in names.split():
         start = time.perf_counter()
@@ -49,7 +49,7 @@ def network(title: str, names: str, seeds: int, steps: int, **more: float) -> Ch
 
 
 def quick() -> dict[str, tuple[str, Chart]]:
-    """Return the titles and charts of the figures that take no time, by their names."""
+    """Return the titles and charts of the figures that do not need a long training, by name."""
     curves = [sweep_steps(lambda x: x * x * x, 1.5, "fp32", way) for way in ("forward", "central")]
     updates = train("1.125", update="0.00041999", steps=101)
     return {
@@ -59,7 +59,7 @@ def quick() -> dict[str, tuple[str, Chart]]:
 
 
 def main() -> None:
-    """Draw all of them."""
+    """Draw all figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=1500)

@@ -1,9 +1,9 @@
-"""How long training takes: a million steps of one weight under each remedy, and a network of a thousand parameters.
+"""Times of training: a million steps of one weight with each remedy, and a network with a thousand parameters.
 
     python -m benchmarks.training_speed [--steps 1000000] [--rounds 3] [--numpy]
 
-Times are the shortest wall time of a few rounds, with the compiled lane where it was built; --numpy adds the lane that
-serves without it, on a thousandth of the steps.
+Times are the shortest wall times of a few rounds, with the compiled extension if it was built. --numpy adds the NumPy
+lane, with a thousandth of the steps.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ def shortest(what: Callable[[], object], rounds: int) -> float:
 
 
 def scalar(name: str, steps: int, lane: str | None, optimizer: str | None = None) -> None:
-    """Take so many steps of one weight; only the end is recorded."""
+    """Do `steps` steps of one weight; only the final weight is recorded."""
     given = {"update": "1e-7"} if optimizer is None else {"gradient": "1e-3", "lr": "1e-4", "optimizer": optimizer}
     train("1.125", steps=steps, remedies=[name], every=steps, lane=lane, **given)
 
 
 def network(name: str) -> None:
-    """Take a thousand steps of a network of 1,009 parameters."""
+    """Do a thousand steps of a network with 1,009 parameters."""
     Learner(make_problem("network"), name, every=100).advance(1000)
 
 
 def main() -> None:
-    """Print a table of each."""
+    """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,9 +1,9 @@
-"""Lines a second of `vectors check`, on vectors made for the purpose, in one process.
+"""Speed of `vectors check` in lines per second, on generated vectors, in one process.
 
     python benchmarks/vectors.py [LINES]
 
-Each function's lines are written to a file first; what is timed is the command as it is used, with the
-reading, and also how fast the lines were made. The goal is 20,000 lines a second.
+For each function, vectors are first written to a file. The times are that of the command `vectors check`, including
+reading, and that of generating the lines. The goal is 20,000 lines per second.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ ROUNDS = 3
 
 
 def measured(name: str, count: int, folder: Path) -> tuple[float, float]:
-    """Return lines a second written and checked, the best of some rounds."""
+    """Return the lines per second written and checked, the best of several rounds."""
     path = folder / f"{name}.txt"
     context = DEFAULT.replace(nan="x86")
     start = time.perf_counter()

@@ -138,7 +138,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import the subpackage of a public name, or the one that has this name."""
+    """Return a public name from its subpackage, or the subpackage of that name; import it at first use."""
     if name not in _ROOM_OF and name not in _OPEN_ROOMS:
         raise AttributeError(f"module 'floatlab' has no attribute {name!r}")
     from floatlab.faces import open_module

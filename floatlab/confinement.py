@@ -1,8 +1,9 @@
-"""The sandbox of a process that an untrusted user controls, such as a visitor of `tui --serve`.
+"""The sandbox for a process that an untrusted user controls, such as a visitor of `tui --serve`.
 
-It is entered once, before the user has access, and cannot be left. A confined process reads files of one folder or
-none, writes none, and imports no code by a typed name. All code that opens a file or imports by name checks here:
-`files/safe_open.py` for reading, `writing.py` for writing, `reduce/reveal/targets.py` for importing.
+A process enters it once, before the user has access, and cannot leave it. A confined process can read only files below
+one folder (or no files), cannot write files, and cannot import modules whose names the user types. All code that opens
+a file or imports a module by a typed name calls this module first: `files/safe_open.py` for reading, `writing.py` for
+writing, `reduce/reveal/targets.py` for importing.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_bounds: list[str] = []  # empty: not confined; else one item, the readable folder, or "" for none
+_bounds: list[str] = []  # empty if not confined; else one item: the readable folder, or "" if no files are readable
 
 
 def confine(folder: str | None = None) -> None:
     """Confine this process permanently: files are readable only below `folder`, or not at all without one.
 
-    From here on, relative paths are relative to the folder. Raises OSError if the folder does not exist, and
+    From then on, relative paths are relative to the folder. Raises OSError if the folder does not exist, and
     RefusedError in a process that is already confined.
     """
     if _bounds:
-        raise RefusedError("this process is confined already, and that is not changed any more")
+        raise RefusedError("this process is confined already; its confinement cannot be changed")
     if folder is None:
         _bounds.append("")
         return
@@ -39,16 +40,17 @@ def confined() -> bool:
 
 
 def admitted(path: str) -> str:
-    """Return the path to open for a given one: free of symbolic links if this process is confined.
+    """Return the path to open: `path` itself, or with its symbolic links resolved if this process is confined.
 
-    Raises RefusedError for a path that may not be read, whether or not it exists; ValueError for an invalid path.
+    Raises RefusedError if this process may not read the path, whether or not it exists; ValueError for an invalid path.
     """
     if not _bounds:
         return path
     folder = _bounds[0]
     if not folder:
         raise RefusedError(
-            f"{quoted(path, 80)}: no list of numbers, and no files are read here (tui --serve --files DIR serves some)"
+            f"{quoted(path, 80)}: not a list of numbers, and files are not readable here (tui --serve --files DIR "
+            "makes DIR readable)"
         )
     if not path:
         return path  # an empty path names no file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class FloatlabError(Exception):
-    """The base class of floatlab's errors; the message is one line with the wrong argument and what would be right."""
+    """The base class of floatlab's errors; the one-line message names the wrong argument and the accepted ones."""
 
 
 class FormatError(FloatlabError, ValueError):
@@ -16,11 +16,11 @@ class LiteralError(FloatlabError, ValueError):
 
 
 class UnsupportedError(FloatlabError, ValueError):
-    """A request without an answer for this value or format, such as the exact value of a NaN."""
+    """An operation that this value or format does not support, such as the exact value of a NaN."""
 
 
 class TruthValueError(UnsupportedError, TypeError):
-    """An answer without a truth value was used as one; the message names what to use instead."""
+    """A result that has no truth value was used as a condition; the message names the attributes to use instead."""
 
 
 class ContextError(FloatlabError, ValueError):
@@ -40,15 +40,15 @@ class RefusedError(FloatlabError):
 
 
 class MissingPartError(FloatlabError):
-    """An optional library is not installed; the message has the `pip install` command."""
+    """An optional library that is not installed; the message contains the `pip install` command."""
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with everything escaped that a terminal would interpret, reorder or not display.
+    r"""Return `text`, with all characters escaped that a terminal would interpret, reorder or not display.
 
     Control characters (C0, C1, DEL), formatting characters such as the bidirectional controls, line separators,
-    surrogates and unassigned code points are escaped; other characters stay. All output of names goes through this
-    function.
+    surrogates and unassigned code points are escaped; other characters are unchanged. All output of names goes through
+    this function.
 
     >>> printable("a\x1b[31m\x9b\u202e😀")
     'a\\x1b[31m\\x9b\\u202e😀'
@@ -59,7 +59,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return `text` with each of its lines printable; line ends stay."""
+    """Return `text` with non-printable characters escaped, except line ends."""
     return "\n".join(map(printable, text.split("\n")))
 
 
@@ -70,7 +70,7 @@ def quoted(text: str, limit: int = 40) -> str:
 
 
 def guess(word: str, known: list[str]) -> str:
-    """Return ", did you mean 'x'?" for the known word nearest to `word`, or an empty text."""
+    """Return "; did you mean 'x'?", where x is the known word nearest to `word`; empty if none is near."""
     from difflib import get_close_matches  # slow import, needed only for errors
 
     near = get_close_matches(word[:64].lower(), known, n=1, cutoff=0.6)

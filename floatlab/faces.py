@@ -14,20 +14,21 @@ if TYPE_CHECKING:
 
 
 def open_module(name: str) -> ModuleType:
-    """Import a module in the default floating-point mode, since its constants are rounded."""
+    """Import a module in the default floating-point mode, since the mode affects rounded constants."""
     try:
         with DefaultMode():
             return import_module(name)
-    except ValueError:  # the mode cannot be set; functions that depend on it report this
+    except ValueError:  # the mode cannot be set; the functions that depend on the mode report this later
         return import_module(name)
 
 
 def face(
     package: str, modules: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__all__`, `__getattr__` and `__dir__` of a package; `modules` maps modules to names, one text per module.
+    """Return `__all__`, `__getattr__` and `__dir__` of a package; `modules` maps each module to its public names.
 
-    For type checkers, a stub (`__init__.pyi`) beside the package declares the same names.
+    The names of a module are one text, separated by spaces. For type checkers, a stub (`__init__.pyi`) in the package
+    declares the same names.
     """
     home = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
 

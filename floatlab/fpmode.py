@@ -1,11 +1,11 @@
 """The floating-point mode of a thread: the processor's rounding direction, and whether it flushes subnormals.
 
-Other libraries change it: `torch.set_flush_denormal(True)`, `fesetround`, or loading code compiled with -ffast-math.
-floatlab's computations with hardware floats must not depend on it. Therefore public functions are decorated with
-`in_default_mode`, and our own threads run inside `DefaultMode()`. Both check the mode first, which takes about 0.1 µs;
-in the default mode, nothing else happens.
+Other libraries can change the mode: `torch.set_flush_denormal(True)`, `fesetround`, or loading code that was compiled
+with -ffast-math. floatlab's computations with hardware floats must not depend on the mode. Therefore public functions
+are decorated with `in_default_mode`, and our own threads run inside `DefaultMode()`. Both check the mode first, which
+takes about 0.1 µs. If the mode is the default, they do nothing else.
 
-The extension sets the mode, or the C library without it. If neither can, UnsupportedError is raised.
+The C extension sets the mode; if it is not installed, the C library does. If neither can, UnsupportedError is raised.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     Given = ParamSpec("Given")
     Found = TypeVar("Found")
     Kind = TypeVar("Kind", bound=type)
-    # A function that sets the default mode and returns the previous one, and a function that restores it.
+    # Two functions: one sets the default mode and returns the previous mode, the other restores a previous mode.
     Setter = tuple[Callable[[], object], Callable[[object], object]]
 
 
 def _float(bits: int) -> float:
-    """Return a float from its bits. Reading a literal is arithmetic, and this module may be imported in any mode."""
+    """Return a float from its bits: parsing a decimal literal rounds, and this module may be imported in any mode."""
     return memoryview(bits.to_bytes(8, sys.byteorder)).cast("d")[0]
 
 
-# 1 + 3/4 ulp + 1/4 ulp is 1 + 1 ulp to nearest, 1 + 2 ulp upward, and 1 downward or toward zero.
+# 1 + 3/4 ulp + 1/4 ulp gives 1 + 1 ulp if rounded to nearest, 1 + 2 ulp upward, and 1 downward or toward zero.
 _ONE, _NEXT = _float(0x3FF << 52), _float((0x3FF << 52) + 1)
 _THREE_QUARTERS, _QUARTER = _float((0x3FF - 53 << 52) + (1 << 51)), _float(0x3FF - 54 << 52)
 # _NORMAL − _LEAST equals _BELOW, unless subnormal operands or results are flushed to zero.
@@ -52,7 +52,7 @@ def is_default() -> bool:
 
 
 class DefaultMode:
-    """Context in which this thread rounds to nearest and keeps subnormal numbers; the exit restores the previous mode.
+    """Context manager: this thread rounds to nearest and keeps subnormals inside; the exit restores the previous mode.
 
     Raises UnsupportedError if another mode is active and cannot be changed.
 
@@ -75,8 +75,8 @@ class DefaultMode:
     def outside(self, call: Callable[Given, Found]) -> Callable[Given, Found]:
         """Return a function that runs in the caller's mode, for use within this context.
 
-        `reveal` examines a library in the user's own mode. If the function changes the mode, the change persists for
-        the caller.
+        `reveal` uses this to call a library in the user's own mode. If the function changes the mode, the change
+        persists after the context exits.
         """
 
         def called(*given: Given.args, **options: Given.kwargs) -> Found:
@@ -90,7 +90,7 @@ class DefaultMode:
 
 
 def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
-    """Make a function run inside `DefaultMode`. Generator functions are not allowed: they return before they run.
+    """Make a function run inside `DefaultMode`. Generator functions are rejected: their body runs after the call.
 
     >>> @in_default_mode
     ... def half(x):
@@ -102,7 +102,7 @@ def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
 
     @wraps(call)
     def guarded(*given: Given.args, **options: Given.kwargs) -> Found:
-        # `is_default` is inlined, since a call would take as long as the check.
+        # `is_default` is inlined here: a call would take as long as the check itself.
         if _ONE + _THREE_QUARTERS + _QUARTER == _NEXT and _NORMAL - _LEAST == _BELOW:
             return call(*given, **options)
         with DefaultMode():
@@ -112,7 +112,7 @@ def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
 
 
 def methods_in_default_mode(kind: Kind) -> Kind:
-    """Make the methods and properties that a class defines run inside `DefaultMode`, except private ones.
+    """Make the methods and properties of a class run inside `DefaultMode`, except private and inherited ones.
 
     >>> @methods_in_default_mode
     ... class Length:
@@ -154,7 +154,7 @@ def _set_default() -> object:
         pass
     raise UnsupportedError(
         f"this thread {deviation}, and floatlab cannot set the default floating-point mode here: set it first "
-        "(torch.set_flush_denormal(False), fesetround(FE_TONEAREST)), or install floatlab where there is a C compiler"
+        "(torch.set_flush_denormal(False), fesetround(FE_TONEAREST)), or install a C compiler and reinstall floatlab"
     )
 
 
@@ -171,7 +171,10 @@ _known_setter: Setter | None = None
 
 
 def _setter() -> Setter:
-    """Return the functions that set modes, determined at first use; raises one of several errors if there are none."""
+    """Return the functions that set and restore the mode, found at first use.
+
+    Raises ImportError, OSError, AttributeError or ValueError if there are none.
+    """
     global _known_setter
     if _known_setter is None:
         from importlib import import_module
@@ -185,17 +188,20 @@ def _setter() -> Setter:
 
 
 def _setter_of_the_c_library() -> Setter:
-    """Return functions that set modes through ctypes; raises ImportError, OSError, AttributeError or ValueError."""
-    import ctypes  # takes 10 ms, and only this case needs it
+    """Return functions that set and restore the mode through ctypes.
+
+    Raises ImportError, OSError, AttributeError or ValueError if there are none.
+    """
+    import ctypes  # imported here: it takes 10 ms, and only this case needs it
     import os
 
     if sys.platform == "win32":
         return _setter_of_windows(ctypes.CDLL("ucrtbase"))
-    library = ctypes.CDLL(None)  # fegetenv is in the C library, or in libm, which Python is linked to
+    library = ctypes.CDLL(None)  # fegetenv is in the C library or in libm; Python is linked to both
     if not hasattr(library, "fesetenv"):
         library = ctypes.CDLL("libm.so.6")
     default: object = None
-    for name in ("_FE_DFL_ENV", "__fe_dfl_env"):  # macOS; the BSDs, and glibc on POWER
+    for name in ("_FE_DFL_ENV", "__fe_dfl_env"):  # the first on macOS; the second on the BSDs, and with glibc on POWER
         if hasattr(library, name):
             default = ctypes.byref(ctypes.c_char.in_dll(library, name))
     if default is None and sys.platform == "linux" and os.uname().machine in _LINUX:
@@ -212,7 +218,7 @@ def _setter_of_the_c_library() -> Setter:
     return reset, library.fesetenv
 
 
-# Machines with FE_DFL_ENV = (const fenv_t *) -1 in glibc and musl.
+# Machines on which glibc and musl define FE_DFL_ENV as (const fenv_t *) -1.
 _LINUX = {"x86_64", "i386", "i486", "i586", "i686", "aarch64", "armv7l", "armv8l", "riscv64", "s390x", "loongarch64"}
 
 

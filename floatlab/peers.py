@@ -1,7 +1,7 @@
 """Results of other libraries for the same value: NumPy, ml_dtypes and PyTorch, if they are installed.
 
-They receive the value as a Python float, that is, rounded to binary64 first. Each result is a code of the format; this
-module does not judge which one is right.
+The libraries receive the value as a Python float, that is, rounded to binary64 first. Each result is a code of the
+format. This module does not decide which result is right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-# The type of each format in each library.
+# For each library, the name of its type for each format.
 _NUMPY = {"binary16": "float16", "binary32": "float32", "binary64": "float64"}
 _ML_DTYPES = {
     "bfloat16": "bfloat16",
@@ -49,7 +49,7 @@ LIBRARIES = {"numpy": _NUMPY, "ml_dtypes": _ML_DTYPES, "torch": _TORCH}
 
 
 class Opinion(Record):
-    """A library's result; `code` is None if it has no such type."""
+    """A library's result for a value; `code` is None if the library has no type for the format."""
 
     library: str
     version: str
@@ -83,7 +83,7 @@ def ask(library: str, format_name: str, value: float) -> Opinion:
 
 
 def explain(literal: Literal, result: Datum, code: int) -> str:
-    """Return which other way of rounding gives a library's code; empty if there is none or the codes are equal."""
+    """Return how the library must have rounded to give `code`; empty if `code` is the same as the result's."""
     fmt, theirs = result.format, Datum(result.format, code)
     if theirs == result:
         return ""

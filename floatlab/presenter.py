@@ -1,7 +1,8 @@
-"""The presenter hook: answers show themselves through it, and `floatlab/__init__.py` installs the renderer.
+"""The presenter hook: answers are displayed through it, and `floatlab/__init__.py` provides the renderer.
 
-Answers are defined in every layer, but pages are drawn in the upper ones. An answer calls the hook, and the hook calls
-the `floatlab` package, which imports the upper layers when the first page is requested. So no module imports upward.
+Answers (the results of floatlab's functions) are defined in every layer, but pages are drawn in the upper layers. An
+answer calls the hook, and the hook calls the `floatlab` package, which imports the upper layers when the first page is
+requested. So no module imports from a higher layer.
 """
 
 from __future__ import annotations
@@ -44,19 +45,22 @@ if TYPE_CHECKING:
 
 
 def presenter() -> Presenter:
-    """Return the presenter, which the `floatlab` package imports."""
-    face: Any = sys.modules[__name__.partition(".")[0]]  # a package is imported before its modules
+    """Return the presenter, which the `floatlab` package imports at the first call."""
+    face: Any = sys.modules[__name__.partition(".")[0]]  # already imported: Python imports a package before its modules
     opened: Presenter = face._presenter()
     return opened
 
 
 class Drawn:
-    """Base of objects that have a page, a picture and JSON."""
+    """Base class of results that can be shown as a page, as an SVG picture and as JSON."""
 
     __slots__ = ()
 
     def page(self) -> Page:
-        """Return the page that the command line shows for this answer; `print` shows it, `.text(width)` is text."""
+        """Return the page that the command line shows for this result.
+
+        `print` shows the page, and its method `text(width)` returns it as text.
+        """
         return presenter().page_of(self)
 
     def svg(self, width: int = 80) -> str:
@@ -68,15 +72,15 @@ class Drawn:
         return presenter().json_of(self)
 
     def _repr_html_(self) -> str:
-        """Return the picture for notebooks."""
+        """Return the page as an SVG picture, for notebooks."""
         return self.svg()
 
 
 class Answering(Drawn):
-    """Base of the answers to questions: `print` shows the page, `repr` is one line.
+    """Base class of results that have no truth value: `print` shows the page, `repr` is one line.
 
-    An answer is neither true nor false: `if compare(a, b)` would otherwise always be true. `_ASKS` names the attributes
-    to use instead.
+    Without this class, the condition in `if compare(a, b)` would always be true. `_ASKS` names the attributes to use
+    instead.
     """
 
     __slots__ = ()
@@ -88,4 +92,4 @@ class Answering(Drawn):
 
     def __bool__(self) -> bool:
         """Raise TruthValueError, which names the attributes to use instead."""
-        raise TruthValueError(f"{type(self).__name__} is neither true nor false: ask {self._ASKS}")
+        raise TruthValueError(f"{type(self).__name__} has no truth value: use {self._ASKS}")

@@ -1,6 +1,6 @@
-"""Frozen, slotted values: like `@dataclass(frozen=True, slots=True)`, at a tenth of its import time.
+"""Immutable records: like `@dataclass(frozen=True, slots=True)`, but imported in a tenth of the time.
 
-Importing `dataclasses` costs more than the rest of `floatlab show` together (docs/decisions/0001-records.md).
+Importing `dataclasses` takes longer than the rest of `floatlab show` together (docs/decisions/0001-records.md).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def _initializer(fields: tuple[str, ...], defaults: dict[str, object], validated
 class RecordType(type):
     """Metaclass that turns the annotated names of a class body into slots, `__init__`, equality, hash and repr.
 
-    The defining module must have `from __future__ import annotations`, so that annotations stay text. If a class has a
-    method `__post_init__`, it is called after the fields are set, to validate them.
+    The defining module must have `from __future__ import annotations`, so that annotations are stored as text. If a
+    class has a method `__post_init__`, it is called after the fields are set, to validate them.
     """
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
@@ -51,13 +51,13 @@ class Record(metaclass=RecordType):
     """An immutable value: records with equal fields are equal."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
-    _hash: ClassVar[int]  # a slot, filled at first use
+    _hash: ClassVar[int]  # a slot, set at first use
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, f) for f in self._fields)
 
     def __eq__(self, other: object) -> bool:
-        """Compare type and fields."""
+        """Return whether type and fields are equal."""
         if self is other:
             return True
         if type(other) is not type(self):
@@ -65,7 +65,7 @@ class Record(metaclass=RecordType):
         return self._values() == other._values()
 
     def __hash__(self) -> int:
-        """Hash the fields, and cache the hash."""
+        """Return the hash of the fields, which is computed once."""
         try:
             return self._hash
         except AttributeError:
@@ -79,11 +79,11 @@ class Record(metaclass=RecordType):
         return f"{type(self).__name__}({inside})"
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Raise: records are frozen."""
+        """Raise AttributeError: records are frozen."""
         raise AttributeError(f"{type(self).__name__}.{name} cannot be assigned: records are frozen")
 
     def __delattr__(self, name: str) -> None:
-        """Raise: records are frozen."""
+        """Raise AttributeError: records are frozen."""
         raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted: records are frozen")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:

@@ -1,4 +1,4 @@
-"""Atomic writing: a file is written beside the existing one, and replaces it after the last byte is written."""
+"""Atomic writing: a new file is written beside the existing file, and replaces it after the last byte is written."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _KINDS = {
 
 
 def no_file(mode: int) -> str:
-    """Return why something in the file system is not a regular file; empty for a regular file."""
+    """Return why a file with this mode is not a regular file, as text; empty for a regular file."""
     if stat.S_ISREG(mode):
         return ""
     return next((f"{words}, not a file" for kind, words in _KINDS.items() if kind(mode)), "is no file")
 
 
 def state_of(path: str) -> os.stat_result | None:
-    """Return the state of the file that a path leads to, through symbolic links; None if nothing is there yet.
+    """Return the `os.stat` result of a file, following symbolic links; None if the file does not exist.
 
-    Raises FileFormatError, whose message continues after the file's name, for anything but a regular file, and OSError
-    or ValueError for an invalid path.
+    Raises FileFormatError if it is not a regular file, and OSError or ValueError if the path is invalid. The message of
+    FileFormatError is meant to follow the name of the file.
     """
     try:
         state = os.stat(path)
@@ -54,20 +54,20 @@ def state_of(path: str) -> os.stat_result | None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], sync: bool = False) -> Iterator[IO[bytes]]:
-    """Open a file to write; it replaces the file at `path` when the `with` block ends without an error.
+    """Open a new file for writing; it replaces the file at `path` if the `with` block ends without an error.
 
-    Until then, and after an error, the existing file is unchanged. A symbolic link stays, and its target is replaced;
-    the permissions of an existing file are preserved. With `sync`, the bytes are on the disk before the replacement.
-    Raises FileFormatError, whose message continues after the file's name, for a directory, a pipe or a device, OSError,
-    and RefusedError in a confined process.
+    Until then, and after an error, the existing file is unchanged. If `path` is a symbolic link, its target is
+    replaced. The permissions of an existing file are preserved. With `sync`, the bytes are on the disk before the
+    replacement. Raises FileFormatError (as `state_of`) for a directory, a pipe or a device; OSError; and RefusedError
+    in a confined process.
     """
     if confined():
-        raise RefusedError("nothing is written here: this explorer is served to visitors")
+        raise RefusedError("visitors of a served explorer cannot write files")
     name = os.fspath(path)
     old = state_of(name)
     name = os.path.realpath(name)
     beside = os.path.join(os.path.dirname(name), f".floatlab-{os.urandom(6).hex()}.part")
-    mode = 0o666 if old is None else stat.S_IMODE(old.st_mode)  # from the start no wider than at the end
+    mode = 0o666 if old is None else stat.S_IMODE(old.st_mode)  # never more permissions than before
     file = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode), "wb")
     try:
         with file:
@@ -76,7 +76,7 @@ def replacing(path: str | os.PathLike[str], sync: bool = False) -> Iterator[IO[b
             if sync:
                 os.fsync(file.fileno())
         if old is not None:
-            with suppress(OSError, AttributeError):  # another owner, or a file system without owners
+            with suppress(OSError, AttributeError):  # the owner differs, or the file system has no owners
                 os.chown(beside, old.st_uid, old.st_gid)
             with suppress(OSError):
                 os.chmod(beside, mode)

@@ -1,4 +1,4 @@
-"""Shared by all tests: where vectors made by others may lie, and a terminal that is always the same."""
+"""Settings and fixtures of all tests, such as a terminal that is always the same."""
 
 import os
 import random
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# No deadline: the machine is shared. No database: a failure prints the line that repeats it.
-# Under CI the examples are the same every time: what is new is found, and mended, by those who run the tests.
+# No deadline, since machines are shared. No database, since a failure prints the line that repeats it. Under CI, the
+# examples are the same in every run, so that a run does not fail because of new examples.
 settings.register_profile(
     "floatlab",
     deadline=None,
@@ -23,21 +23,21 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("floatlab")
-# One worker, one core: threads of a library for linear algebra that wait for each other would take it from the others.
+# One worker uses one core: waiting threads of a linear algebra library would slow down the other workers.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser):
-    """Let the tests run as on a machine without a C compiler, let slow ones take turns, and torch be required."""
+    """Add options: run without the extension, run a share of the slow tests, require torch."""
     parser.addoption("--without-extension", action="store_true", help="hide the compiled lane of floatlab.arrays")
     parser.addoption("--share", metavar="K/N", help="of the slow tests, run only the K-th of N shares")
     parser.addoption("--require-torch", action="store_true", help="fail where a test is skipped for want of torch")
 
 
 def pytest_configure(config):
-    """Let programs be interrupted, and hide the extension before anything imports it."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a script: children inherit it
+    """Make programs interruptible, and hide the extension (if requested) before it is imported."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--without-extension"):
         sys.modules["floatlab._kernels"] = None
@@ -45,7 +45,7 @@ def pytest_configure(config):
 
 
 def share(config) -> tuple[int, int]:
-    """Return the share of the slow tests that was asked for, as (K, N)."""
+    """Return the requested share of the slow tests, as (K, N)."""
     text = config.getoption("--share") or "1/1"
     k, _, n = text.partition("/")
     if not (k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
@@ -54,13 +54,13 @@ def share(config) -> tuple[int, int]:
 
 
 def number(item) -> int:
-    """Return a number that depends on the name of a test only."""
+    """Return a number that depends only on the name of a test."""
     return zlib.crc32(item.nodeid.encode())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark as slow what `one_in` leaves out of the default run, then drop the slow tests of other shares."""
+    """Mark as slow the cases that `one_in` omits from the default run; then remove the slow tests of other shares."""
     cases = defaultdict(list)
     for item in items:
         if item.get_closest_marker("one_in"):
@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Make a failure of a skip that was for want of torch, if asked to."""
+    """If torch is required, turn a skip because of missing torch into a failure."""
     report = yield
     if report.skipped and item.config.getoption("--require-torch"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
@@ -94,7 +94,7 @@ ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
 
 @pytest.fixture(autouse=True)
 def _plain_terminal(monkeypatch):
-    """Keep the reader's own settings out of the tests."""
+    """Remove the user's settings from the environment of the tests."""
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -127,5 +127,5 @@ def confine(monkeypatch):
     from floatlab import confinement
 
     monkeypatch.setattr(confinement, "_bounds", [])
-    monkeypatch.chdir(".")  # and go back where it was
+    monkeypatch.chdir(".")  # and restore the working directory
     return confinement.confine

@@ -1,4 +1,4 @@
-"""Sample calls of every public function, on subnormal numbers and ties, which foreign modes would change."""
+"""Sample calls of all public functions, on subnormal numbers and ties, whose results other modes would change."""
 
 from contextlib import redirect_stdout
 from fractions import Fraction
@@ -17,7 +17,7 @@ from floatlab.reduce.timing.backends import multiply_on
 
 arrays, training = fl.arrays, fl.training
 
-# Subnormal numbers, ties, and what lies beside ties.
+# Subnormal numbers, ties, and neighbours of ties.
 SINGLES = np.float32([2**-149, 2**-148, 1, 2**-24, 2**-24, 3, 0.1, -7, 1e-39, 2**-126, 65520, -0.0, np.inf])
 TINY = np.float32([2**-149, 2**-148, 3 * 2**-149, 1e-39])
 TIES = np.float32([1, 2**-24, 2**-24])
@@ -36,7 +36,7 @@ EIGHT = fl.FloatArray([0.1, 3.3, -448, 2**-9], "e4m3")
 
 
 def _reduction(found):
-    """Return all that a reduction tells."""
+    """Return all attributes of a reduction."""
     told = [found.result, found.error, found.error_ulps, found.condition, found.bound, found.magnitude, repr(found)]
     return [*told, found.flags.names, [(node.value, node.error) for node in found.nodes], found.worst(2), float(found)]
 
@@ -58,7 +58,7 @@ def _written(*words):
 PROBLEM = training.make_problem("network", 1, samples=8)
 LEARNED = training.learn(PROBLEM, "fp32 bf16", steps=5)
 
-# Public functions by their names; a name may have several cases, told apart by what follows it.
+# Public functions by name; several cases of a name are distinguished by a suffix.
 CASES = {
     "read": lambda: [fl.read(x, "fp16") for x in ("0.1", *ONES)],
     "read wide": lambda: [fl.read(x, "fp128") for x in ONES],
@@ -202,7 +202,7 @@ CASES = {
     "training.measure_underflow": lambda: training.measure_underflow(SINGLES[:12], "fp16", 1024),
     "training.parse_optimizer": lambda: training.parse_optimizer("adam", 1e-3, False),
     "training.parse_remedy": lambda: training.parse_remedy("mxfp4+master")(training.Setup("fp16")).formats,
-    # What commands read and draw.
+    # Functions behind the commands.
     "lists": lambda: parse_list("0.1,1e-45,1.00000005960464477539,5e-324", fl.parse_format("fp32")).whole(),
     **{
         f"floatlab {words}": lambda words=words: _written(*words.split())

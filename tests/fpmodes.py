@@ -1,4 +1,4 @@
-"""Floating-point modes as other libraries leave them, set through the C library; and answers to the last bit."""
+"""Floating-point modes that other libraries may set, set here through the C library; and results as exact text."""
 
 import ctypes
 import platform
@@ -12,7 +12,7 @@ import pytest
 
 from floatlab.record import Record
 
-# Where in glibc's and musl's fenv_t the control word stands that a mode is made of, and its bits.
+# The position in fenv_t (of glibc and musl) of the control word that determines the mode, and its bits.
 _WORDS = {"x86_64": 7, "aarch64": 0}
 _BITS = {
     "x86_64": {
@@ -49,7 +49,7 @@ def bits_of(name):
 
 
 def set_mode(bits):
-    """Put this thread into a mode."""
+    """Set the mode of this thread."""
     environment = (ctypes.c_uint32 * 64)()
     library().fegetenv(environment)
     word = _WORDS[_MACHINE]
@@ -59,7 +59,7 @@ def set_mode(bits):
 
 @contextmanager
 def foreign(name):
-    """Have this thread compute in a mode, and end as it was."""
+    """Context manager: this thread computes in a mode, and its old mode is restored at the end."""
     before = mode()
     set_mode(bits_of(name))
     try:
@@ -69,7 +69,7 @@ def foreign(name):
 
 
 def exactly(found):
-    """Return an answer as text to the last bit; times are left out. To be called in the default mode."""
+    """Return a result as text with all bits, without times. Call it in the default mode."""
     if isinstance(found, float):
         return struct.pack(">d", found).hex()
     if type(found).__name__ == "FloatArray":  # a room that this module leaves closed

@@ -1,6 +1,6 @@
-"""What breaks a rule of the house today, rule by rule; `tests/test_house.py` sees to it that the lists only shrink.
+"""Known violations of the rules of the code, rule by rule; `tests/test_house.py` checks that the lists only shrink.
 
-`python -m tests.test_house` takes off what is no longer true, and adds nothing. Rename a module here by hand.
+`python -m tests.test_house` removes entries that are no longer true, and adds none. Rename modules here by hand.
 """
 
 # Modules that import each other, also inside functions or for types alone: there should be none.

@@ -1,4 +1,4 @@
-"""A second arithmetic, slow and plain, to hold against floatlab's: rationals, bisection and the standard's words.
+"""A second implementation of the arithmetic for comparison, slow and simple: rationals and bisection.
 
 It reads the parameters of a Format and nothing else of floatlab: no derived field, no codec, no
 kernel. A magnitude (a code without its sign) is decoded by the formula of IEEE 754-2019 clause
@@ -21,11 +21,11 @@ HALF = Fraction(1, 2)
 
 
 class RefusedError(Exception):
-    """The format has no code for the operand, and the rules say to refuse."""
+    """The format has no code for the operand, and the rules demand an error."""
 
 
 class Rules(NamedTuple):
-    """What Context says, in the words that users type; `drawn` is the draw of a stochastic rounding."""
+    """The rules of a Context, as the texts that users type; `drawn` is the draw of a stochastic rounding."""
 
     direction: str = "RNE"
     overflow: str = "native"
@@ -41,7 +41,7 @@ NEAREST = Rules()
 
 
 class Meaning(NamedTuple):
-    """What a code stands for: `kind` is finite, infinite, nan or unsupported."""
+    """The meaning of a code: `kind` is finite, infinite, nan or unsupported."""
 
     kind: str
     negative: bool
@@ -56,7 +56,7 @@ def trailing(fmt: Format) -> int:
 
 
 def parts(fmt: Format, magnitude: int) -> tuple[int, int]:
-    """Return (c, q) with the value c·2^q of a magnitude, however far beyond the largest it lies."""
+    """Return (c, q), where c·2^q is the value of a magnitude, which may be far beyond the largest."""
     t = trailing(fmt)
     field, c = magnitude >> t, magnitude % (1 << t)
     if field == 0 and fmt.zero:
@@ -95,7 +95,7 @@ def zero_code(fmt: Format, negative: bool) -> int:
 
 
 def decode(fmt: Format, code: int) -> Meaning:
-    """Take a code apart field by field."""
+    """Decode a code field by field."""
     t, w = trailing(fmt), fmt.exponent_bits
     rest, code = code % (1 << t), code >> t
     integer_bit = None
@@ -201,7 +201,7 @@ def is_p3109(fmt: Format) -> bool:
 
 
 def is_tiny(fmt: Format, rules: Rules, x: Fraction, negative: bool) -> bool:
-    """Say whether a nonzero magnitude is tiny (7.5): before rounding, or after one of unbounded exponent range."""
+    """Return whether a nonzero magnitude is tiny (7.5): before rounding, or after rounding with unbounded exponents."""
     least = Fraction(2) ** least_exponent(fmt)
     if x >= least:
         return False
@@ -221,7 +221,7 @@ def is_tiny(fmt: Format, rules: Rules, x: Fraction, negative: bool) -> bool:
 
 
 def stand_in(fmt: Format, rules: Rules) -> int:
-    """Return what stands for an operand without a code, with a plus sign: NaN where there is one."""
+    """Return the substitute for an operand without a code, with a plus sign: NaN if the format has one."""
     if rules.absent == "error":
         raise RefusedError
     if rules.absent == "zero":

@@ -1,4 +1,4 @@
-"""A confined process: it reads files of one folder or none, writes none, and imports nothing by a name typed."""
+"""A confined process: it can read files of one folder or none, and cannot write files or import typed names."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ from floatlab.writing import replacing
 
 @pytest.fixture
 def places(tmp_path):
-    """Make a folder to serve, and beside it what is nobody's business."""
+    """Make a folder to serve, and secret files beside it."""
     inside, outside = tmp_path / "served", tmp_path / "secret"
     (inside / "sub").mkdir(parents=True)
     outside.mkdir()
@@ -44,7 +44,7 @@ OUTSIDE = ["../secret/a.npy", "../secret/b.npz::x", "../secret/t.txt", "../secre
 
 
 def said(word):
-    """Return what reading an array is refused with."""
+    """Return the error message for reading an array."""
     with pytest.raises(FloatlabError) as caught, open_array(word):
         pass
     return str(caught.value)
@@ -74,7 +74,7 @@ def test_no_others_are_and_nothing_is_said_of_them(places, confine, word):
 def test_without_a_folder_there_are_no_files(places, confine, monkeypatch, word):
     monkeypatch.chdir(places[0])
     confine()
-    assert said(word).endswith("no files are read here (tui --serve --files DIR serves some)")
+    assert said(word).endswith("files are not readable here (tui --serve --files DIR makes DIR readable)")
     assert completed(word) is None
     with pytest.raises(RefusedError):
         entries(word)
@@ -170,7 +170,7 @@ def test_nothing_is_written(places, confine, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(inside / "state"))
     confine(str(inside))
     before = sorted(os.listdir())
-    with pytest.raises(RefusedError, match="nothing is written here"), replacing("new"):
+    with pytest.raises(RefusedError, match="cannot write files"), replacing("new"):
         pass
     with pytest.raises(RefusedError):
         save("new.npz", np.ones(3))

@@ -1,4 +1,4 @@
-"""What the documents show is what the program says: every example is run.
+"""The examples in the documents: each is run, and its output must be that of the program.
 
 `python -m tests.test_documents` writes the console examples anew; read the difference before committing it.
 """
@@ -42,7 +42,7 @@ FENCE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def examples() -> list:
-    """Return what `parts` gives for every `$ floatlab …` in a console fence."""
+    """Return the results of `parts` for all console fences."""
     return [
         pytest.param(*part, id=f"{document.name}: {part[1]}")
         for document in DOCUMENTS
@@ -67,7 +67,7 @@ def answer(command: str) -> str:
 
 
 def answer_after(before: tuple[str, ...], command: str) -> str:
-    """Return the answer where other commands have written files."""
+    """Return the output of a command after other commands that write files."""
     if not before:
         return answer(command)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -153,7 +153,7 @@ def test_files_and_modules_that_documents_name_exist(document):
 
 
 def is_importable(name: str) -> bool:
-    """Say whether a dotted name is a module, or what a module or a class defines."""
+    """Return whether a dotted name is a module, or a name that a module or a class defines."""
     found = floatlab
     for part in name.split(".")[1:]:
         try:
@@ -188,7 +188,7 @@ def test_settings_of_other_programs_are_yaml(path):
 
 
 def anew(fence: str) -> str:
-    """Return a fence with the output of each of its commands written anew."""
+    """Return a fence with the output of its commands updated."""
     shown = [f"$ {command}\n" for command in re.findall(r"^\$ (.*)$", fence, re.MULTILINE) if WRITES.search(command)]
     shown += [f"$ {command}\n{answer_after(before, command)}" for before, command, _ in parts(fence)]
     return f"```console\n{''.join(shown)}```"

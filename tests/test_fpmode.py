@@ -1,4 +1,4 @@
-"""Every public answer is the same in every floating-point mode that another library may leave behind."""
+"""All public functions give the same results in every floating-point mode that another library may set."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -220,7 +220,7 @@ def test_a_mode_that_cannot_be_set_is_refused(unknown):
 
 
 def test_a_setter_that_sets_nothing_is_found_out(unknown):
-    """A C library that says it has set the mode, and has not."""
+    """Simulate a C library that reports success without setting the mode."""
     unknown.setattr(fpmode, "_known_setter", (lambda: "before", lambda mode: None))
     with foreign("upward"), pytest.raises(UnsupportedError, match="rounds upward"):
         fl.sum(TIES)

@@ -1,6 +1,6 @@
-"""The rules of the house: its layers, its sizes, who may import, print and open what, and what the face shows.
+"""The rules of the code: layers, sizes, the modules that may import, print and open files, and the public names.
 
-What breaks a rule today is listed in `tests/house_debts.py`. A list may only shrink: a new breach fails, and so does an
+Known violations are listed in `tests/house_debts.py`. A list may only shrink: a new violation fails, and so does an
 entry that is no longer true. `python -m tests.test_house` removes such entries; run `ruff format` after it.
 """
 
@@ -24,9 +24,9 @@ TEXTS = {path: path.read_text(encoding="utf-8") for path in MODULES}
 TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 
 MOST_LINES, MOST_FILES = 400, 16
-# Who may open files by themselves; everybody else asks these.
+# The modules that may open files; all other modules call these.
 OPENERS = ("cli", "files", "vectors", "writing.py", "arrays/container/storage.py", "tui/app/settings.py")
-# Who may import a framework, and then only inside a function.
+# The modules that may import a framework, but only inside a function.
 FRAMEWORKS = {"torch", "jax", "cupy", "tensorflow"}
 FRAMEWORK_USERS = ("peers.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/coded.py")
 # Rooms below the first array, and those that only draw and write: they start without NumPy.
@@ -41,7 +41,7 @@ def place(path: Path) -> str:
 
 
 def lies_in(path: Path, places: tuple[str, ...]) -> bool:
-    """Say whether a file is one of these, or lies below one of these folders."""
+    """Return whether a file is one of these files, or is in one of these folders."""
     return any(place(path) == name or place(path).startswith(f"{name}/") for name in places)
 
 
@@ -54,7 +54,7 @@ NAMES = {module_name(path): path for path in MODULES}
 
 
 def calls(path: Path, names: set[str]) -> bool:
-    """Say whether a module calls one of these: a built-in, `os.NAME`, or a method that reads or writes a file."""
+    """Return whether a module calls one of these: a built-in, `os.NAME`, or a method that reads or writes a file."""
     return any(isinstance(node, ast.Call) and ast.unparse(node.func) in names for node in ast.walk(TREES[path]))
 
 
@@ -79,7 +79,7 @@ def imported_names(node: ast.AST) -> list[str]:
 
 
 def import_graph() -> dict[str, set[str]]:
-    """Return which modules of the package each one imports, at any place: in functions and for types alone, too.
+    """Return the modules of the package that each module imports anywhere, also in functions and for types only.
 
     The face is left out: it names the public rooms for type checkers, and opens them when they are asked for.
     """
@@ -161,7 +161,7 @@ def guarded_modules() -> set[str]:
 
 
 def untold_functions() -> set[str]:
-    """Return the public functions whose docstring lacks a section, or a parameter in the first one."""
+    """Return the public functions whose docstring lacks a section, or lacks a parameter in the section Parameters."""
     untold = set()
     for room in (floatlab, floatlab.arrays, floatlab.training):
         for name in room.__all__:
@@ -178,7 +178,7 @@ def untold_functions() -> set[str]:
 
 
 def answering(command: list[str]) -> str:
-    """Return a script that answers a command and throws the answer away."""
+    """Return a script that answers a command and discards the answer."""
     return (
         "from floatlab.cli.main import main\n"
         f"with contextlib.redirect_stdout(io.StringIO()): assert main({command!r}) == 0"
@@ -206,7 +206,7 @@ COUNTED = {
 
 
 def is_owed(debt: str, breach: str | frozenset[str]) -> bool:
-    """Say whether a breach is on the list, or part of a larger circle that is."""
+    """Return whether a violation is on the list, or is part of a larger cycle that is."""
     return any(breach == entry or (debt == "CIRCLES" and breach < entry) for entry in getattr(debts, debt))
 
 
@@ -335,7 +335,7 @@ def written(value: object) -> str:
 
 
 def shrink() -> None:
-    """Take what is no longer true off the lists of `tests/house_debts.py`."""
+    """Remove the entries of `tests/house_debts.py` that are no longer true."""
     path = Path(debts.__file__)
     text = path.read_text(encoding="utf-8")
     left = {name: {each for each in measure() if is_owed(name, each)} for name, measure in MEASURED.items()}

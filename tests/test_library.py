@@ -1,4 +1,4 @@
-"""The library as users type it: what their numbers are taken for, in which order arguments stand, what answers show."""
+"""The library as users call it: types of numbers, order of arguments, display of answers."""
 
 import json
 import subprocess
@@ -20,14 +20,14 @@ from floatlab.reduce.reveal.invariance import invariance
 from floatlab.reduce.reveal.revelation import examine
 from floatlab.verbs.presenting import ROWS
 
-# What an answer is neither true nor false about.
+# Answers without a truth value.
 
 
 def test_a_comparison_of_arrays_has_no_truth_value_and_says_what_to_ask():
     same, apart = fl.compare([1.0], [1.0]), fl.compare([1.0], [2.0])
     assert (same.within, apart.within) == (True, False)
     for found in (same, apart):
-        with pytest.raises(fl.TruthValueError, match=r"ask \.within") as refusal:
+        with pytest.raises(fl.TruthValueError, match=r"use \.within") as refusal:
             bool(found)
         assert "\n" not in str(refusal.value)
         assert isinstance(refusal.value, fl.FloatlabError | TypeError | ValueError)
@@ -38,7 +38,7 @@ def test_other_answers_have_none_either_and_relations_have_theirs():
     assert fl.less("1", "2")
     fused, separate = fl.fma("1", "2", "3"), fl.multiply_then_add("1", "2", "3")
     for found in (fl.add("1", "-1"), fl.sum([1.0, -1.0]), fl.contrast(fused, separate), fl.to_integer("0")):
-        with pytest.raises(TypeError, match="neither true nor false: ask"):
+        with pytest.raises(TypeError, match="has no truth value: use"):
             bool(found)
     for several in (fl.FloatArray([1.0, 0.0], "fp16"), np.zeros(2)):
         with pytest.raises(ValueError, match="ambiguous"):
@@ -200,7 +200,7 @@ def test_lists_of_floats_are_binary64_and_what_a_named_format_makes_of_them_is_t
     assert found.exact == sum(map(Fraction, np.float32([0.1, 0.2, 0.5]).tolist()))
     shown = str(found)
     assert "terms        3 binary64 numbers rounded into binary32, 2 of them inexactly" in shown
-    assert "of the terms as read" in shown
+    assert "of the terms after they were read" in shown
     assert json.loads(found.to_json())["read"] == [{"from": "binary64", "inexact": 2}]
     assert "of the terms as read" not in str(fl.sum([0.1, 0.2]))
     mixed = fl.dot([np.float32(0.5), 2], ["0.1", Fraction(1, 2)], format="fp16")

@@ -1,4 +1,4 @@
-"""The mutation guard: with any case of the kernel turned around, a small set of the real checks must fail.
+"""The mutation guard: if any case of the kernel is changed, a small set of the real tests must fail.
 
 `increments` has one case for each direction; each is replaced by the ways in which it could be
 wrong. A mutant that no check notices would mean that the tests cannot see that mistake.
@@ -14,7 +14,7 @@ from tests.numbers import small, test_projection
 
 CHECKED = [fmt for fmt in small.SMALL if fmt.name in ("e2m1fn", "e3m1", "p3109_k4p2se")]
 
-# What a careless hand may write instead, by direction.
+# Plausible wrong versions, by direction.
 MUTANTS = {
     "RNE": {
         "ties away": lambda negative, odd, inexact, half, tie: half,

@@ -1,4 +1,4 @@
-"""The oracle itself, against still plainer means: sorted lists of values and the tables of the standard."""
+"""The oracle itself, compared with simpler methods: sorted lists of values, and the tables of the standard."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""What is built from a copy of the sources: which wheel, for which interpreter, and whether it holds all it should."""
+"""Wheels and sdists built from a copy of the sources: their tags and their contents."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What other libraries give: they agree with the correctly rounded datum wherever they should."""
+"""Results of other libraries: they agree with the correctly rounded datum wherever they should."""
 
 import importlib.util
 import json

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     Place = Callable[[float], float]
 
-LITTLE_ROOM = 48  # below this many columns, only the middle of an axis is shown
+LITTLE_ROOM = 48  # with fewer columns, only the middle of an axis is drawn
 _BETWEEN = 2  # columns between labels on one line
 _LEAST = 8
 
 
 class _Ink(Record):
-    """The characters that draw the lines and bins of an axis."""
+    """The characters with which an axis and its intervals are drawn."""
 
     thin: str
     thick: str
@@ -38,17 +38,17 @@ class _Cells:
         self.cells = [(text, role)] * width
 
     def free(self, start: int, stop: int) -> bool:
-        """Return True if these columns are blank; columns outside the line are ignored."""
+        """Return whether the columns from `start` up to `stop` are blank; columns outside the line are ignored."""
         return all(text == " " for text, _ in self.cells[max(start, 0) : stop])
 
     def write(self, column: int, runs: Line) -> None:
-        """Write runs from a column on, over the previous characters."""
+        """Write runs from a column on; they overwrite the previous characters."""
         for run in runs:
             self.cells[column : column + len(run.text)] = [(ch, run.role) for ch in run.text]
             column += len(run.text)
 
     def line(self) -> Line:
-        """Join the characters of one role into runs."""
+        """Return the line, with adjacent characters of the same role joined into runs."""
         runs: list[Span] = []
         for text, role in self.cells:
             if runs and runs[-1].role is role:
@@ -59,7 +59,7 @@ class _Cells:
 
 
 def lanes_of(axis: Axis, width: int) -> list[tuple[str, list[Line], list[Line]]]:
-    """For each lane, return its label, the lines above its axis line, and the axis line with those below it.
+    """For each lane, return its label, the lines above the axis line, and the axis line with the lines below it.
 
     >>> lane = Lane("x", marks=(Mark(0.25, "●", (Span("1"),)), Mark(0.75, "▼", (Span("here"),), pointer=True)))
     >>> [(label, above, rest)] = lanes_of(Axis((lane,)), 21)
@@ -88,7 +88,7 @@ def _column(place: float, width: int) -> int:
 
 
 def _pointers(marks: list[Mark], place: Place, width: int, ink: _Ink) -> list[_Cells]:
-    """Draw the pointers above the line; a pointer outside the range becomes an arrowhead at that end."""
+    """Draw the pointers above the line; a pointer outside the range is drawn as an arrowhead at the nearer end."""
     row, labels = _Cells(width), _Cells(width)
     set_at = []
     for mark in sorted(marks, key=lambda mark: mark.priority):
@@ -110,7 +110,7 @@ def _pointers(marks: list[Mark], place: Place, width: int, ink: _Ink) -> list[_C
 
 
 def _marks(lane: Lane, place: Place, width: int, ink: _Ink) -> list[_Cells]:
-    """Draw a line with its marks, the more important over the less, and their labels below."""
+    """Draw a line with its marks, and the marks' labels below it; a more important mark covers a less important one."""
     marks = [mark for mark in lane.marks if not mark.pointer]
     if not lane.marks:
         return []
@@ -129,9 +129,9 @@ def _marks(lane: Lane, place: Place, width: int, ink: _Ink) -> list[_Cells]:
 def _label(
     rows: list[_Cells], column: int, mark: Mark, leader: str = "", waiting: set[int] | frozenset[int] = frozenset()
 ) -> None:
-    """Put a mark's label on the first line with room near its column and draw a leader to it; else omit the label.
+    """Put a mark's label on the first line that has room near its column, and draw a leader to it; else omit the label.
 
-    Only on the last line may a label cover or touch columns of marks not yet labelled.
+    Only on the last line may a label cover or touch the columns of marks that have no label yet.
     """
     for label in (mark.label, mark.short):
         length = len(text_of(label))
@@ -142,12 +142,12 @@ def _label(
                 for upper in rows[:depth]:
                     upper.write(column, (Span(leader, Role.RULER),))
                 return
-            if not row.free(column - 1, column + 2):  # a label blocks the leader
+            if not row.free(column - 1, column + 2):  # another label is in the path of the leader
                 break
 
 
 def _spot(row: _Cells, column: int, length: int, waiting: set[int] | frozenset[int]) -> int | None:
-    """Return the start column at which the label covers `column` as centrally as possible; None if there is no room."""
+    """Return the start column that centres the label on `column` as well as possible; None if there is no room."""
     width = len(row.cells)
     centred = column - length // 2
     starts = range(max(column - length + 1, 0), min(column, width - length) + 1)
@@ -159,7 +159,7 @@ def _spot(row: _Cells, column: int, length: int, waiting: set[int] | frozenset[i
 
 
 def _spans(spans: tuple[AxisInterval, ...], place: Place, width: int, ink: _Ink) -> list[_Cells]:
-    """Draw spans on as few lines as possible without overlap."""
+    """Draw intervals without overlap, on as few lines as possible."""
     rows: list[_Cells] = []
     reached: list[float] = []
     bars: list[tuple[_Cells, AxisInterval]] = []
@@ -183,7 +183,7 @@ def _spans(spans: tuple[AxisInterval, ...], place: Place, width: int, ink: _Ink)
 
 
 def _bin(row: _Cells, span: AxisInterval, start: float, end: float, ink: _Ink) -> None:
-    """Draw a bin with a bar at each end; an end outside the axis has no bar."""
+    """Draw an interval with a bar at each end; an end outside the axis has no bar."""
     width = len(row.cells)
     first, last = _column(start, width), _column(end, width)
     met = not row.free(first, first + 1)
@@ -203,7 +203,7 @@ def _bin(row: _Cells, span: AxisInterval, start: float, end: float, ink: _Ink) -
 
 
 def _beside(row: _Cells, span: AxisInterval, first: int, last: int) -> None:
-    """Put the label of a span without ends on its preferred side, else on the other."""
+    """Put the label of an interval without end strokes on its preferred side, else on the other side."""
     for label in (span.label, span.short):
         length = len(text_of(label))
         after, before = (last + 2, 1, _BETWEEN), (first - 1 - length, _BETWEEN, 1)

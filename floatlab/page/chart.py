@@ -1,6 +1,6 @@
-"""Charts: letters and roles for the curves, scales with round tick values, and the chart drawn in characters.
+"""Charts: the letter and the role of each curve, scales with round tick values, and a chart drawn in characters.
 
-Each curve is drawn with its letter, so that curves can be distinguished without colour.
+A curve is drawn with its letter, so that curves can be distinguished without colour.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROUND = (1, 2, 5, 10)
 _LEAST = 8  # least number of columns of the plot area
 _ROWS_A_TICK = 3
 _COLUMNS_A_TICK = 12
-_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # the share is relative to the larger end
+_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # relative to the larger of the two ends
 
 
 def thinned(count: int, most: int = POINTS) -> list[int]:
@@ -49,7 +49,7 @@ def role_of(place: int) -> Role:
 
 
 def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[float]) -> Curve:
-    """Return curve number `place` of a chart (None: the reference), thinned to at most POINTS points.
+    """Return curve number `place` of a chart (None: the reference curve), reduced to at most POINTS points.
 
     >>> curve(1, "master", [0, 1], [1.125, 1.25])
     Curve(mark='b', label='master', points=((0.0, 1.125), (1.0, 1.25)), role=<Role.SIGNIFICAND: 'significand'>)
@@ -61,7 +61,7 @@ def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[f
 
 
 def named(place: int, label: str) -> Line:
-    """Return the name of a curve with its letter before it, for tables."""
+    """Return the letter of a curve followed by its name, for tables."""
     return line(Span(mark_of(place), role_of(place)), " ", Span(label, Role.VALUE))
 
 
@@ -90,11 +90,11 @@ class Scale(Record):
             return (log10(x) - log10(self.low)) / (log10(self.high) - log10(self.low))
         if isfinite(span := self.high - self.low):
             return (x - self.low) / span
-        # Both sides are halved, so that no difference of two numbers overflows binary64.
+        # Both differences are computed from halved numbers, so that neither overflows binary64.
         return (x / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
 
     def at(self, place: float) -> float:
-        """Return the number at a position."""
+        """Return the number at a position of the scale; the inverse of `place`."""
         if self.is_log:
             return float(10 ** (log10(self.low) + place * (log10(self.high) - log10(self.low))))
         return self.low + place * (self.high / 2 - self.low / 2) * 2
@@ -150,7 +150,7 @@ def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:
             return [(10.0**k, _power(k)) for k in range(first, last + 1) if k % every == 0 or every == 1]
     span = scale.high - scale.low
     least = max(_LEAST_SPAN, _LEAST_SHARE * max(abs(scale.low), abs(scale.high)))
-    if not least <= span <= sys.float_info.max:  # no round float steps fit, or the span overflows
+    if not least <= span <= sys.float_info.max:  # no representable round step, or the difference overflows
         return _ends(scale)
     power = floor(log10(span / most))
     steps = [each * 10.0**k for k in (power, power + 1) for each in _ROUND]
@@ -235,7 +235,7 @@ def _row_at(place: float, height: int) -> int:
 
 
 def _curve_ends(chart: Chart, scales: ChartScales) -> dict[int, list[int]]:
-    """For each row, return the indices of the curves that end there."""
+    """For each row of the plot, return the indices of the curves that end in it."""
     found: dict[int, list[int]] = {0: []}
     for i, curve in enumerate(chart.curves):
         if curve.points and (row := _row(scales.up, curve.points[-1][1], chart.height)) is not None:
@@ -259,14 +259,14 @@ def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> floa
 
 
 def _drawn(chart: Chart, scales: ChartScales, room: int) -> list[list[list[int]]]:
-    """For each cell, return the curves that pass through it."""
+    """For each cell of the plot, return the curves that pass through it."""
     cells: list[list[list[int]]] = [[[] for _ in range(room)] for _ in range(chart.height)]
     for i, curve in enumerate(chart.curves):
         xs = [x for x, _ in curve.points]
         before: int | None = None
         for column in range(room):
             x = scales.across.at(column / (room - 1))
-            x = min(max(x, scales.across.low), scales.across.high)  # rounding must not lead past the ends
+            x = min(max(x, scales.across.low), scales.across.high)  # rounding must not give a position outside the plot
             place = _value(curve, xs, x, scales)
             if place is None:
                 before = None

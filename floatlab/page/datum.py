@@ -31,7 +31,7 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
 
 
 def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
-    """Return one decimal digit of each bit's number; above the units only where it changes, and at the first bit."""
+    """Return the digit for one power of ten of each bit's number; above the units only where it changes."""
     rows, bit = [], total
     for _, _, bits in fields:
         shown = range(bit - 1, bit - len(bits) - 1, -1)
@@ -70,14 +70,14 @@ def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -
 
 
 def significand(datum: Datum) -> Line:
-    """Write a finite datum as d.ddd × 2^e, including the hidden digit (0 for subnormals)."""
+    """Return a finite datum as d.ddd × 2^e; the leading digit is the hidden bit (0 for subnormals)."""
     fmt, x = datum.format, datum.exact
     digits = words.point(f"{x.c:0{fmt.precision}b}")
     return line("−" if x.negative else "", digits, f" × 2^{x.q + fmt.trailing_bits}")
 
 
 def coded(datum: Datum, value: str | None = None) -> Line:
-    """Write a datum as its code and its value."""
+    """Return a datum's code and its value."""
     return line(Span(hexadecimal_code(datum), Role.CODE), f" {words.brief(datum) if value is None else value}")
 
 
@@ -104,7 +104,7 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     datum, fmt = derivation.result, derivation.result.format
     blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
     if fmt.name == "tf32":
-        blocks.append(Row("in 32 bits", Span(f"0x{datum.code << 13:08x}", Role.CODE), "as a register holds it"))
+        blocks.append(Row("in 32 bits", Span(f"0x{datum.code << 13:08x}", Role.CODE), "in a 32-bit register"))
     if datum.is_finite:
         blocks.append(Row("significand", significand(datum), _exponent_words(datum)))
     blocks += _rounding(derivation)
@@ -118,7 +118,7 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     if note := words.in_words(datum):
         blocks.append(Row("note", Span(note, Role.HINT)))
     if interval:
-        from floatlab.page.number_line import interval_rows, scale_rows  # here, since few pages need them
+        from floatlab.page.number_line import interval_rows, scale_rows  # imported here, since few pages need them
 
         blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)
     return Page(tuple(blocks), f"{words.operand_text(derivation)} in {fmt.name}")

@@ -1,4 +1,4 @@
-"""Layout of a page in a given width, for text, SVG pictures and widgets; and its output as terminal text."""
+"""Layout of a page in a given width, for text, SVG pictures and widgets; and output of the page as terminal text."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 INDENT = 2
 LABEL = 13
 ASIDE = INDENT + LABEL + 27  # the column where asides line up
-WIDE = 110  # from this width on, a pair is shown side by side
+WIDE = 110  # from this width on, the two parts of a `Pair` are side by side
 _BETWEEN = 3
-LEAST = 20  # least width in columns; a narrower window shows only a part
-NARROW = 40  # below this width, a label has its own line
+LEAST = 20  # least width of a layout in columns; a narrower window shows only a part of it
+NARROW = 40  # if the width is smaller, a label has its own line
 _SPACES = Span("  ")
 
 
 def set_page(page: Page, width: int) -> list[Line]:
-    """Return the page as lines of at most max(width, LEAST) columns; a long word in a table may exceed this.
+    """Return the page as lines of at most max(width, LEAST) columns; a long word in a table may exceed this width.
 
-    Names on a page may be untrusted, so control characters in them are escaped.
+    Names on a page may be untrusted, so control characters in the text are escaped.
     """
     return _set_blocks(rewritten(page.blocks, str.isprintable, printable), max(width, LEAST))
 
 
 def rewritten(part: Any, stays: Callable[[str], bool], change: Callable[[str], str]) -> Any:
-    """Return a part of a page in which `change` replaces every text for which `stays` is false.
+    """Return a part of a page, with `change` applied to every text for which `stays` is false.
 
-    Apply it before layout, so that columns line up.
+    Call this function before the layout, so that columns line up.
     """
     if isinstance(part, str):
         return part if stays(part) else change(part)
@@ -43,7 +43,7 @@ def rewritten(part: Any, stays: Callable[[str], bool], change: Callable[[str], s
         parts = tuple([rewritten(each, stays, change) for each in part])
         return part if all(map(is_, parts, part)) else parts
     if isinstance(part, Record):
-        fields = ("mark", "label") if isinstance(part, model.Curve) else part._fields  # skip a curve's points
+        fields = ("mark", "label") if isinstance(part, model.Curve) else part._fields  # points contain no text
         old = {name: getattr(part, name) for name in fields}
         new = {name: text for name in fields if (text := rewritten(old[name], stays, change)) is not old[name]}
         return part.replace(**new) if new else part
@@ -65,7 +65,7 @@ def _pad(runs: Line, width: int, right: bool = False) -> Line:
 
 
 def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
-    """Put a label before the first line, or above it if the width is below NARROW."""
+    """Put a label before the first line, or above the first line if the width is below NARROW."""
     if width < NARROW:
         head = [line(_SPACES, Span(label, Role.LABEL))] if label else []
         return head + [line(" " * (2 * INDENT), each) for each in content]
@@ -111,7 +111,7 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
 
 
 def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Divide columns into as few parts as fit, of about equal width."""
+    """Divide `length` columns into as few parts of at most `room` columns as possible, of about equal width."""
     chunks, start = [], 0
     while start < length:
         parts = -(-(length - start) // room)
@@ -157,10 +157,10 @@ def _stacked(table: model.Table, width: int) -> list[Line]:
 
 
 def _grid(grid: model.Grid, width: int) -> list[Line]:
-    """Fill columns from the top, so that consecutive cells are below each other."""
+    """Fill the grid column by column, so that each cell is below the preceding one."""
     widest = max(columns_of(cell) for cell in grid.cells) + 2
     columns = max(1, (width - INDENT + 2) // widest)
-    while columns & (columns - 1):  # a power of two gives the columns of a code table round numbers
+    while columns & (columns - 1):  # with a power of two, the columns of a code table begin at round codes
         columns -= 1
     height = -(-len(grid.cells) // columns)
     return [line(_SPACES, *(_pad(cell, widest) for cell in grid.cells[top::height])) for top in range(height)]
@@ -171,7 +171,7 @@ def _note(note: model.Note, width: int) -> list[Line]:
 
 
 def _pair(pair: model.Pair, width: int) -> list[Line]:
-    """Show the sides beside each other, each in half of a wide page."""
+    """Show the two sides beside each other on a wide page, else one below the other."""
     half = (width - _BETWEEN) // 2
     sides = [_set_blocks(side, half if width >= WIDE else width) for side in (pair.left, pair.right)]
     if width < WIDE:
@@ -182,7 +182,7 @@ def _pair(pair: model.Pair, width: int) -> list[Line]:
 
 
 def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
-    """Put the mark into the margin of the first line that is not blank."""
+    """Put the mark for new blocks into the margin of the first line that is not blank."""
     lines = _set_blocks(fresh.blocks, width)
     first = next((index for index, each in enumerate(lines) if text_of(each).strip()), None)
     if first is not None:
@@ -192,7 +192,7 @@ def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
 
 def _axis(axis: model.Axis, width: int) -> list[Line]:
     """Give every lane the same columns, and put its label before its axis line."""
-    from floatlab.page.axis import lanes_of  # here, since few pages have an axis
+    from floatlab.page.axis import lanes_of  # imported here, since few pages have an axis
 
     lines: list[Line] = []
     margin = " " * (width - _room(width))
@@ -226,7 +226,7 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     model.Gap: _gap,
 }
 
-# Select Graphic Rendition codes: they use the terminal's palette, so that text is readable on light and dark.
+# Select Graphic Rendition codes. They use the terminal's palette, so that text is readable on light and dark ground.
 ANSI: dict[Role, str] = {
     Role.LABEL: "2",
     Role.HEADING: "1",
@@ -253,7 +253,7 @@ _ASCII = str.maketrans({
 
 
 def ascii_only(text: str) -> str:
-    """Replace characters outside ASCII by ASCII equivalents.
+    """Replace non-ASCII characters by ASCII equivalents.
 
     >>> ascii_only("2 × 3 → −∞")
     '2 x 3 -> -inf'

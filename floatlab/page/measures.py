@@ -1,4 +1,4 @@
-"""Short text for measures of differences: errors, tolerances, shares, ulps, and the index of an element."""
+"""Short texts for measured values: errors, tolerances, percentages, ulps, sizes, times, and the index of an element."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _LARGE = 1 << 20  # from here on, ulps are written in powers of ten
 
 
 def number(x: float | None) -> str:
-    """Return a measure in three significant digits."""
+    """Return a number in three significant digits."""
     return "none" if x is None else f"{x:.3g}"
 
 
 def upward(x: float) -> str:
-    """Return a tolerance rounded up to three digits, so that the value shown would also pass.
+    """Return a tolerance rounded up to three digits, so that the tolerance shown is also sufficient.
 
     >>> upward(3.3301e-05), upward(0.25)
     ('3.34e-05', '0.25')
@@ -26,7 +26,7 @@ def upward(x: float) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """Return a share in percent; only 0 is shown as 0 %, and only the whole as 100 %.
+    """Return a ratio in percent; only an exact 0 is shown as 0 %, and only an exact 1 as 100 %.
 
     >>> percent(1, 3), percent(1, 10**9), percent(10**9 - 1, 10**9), percent(4, 4)
     ('33.3 %', '< 0.01 %', '> 99.9 %', '100 %')
@@ -45,7 +45,7 @@ def multiple(x: float) -> str:
 
 
 def share_of_tolerance(share: float) -> str:
-    """Return the share of a tolerance that an element uses: in percent, or from 10 up as a multiple ("25 times").
+    """Return the ratio of an error to its tolerance: in percent, or from 10 up as a multiple ("25 times").
 
     >>> share_of_tolerance(0.5), share_of_tolerance(25.0), share_of_tolerance(inf)
     ('50 %', '25 times', 'none allowed')
@@ -72,7 +72,7 @@ def steps_text(ulps: int) -> str:
 
 
 def bin_label(low: int, high: int) -> str:
-    """Name a bin of ulps.
+    """Return the label of a histogram bin of ulps.
 
     >>> bin_label(0, 0), bin_label(4, 7), bin_label(1 << 30, (1 << 31) - 1)
     ('0', '4 to 7', 'from 2^30')
@@ -92,7 +92,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 
 def factors_text(*shapes: tuple[int, ...]) -> str:
-    """Return the shapes of the factors of a product.
+    """Return the shapes of the factors of a product as text.
 
     >>> factors_text((1000, 3), (3, 2))
     '(1,000 × 3) · (3 × 2)'
@@ -113,7 +113,7 @@ def bytes_text(size: int) -> str:
 
 
 def seconds(time: float) -> str:
-    """Return a time to three digits.
+    """Return a time in seconds as text, to three digits.
 
     >>> seconds(0.00123456), seconds(2.5)
     ('1.23 ms', '2.5 s')

@@ -1,4 +1,4 @@
-"""A page: text blocks whose spans carry semantic roles instead of colours. Renderers lay it out."""
+"""A page: blocks of text whose spans have semantic roles instead of colours. Renderers do the layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """The meaning of a run of text, for a theme to colour; colour is never the only distinction."""
+    """The meaning of a span of text. A theme gives each role a colour, but colour is never the only distinction."""
 
     PLAIN = "plain"
     LABEL = "label"
@@ -41,12 +41,12 @@ class Span(Record):
 
 
 Line = tuple[Span, ...]
-Text = str | Span | Line  # accepted as the content of a row, a note or a cell
-_LEANING = "×=≈≤<"  # signs that do not end a line, since their operand follows
+Text = str | Span | Line  # the types accepted as the content of a row, a note or a cell
+_LEANING = "×=≈≤<"  # operators that must not end a line, since their operand follows
 
 
 def line(*parts: str | Span | Line) -> Line:
-    """Join text, runs and lines into one line; bare text is plain.
+    """Join texts, spans and lines into one line; a text without a span gets the role PLAIN.
 
     >>> line("0x", Span("3c7c", Role.CODE))[0]
     Span(text='0x', role=<Role.PLAIN: 'plain'>)
@@ -63,7 +63,7 @@ def line(*parts: str | Span | Line) -> Line:
 
 
 def as_line(content: Text) -> Line:
-    """Return text, a run or a line as a line."""
+    """Return a text, a span or a line as a line."""
     return content if isinstance(content, tuple) else line(content)
 
 
@@ -111,23 +111,23 @@ class Block(Record):
 
 
 class Row(Block):
-    """A label, its content, and an optional aside, shown beside it if there is room."""
+    """A label, its content, and an optional aside (a remark, shown to the right of the content if there is room)."""
 
     label: str
     content: Line
     aside: Line
 
     def __init__(self, label: str, content: Text, aside: Text = ()) -> None:
-        """Make a row of texts, runs or lines."""
+        """Make a row of texts, spans or lines."""
         for name, value in (("label", label), ("content", as_line(content)), ("aside", as_line(aside))):
             object.__setattr__(self, name, value)
 
 
 class Strip(Block):
-    """Parallel lines whose columns belong together (ruler, field names, bits): they wrap together.
+    """Lines whose columns are aligned (ruler, field names, bits); if they are too long, all wrap at the same columns.
 
-    `breaks` are the columns before which they may wrap. The label is before the last line (the one with the value), or
-    before the first if `label_first`.
+    `breaks` are the columns before which the lines may wrap. The label is before the last line, which has the value, or
+    before the first line if `label_first`.
     """
 
     label: str
@@ -138,21 +138,21 @@ class Strip(Block):
 
 
 class Table(Block):
-    """Rows of cells under a header; a renderer too narrow for the table shows each row as a list."""
+    """Rows of cells under a header. If the table is wider than the page, each row is shown as a list."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Line, ...], ...]
     right: tuple[int, ...]  # right-aligned columns
 
     def __init__(self, header: tuple[str, ...], rows: Iterable[Iterable[Text]], right: tuple[int, ...] = ()) -> None:
-        """Make a table of rows whose cells are texts, runs or lines."""
+        """Make a table of rows whose cells are texts, spans or lines."""
         cells = tuple(tuple(map(as_line, row)) for row in rows)
         for name, value in (("header", header), ("rows", cells), ("right", right)):
             object.__setattr__(self, name, value)
 
 
 class Grid(Block):
-    """Many small cells, in as many columns as there is room for."""
+    """Many small cells, in as many columns as fit."""
 
     cells: tuple[Line, ...]
 
@@ -173,19 +173,19 @@ def heading(text: str) -> Note:
 
 
 def hint(text: str) -> Note:
-    """Return a dimmed hint."""
+    """Return a note that is drawn dimmed."""
     return Note(Span(text, Role.HINT))
 
 
 class Pair(Block):
-    """Two groups of blocks, side by side if there is room, else one below the other."""
+    """Two groups of blocks: side by side if the page is wide enough, else one below the other."""
 
     left: tuple[Block, ...]
     right: tuple[Block, ...]
 
 
 class Fresh(Block):
-    """Blocks added since the last page: drawn unchanged, with a mark before the first line."""
+    """Blocks that the last page did not have: they are drawn unchanged, with a mark before the first line."""
 
     blocks: tuple[Block, ...]
     mark: str = "▸"
@@ -196,10 +196,10 @@ class Gap(Block):
 
 
 class Mark(Record):
-    """A point of an axis: a symbol at a position from 0 (left) to 1 (right), with a label under it.
+    """A point of an axis: a symbol at a position from 0 (left) to 1 (right), with a label below it.
 
-    A `pointer` is above the line instead, and is shown as an arrowhead if it is past an end. If labels would overlap,
-    those of lower `priority` move, take their `short` form, or are omitted.
+    A `pointer` is above the line instead; if its position is past an end, it is shown as an arrowhead. If labels would
+    overlap, the labels of lower `priority` move, take their `short` form, or are omitted.
     """
 
     place: float
@@ -214,8 +214,8 @@ class Mark(Record):
 class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends`: an interval with end strokes and its label inside. Without: a solid stroke with its label after it
-    (before it if `before` is set), or on the other side for lack of room.
+    With `ends`, it is drawn with end strokes and its label inside. Without `ends`, it is a solid stroke with its label
+    after it (before it if `before` is set); if there is no room, the label is on the other side.
     """
 
     start: float
@@ -229,7 +229,7 @@ class AxisInterval(Record):
 
 
 class Lane(Record):
-    """One track of an axis: marks on a line, their labels on at most `rows` lines below it, then spans."""
+    """One row of an axis: marks on a line, their labels on at most `rows` lines below the line, then intervals."""
 
     label: str
     marks: tuple[Mark, ...] = ()
@@ -238,7 +238,7 @@ class Lane(Record):
 
 
 class Axis(Block):
-    """Lanes on one horizontal scale; `middle` is the part that is shown if the width is too small for all of it."""
+    """Lanes on one horizontal scale; if the width is too small for all of it, only the part `middle` is shown."""
 
     lanes: tuple[Lane, ...]
     middle: tuple[float, float] = (0.0, 1.0)
@@ -246,7 +246,7 @@ class Axis(Block):
 
 
 class Curve(Record):
-    """A curve of a chart: the letter that draws it, its name, and its points from left to right."""
+    """A curve of a chart: the letter with which it is drawn, its name, and its points from left to right."""
 
     mark: str
     label: str
@@ -255,10 +255,10 @@ class Curve(Record):
 
 
 class Chart(Block):
-    """Curves on two scales, drawn in any width; if curves coincide, their letters alternate.
+    """Curves on two scales, drawn in any width. If curves coincide, their letters alternate.
 
-    `across` and `up` name the quantities on the scales, each of which may be logarithmic. If `reference` is set, the
-    first curve is drawn below the others.
+    `across` and `up` name the quantities on the horizontal and on the vertical scale; either scale may be logarithmic.
+    If `reference` is set, the first curve is the reference, and the others are drawn over it.
     """
 
     curves: tuple[Curve, ...]
@@ -272,7 +272,7 @@ class Chart(Block):
 
 
 class Page(Record):
-    """An answer to be displayed."""
+    """The displayed form of a result: a title and blocks of text."""
 
     blocks: tuple[Block, ...]
     title: str = ""
@@ -294,7 +294,7 @@ class Page(Record):
         return self.text().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        """Return the picture for notebooks."""
+        """Return the page as an SVG picture, for notebooks."""
         return self.svg()
 
 

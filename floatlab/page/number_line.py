@@ -1,4 +1,4 @@
-"""The number line around a datum: its neighbours and the reals that round to each, as a picture and in words."""
+"""The number line around a datum, as a picture and as text: its neighbours, and the reals that round to each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_
 
 _SIDE = 2  # neighbours on each side
 _TYPED = 24  # at most this many characters of the typed number are shown
-_TAIL = 3  # last digits of a code, shown if not all codes fit
-_GAP = 14  # up to this many characters a distance is a decimal, else a power of two
-_LEFT, _RIGHT = -1.0, 2.0  # positions beyond the ends of the line
+_TAIL = 3  # number of last digits of a code that are shown if the whole codes do not fit
+_GAP = 14  # a distance is shown as a decimal of at most this many characters, else as a power of two
+_LEFT, _RIGHT = -1.0, 2.0  # positions for numbers beyond the ends of the line
 
 
 def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = None, text: str = "") -> Axis | None:
-    """Draw a finite datum among its neighbours, with the reals that round to each; None for NaN and ∞.
+    """Draw a finite datum among its neighbours, with the reals that round to each of them; None for NaN and ∞.
 
     `typed` is the number that was entered, and `text` its label.
 
@@ -60,7 +60,7 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
 
 
 def scale_rows(derivation: Derivation) -> list[Block]:
-    """Return the number line around a result, and the distances to its neighbours and to the typed number, in words."""
+    """Return the number line around a result, and rows with the distances to its neighbours and the typed number."""
     datum, context, typed = derivation.result, derivation.context, _typed(derivation)
     text = operand_text(derivation)
     axis = number_line(datum, context, typed, text)
@@ -70,7 +70,7 @@ def scale_rows(derivation: Derivation) -> list[Block]:
     pointed = [mark.place for mark in axis.lanes[0].marks if mark.pointer and not 0 <= mark.place <= 1]
     if pointed:
         side = "left" if pointed[0] < 0 else "right"
-        rows.append(Row("", Span(f"what was typed lies past the {side} end of this line", Role.HINT)))
+        rows.append(Row("", Span(f"the typed number is beyond the {side} end of this line", Role.HINT)))
     rows.append(Row("distances", *(_distance(datum, context, up) for up in (False, True))))
     if offsets := _offsets(derivation):
         rows.append(Row("from typed", *offsets))
@@ -78,7 +78,7 @@ def scale_rows(derivation: Derivation) -> list[Block]:
 
 
 def _step(datum: Datum, up: bool) -> Datum | None:
-    """Return the next finite number, or None."""
+    """Return the next finite number upward or downward; None if there is none."""
     following = datum.next_up if up else datum.next_down
     return following if following.is_finite and following.exact != datum.exact else None
 
@@ -92,28 +92,31 @@ def _chain(datum: Datum, up: bool) -> list[Datum]:
 
 
 def _limit(chain: list[Datum], up: bool) -> Exact:
-    """Return the end of the line: halfway from the last neighbour to the next number, or past it if there is none."""
+    """Return an end of the line: halfway between the last neighbour and the next number.
+
+    If no number follows the last neighbour, the end is just past this neighbour.
+    """
     last = chain[-1]
     if (following := _step(last, up)) is not None:
         total = last.exact + following.exact
         return Exact(total.negative, total.c, total.q - 1)
-    if not up and not last.format.signed:  # no number is below: end at 0, or just past it
+    if not up and not last.format.signed:  # there is no smaller number: end at 0, or just below it
         return Exact(True, 1, last.ulp.q - 1) if last.format.zero else Exact(False, 0, 0)
     return last.exact + Exact(not up, 1, last.ulp.q + 1)
 
 
 def _place(x: Exact, low: Exact, high: Exact) -> float:
-    """Return the relative position of a number between two others: in [0, 1], or _LEFT or _RIGHT outside."""
+    """Return the relative position of a number between two others: in [0, 1], or _LEFT or _RIGHT if it is outside."""
     if x < low or high < x:
         return _LEFT if x < low else _RIGHT
-    q = min(low.q, high.q) - 64  # digits below this are not visible
+    q = min(low.q, high.q) - 64  # smaller digits are not visible
     if x.q < q:
         x = Exact(x.negative, x.c >> q - x.q, q)
     return (x.scaled(q) - low.scaled(q)) / (high.scaled(q) - low.scaled(q))
 
 
 def _bin(datum: Datum, start: float, end: float, mine: bool) -> AxisInterval:
-    """Return the reals that round to a datum as a stretch of the line, named by its code."""
+    """Return the interval of the line that rounds to a datum, labelled with the datum's code."""
     code = hexadecimal_code(datum)
     name = line(Span(code if datum.is_finite else shortest(datum), Role.CODE))
     short = line(Span(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()
@@ -121,7 +124,7 @@ def _bin(datum: Datum, start: float, end: float, mine: bool) -> AxisInterval:
 
 
 def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
-    """Return the label of a number, and a shorter one: the first and last digits if the value is long."""
+    """Return a long and a short label of a number; the short one has only the first and last digits of a long value."""
     text = brief(datum)
     digits, e, exponent = text.removeprefix("≈ ").partition("e")
     ends = f"{digits[:6]}…{digits[-4:]}{e}{exponent}" if len(text) > _GAP and len(digits) > 11 else text
@@ -129,7 +132,7 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
 
 
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
-    """Return all results of rounding near these numbers: also the next neighbours, both zeros, and ∞ or NaN."""
+    """Return all results of rounding near these numbers, including their next neighbours, both zeros, and ∞ or NaN."""
     fmt = data[0].format
     around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]
     found: list[Datum] = []
@@ -148,7 +151,7 @@ def _overflow(end: Datum, context: Context) -> Datum:
 
 
 def _typed(derivation: Derivation) -> Exact | None:
-    """Return the typed number, to more digits than are visible; None for a code, ∞ or NaN."""
+    """Return the typed number, to more digits than are visible; None for ∞ and NaN."""
     operand = derivation.operands[0]
     if isinstance(operand, Datum):
         return operand.exact if operand.is_finite else None
@@ -156,7 +159,7 @@ def _typed(derivation: Derivation) -> Exact | None:
 
 
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
-    """Return the distance to the next number on one side, or the value beyond the end of the range."""
+    """Return the distance to the next number on one side; beyond the largest number, the result of rounding instead."""
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()
         decimal = exact_decimal(gap, GLANCE) if gap.c != 1 else decimal_within(gap, _GAP) or f"2^{gap.q}"
@@ -179,7 +182,7 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 
 
 def _offsets(derivation: Derivation) -> list[Line]:
-    """Return the distances from the typed number to the two enclosing numbers, lower first; empty if it is exact."""
+    """Return the distances from the typed number to the two neighbouring numbers, lower first; empty if it is exact."""
     truth, datum = derivation.truth, derivation.result
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
         return []
@@ -189,14 +192,14 @@ def _offsets(derivation: Derivation) -> list[Line]:
     offsets = [(datum, error)]
     if (other := _step(datum, up=error < 0)) is not None:
         offset = error + (other.exact - datum.exact).as_fraction()
-        if (offset < 0) != (error < 0):  # skip a neighbour on the same side
+        if (offset < 0) != (error < 0):  # a neighbour on the same side does not enclose the typed number
             offsets.append((other, offset))
     offsets.sort(key=lambda pair: pair[1])
     return [line(Span(hexadecimal_code(each), Role.CODE), f" {plain_error(offset)}") for each, offset in offsets]
 
 
 def interval_rows(datum: Datum, context: Context) -> list[Block]:
-    """Return the reals that round to this datum, and which ties belong to it, as rows."""
+    """Return rows with the interval of reals that round to this datum, and the ties that round to it."""
     interval = preimage(datum, context)
     name = context.rounding.value
     if interval is None:
@@ -210,7 +213,7 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     x = "|x|" if interval.mirrored else "x"
     rows: list[Block] = [Row("interval", f"{left} {signs[0]} {x} {signs[1]} {right}")]
     if context.rounding.is_stochastic:
-        return [*rows, Row("", "every x in it may round here; nearer ones do so more often")]
+        return [*rows, Row("", "every x in the interval may round to this number; the nearer x is, the more probable")]
     if context.rounding in (Direction.RNE, Direction.RNA):
         words = _ties_in_words(interval, datum)
         rows += [Row("", words)] if words else []
@@ -218,7 +221,7 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
 
 
 def _ties_in_words(interval: Interval, datum: Datum) -> str:
-    """Return which of the ties at the ends round to this datum, as text."""
+    """Return text that says which of the ties at the ends of the interval round to this datum."""
     ends = (("lower", interval.low, interval.low_closed), ("upper", interval.high, interval.high_closed))
     ties = {
         name: closed

@@ -1,4 +1,4 @@
-"""Helpers for pages of sums and products: the order, formats, source of the terms, and errors in a few digits."""
+"""Helpers for pages of sums and products: the order, the formats, the origin of the terms, and short numbers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.tensor_cores import TensorCore
 
-_PLAIN = range(-4, 9)  # decimal exponents for which a number is written without an exponent
+_PLAIN = range(-4, 9)  # numbers with these decimal exponents are written without an exponent
 
 
-def way_words(schedule: Schedule, adder: Adder | Compensated | TensorCore) -> str:
+def order_words(schedule: Schedule, adder: Adder | Compensated | TensorCore) -> str:
     """Describe the summation order and the kind of addition."""
     if isinstance(adder, Compensated):
         return f"{schedule.text}, compensated ({adder.rule})"
@@ -34,7 +34,7 @@ def machine_rows(machine: Machine | None) -> list[Block]:
 
 
 def origin_rows(x: Source, y: Source | None) -> list[Block]:
-    """State the original formats of the operands, and how many values changed when they were converted."""
+    """Return rows with the original formats of the operands, and the number of values that their conversion changed."""
     sides = {"terms": x} if y is None else {"a": x, "b": y}
     return [Row(name, _origin_words(side)) for name, side in sides.items() if side.origin is not None]
 
@@ -51,7 +51,7 @@ def _origin_words(source: Source) -> str:
 
 
 def format_row(x: Source, y: Source | None, adder: Adder | Compensated | TensorCore, into: Format) -> Row:
-    """Return a row with the format to which each part is rounded."""
+    """Return a row with the formats to which the terms, the products, the sums and the result are rounded."""
     parts = {"terms": x.format.name}
     if y is not None:
         parts["terms"] = " and ".join(dict.fromkeys([x.format.name, y.format.name]))
@@ -65,7 +65,7 @@ def format_row(x: Source, y: Source | None, adder: Adder | Compensated | TensorC
 
 
 def few(x: Fraction) -> str:
-    """Return a measure in three digits."""
+    """Return a number in three digits."""
     return rounded_decimal(x, 3, _PLAIN)
 
 

@@ -1,6 +1,6 @@
-"""SVG pictures of pages, with the terminal's layout and selectable text; HTML around them; SVG pictures of charts.
+"""SVG pictures of pages, with the terminal's layout and selectable text; HTML documents; SVG pictures of charts.
 
-Charts are drawn without matplotlib; each curve's name is at its end.
+Charts are drawn without matplotlib; the name of a curve is beside its last point.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from floatlab.page.chart import ChartScales, scales_of, ticks
 from floatlab.page.layout import set_page
 from floatlab.page.model import Chart, Curve, Line, Page, Role
 
-# Okabe and Ito's palette, darkened to at least 4.5:1 on white: distinct to colour-blind eyes.
+# Okabe and Ito's palette for colour-blind readers, darkened to a contrast of at least 4.5:1 on white.
 SVG_BACKGROUND = "#ffffff"
 SVG_TEXT = "#1f2328"
 SVG: dict[Role, str] = {
@@ -38,24 +38,25 @@ _MARGIN = 14
 # For charts: size, plot margins, and line styles that can be distinguished without colour.
 _WIDTH, _HEIGHT = 760, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 170, 44, 46
-_LINE = 15  # least distance between two names
+_LINE = 15  # least vertical distance between the names of two curves
 _DASHES = ("", "7 3", "2 3", "9 3 2 3")
 _FONT = "system-ui, sans-serif"
 _FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
 def escaped(text: str) -> str:
-    """Escape text for XML; non-printable characters, including all that XML forbids, are shown as on a terminal."""
+    """Escape text for XML. Non-printable characters (among them all that XML forbids) are escaped as on a terminal."""
     return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def _spans(runs: Line) -> str:
-    """Place every group of words by its column, so that it does not depend on the character widths of a font."""
+    """Return the words of a line with explicit positions, so that columns line up in every font."""
     spans, column = [], 0
     for run in runs:
         style = f' fill="{SVG[run.role]}"' if run.role in SVG else ""
         style += ' font-weight="bold"' if run.role in SVG_BOLD else ""
-        # Words stay together, so that copied text reads well; each digit of a ruler is placed in its own column.
+        # Words with single spaces between them share a position, so that copied text is readable; each digit of a ruler
+        # has its own position.
         for words in re.finditer(r"\S+" if run.role is Role.RULER else r"\S+(?: \S+)*", run.text):
             x = _MARGIN + (column + words.start()) * _CHARACTER
             length = len(words[0]) * _CHARACTER
@@ -172,7 +173,7 @@ def _curves(chart: Chart, scales: ChartScales) -> list[str]:
 
 
 def _names(ends: list[tuple[tuple[float, float], Curve]]) -> list[str]:
-    """Return the names of the curves beside their ends, moved apart if they would overlap."""
+    """Return the names of the curves beside the curves' last points, moved apart if they would overlap."""
     ends = sorted(ends, key=lambda end: end[0][1])
     heights: list[float] = []
     for (_, y), _curve in ends:

@@ -1,4 +1,4 @@
-"""Numbers and verdicts in words: text for a rounding, an error or a special value on a page."""
+"""Text for pages: a rounding, an error, a special value or a set of flags in words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-# On a page a decimal is complete up to this many digits (binary64's longest has 767), symbolic beyond that.
+# A page shows decimals of up to this many digits in full (binary64's longest has 767), and longer ones symbolically.
 PAGE_DIGITS = 800
-# Values in running text are exact up to this many characters, else the shortest decimal.
+# In running text, a value is exact if it has at most this many characters; else it is the shortest decimal.
 GLANCE = 20
-UNBROKEN = "\N{NO-BREAK SPACE}"  # prevents a line break
+UNBROKEN = "\N{NO-BREAK SPACE}"  # no-break space
 _TAIL_SHOWN = 4
 _FIGURES = 5  # a rounded number has at least this many digits
 
@@ -39,7 +39,7 @@ def brief(number: Datum | Exact) -> str:
     if abs(x).normalized().c == 1:
         return f"{'-' * x.negative}2^{x.exponent}"
     digits = _FIGURES
-    if isinstance(number, Datum):  # enough digits to distinguish it from its neighbours
+    if isinstance(number, Datum):  # enough digits to distinguish the number from its neighbours
         figures = shortest(number).partition("e")[0].replace("-", "").replace(".", "").strip("0")
         digits = max(len(figures), digits)
     return f"≈ {rounded_decimal(x.as_fraction(), digits)}"
@@ -52,7 +52,7 @@ def equals(datum: Datum) -> str:
 
 
 def abbreviated(text: str, limit: int = 44) -> str:
-    """Shorten a long literal, and append its length."""
+    """Return a text, shortened if it is longer than `limit`, with its length appended."""
     return text if len(text) <= limit else f"{text[:24]}…{text[-6:]} ({len(text):,} characters)"
 
 
@@ -81,7 +81,7 @@ def listed(names: list[str], joined: str = "and") -> str:
 
 
 def bracketed(number: object) -> str:
-    """Put a negative number in brackets, for use after an operator.
+    """Return a number as text, in brackets if it is negative, for use after an operator.
 
     >>> bracketed(-3), bracketed("0.5")
     ('(-3)', '0.5')
@@ -122,7 +122,7 @@ def error_words(derivation: Derivation) -> str:
         return "exact"
     plain = derivation.operation == "round_to_integral" or (not result.magnitude and abs(ulps) > 1)
     if plain:
-        # An integer's error is in units of 1; for a result that became zero, ulps of the smallest number say little.
+        # The error of an integer result is in units of 1. If the result underflowed to zero, ulps are of little use.
         integer = integer_not_held(derivation)
         origin = "" if integer is None else f" from the integer {brief(integer)}"
         return f"error {plain_error(ulps * result.ulp.as_fraction())}{origin}"
@@ -130,7 +130,7 @@ def error_words(derivation: Derivation) -> str:
 
 
 def integer_not_held(derivation: Derivation) -> Exact | None:
-    """Return the integer computed by round-to-integral if it is not representable in the result's format."""
+    """Return the integer that round-to-integral computed if the result's format cannot represent it; else None."""
     truth, rounded = derivation.truth, derivation.rounded
     if derivation.operation != "round_to_integral" or rounded is None or not rounded.flags:
         return None
@@ -146,16 +146,18 @@ def plain_error(error: Fraction) -> str:
 
 
 def flags_line(flags: Flags) -> Line:
-    """Name the raised flags, or return `no flags`."""
+    """Return the names of the raised flags, or `no flags`."""
     if not flags:
         return line(Span("no flags", Role.HINT))
     return line(Span(", ".join(name.replace("_", " ") for name in flags.names), Role.FLAG))
 
 
-def lamps(flags: Flags) -> Line:
-    """Name all five flags, each with a full or an empty circle; a circle and its name stay on one line.
+def flag_indicators(flags: Flags) -> Line:
+    """Return the names of all five flags, each after a full circle (raised) or an empty one.
 
-    >>> "".join(run.text for run in lamps(Flags.INEXACT)).replace(UNBROKEN, " ")
+    There is no line break between a circle and its name.
+
+    >>> "".join(run.text for run in flag_indicators(Flags.INEXACT)).replace(UNBROKEN, " ")
     '○ invalid  ○ divide by zero  ○ overflow  ○ underflow  ● inexact'
     """
     lit = []
@@ -167,11 +169,11 @@ def lamps(flags: Flags) -> Line:
 
 
 def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]:
-    """Draw the indicators of all flags, for one operation or for a fused one and its separate counterpart."""
+    """Draw the indicators of all flags: for one operation, or for an fma and for multiplication and addition."""
     if beside is None:
-        return (Note(lamps(flags)),)
+        return (Note(flag_indicators(flags)),)
     ways = (("fused     ", flags), ("separate  ", beside))
-    return tuple(Note(line(Span(name, Role.LABEL), lamps(raised))) for name, raised in ways)
+    return tuple(Note(line(Span(name, Role.LABEL), flag_indicators(raised))) for name, raised in ways)
 
 
 def verdict_line(derivation: Derivation) -> Line:
@@ -181,7 +183,7 @@ def verdict_line(derivation: Derivation) -> Line:
 
 
 def point(digits: str, tail: str = "") -> Line:
-    """Put the binary point after the first digit, and a `|` before the discarded digits.
+    """Return digits with the binary point after the first one, and a `|` before the discarded digits.
 
     >>> "".join(run.text for run in point("1011", "01"))
     '1.011|01'
@@ -197,18 +199,18 @@ def signed(negative: bool, digits: Line) -> Line:
 
 
 def decision(rounded: Rounded, context: Context, integral: bool = False) -> Line:
-    """Return how the discarded bits compare with half an ulp, and which way the mode rounded.
+    """Return text that compares the discarded bits with half an ulp, and gives the rounding decision.
 
-    `integral`: they were split at the binary point.
+    `integral` is true if the number was rounded to an integer.
     """
     if rounded.tail is Tail.ZERO:
-        return line("nothing to cut off")
+        return line("no bits to discard")
     direction = context.rounding
     verdict = Span("→ +1" if rounded.increment else "→ keep", Role.CHANGED)
     if direction in (Direction.RNE, Direction.RNA):
         if rounded.tail is not Tail.HALF:
             return line(f"tail {rounded.tail.value} ", verdict)
-        if rounded.precision == 1 and not integral:  # neighbours with one digit each: no parity decides
+        if rounded.precision == 1 and not integral:  # with one digit, parity does not decide
             where = "between powers of two" if rounded.kept else "at half the smallest number"
             return line(f"a tie {where} ", verdict)
         reason = f"kept is {'odd' if rounded.odd else 'even'}" if direction is Direction.RNE else "away from zero"
@@ -255,13 +257,13 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
 
 
 def rounded_digits(rounded: Rounded, format: Format) -> Line:
-    """Write a number as its rounding received it: the digits kept, the rounding position, the discarded digits."""
+    """Return the number before rounding: the digits kept, a `|` at the rounding position, the discarded digits."""
     kept, rest = cut(rounded, format)
     return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
 
 
 def far_away(derivation: Derivation) -> str:
-    """Return a remark if a literal is so far out of range that a substitute was rounded in its place."""
+    """Return a remark if a literal is too far out of range to be converted exactly; empty for other literals."""
     fmt = derivation.result.format
     for step in derivation.steps:
         if isinstance(step, Read) and step.exact:
@@ -273,7 +275,7 @@ def far_away(derivation: Derivation) -> str:
 
 
 def read_line(derivation: Derivation) -> Line:
-    """Write the number that was read as its rounding received it."""
+    """Return the number that was read, before rounding, with a `|` at the rounding position."""
     rounded = derivation.rounded
     if rounded is None:
         return ()
@@ -297,12 +299,12 @@ _SPECIALS = {
     NumberClass.NEGATIVE_INFINITY: "negative infinity",
     NumberClass.POSITIVE_ZERO: "positive zero",
     NumberClass.NEGATIVE_ZERO: "negative zero: equal to zero, with the other sign",
-    NumberClass.UNSUPPORTED: "no number: the integer bit contradicts the exponent (Intel calls it an unnormal)",
+    NumberClass.UNSUPPORTED: "not a number: the integer bit contradicts the exponent (Intel: an unnormal)",
 }
 
 
 def in_words(datum: Datum) -> str:
-    """Return one line about a value that is not an ordinary number; empty for other values."""
+    """Return a line about a special value (NaN, infinity, zero, subnormal, end of a range); empty for other values."""
     fmt, kind = datum.format, datum.number_class
     if datum.is_nan:
         if not fmt.ieee_nans:
@@ -317,13 +319,13 @@ def in_words(datum: Datum) -> str:
     if kind in _SPECIALS:
         return _SPECIALS[kind]
     if not datum.is_canonical:
-        return "a pseudo-denormal: the integer bit is set over a zero exponent; it is written back as E 1"
+        return "a pseudo-denormal: E is 0 and the integer bit is 1; as a result, the same value is encoded with E 1"
     magnitude = datum.magnitude
     if magnitude < fmt.smallest_normal_magnitude:
         lead = f"{_smallest('number', datum)}; " if magnitude == 1 else ""
         digits = datum.trailing_significand.bit_length()
         return (
-            f"{lead}subnormal: below 2^{fmt.emin} the exponent stays and leading digits go, "
+            f"{lead}subnormal: below 2^{fmt.emin} the exponent is constant and leading digits are lost, "
             f"{digits} of {fmt.precision} {'is' if digits == 1 else 'are'} left"
         )
     if magnitude == fmt.largest_magnitude:
@@ -336,7 +338,7 @@ def in_words(datum: Datum) -> str:
     if step > 0:
         limit = 1 << fmt.precision
         shown = f" = {limit}" if fmt.precision < 64 else ""
-        return f"beyond 2^{fmt.precision}{shown} not every integer exists: the step here is " + (
+        return f"beyond 2^{fmt.precision}{shown} not every integer exists: the distance to the next number is " + (
             f"{1 << step}" if step < 40 else f"2^{step}"
         )
     return ""
@@ -352,7 +354,7 @@ def tininess_words(rounded: Rounded) -> str:
 
 
 def replaced_words(derivation: Derivation) -> str:
-    """Return a remark if the result replaces an overflowed or unrepresentable value, with options that change it."""
+    """Return a remark if the result replaces an overflowed or unrepresentable value, with the options to change it."""
     result, flags, context = derivation.result, derivation.flags, derivation.context
     fmt, rounded = result.format, derivation.rounded
     last = derivation.steps[-2] if len(derivation.steps) > 1 else None
@@ -361,14 +363,14 @@ def replaced_words(derivation: Derivation) -> str:
             integer = integer_not_held(derivation)
             no_integer = integer is not None and result.is_finite and result.exact.normalized().q < 0
             subject = "" if integer is None else f"{brief(integer)} is "
-            return f"{subject}{_overflow_words(result)}{', and is no integer' * no_integer}"
+            return f"{subject}{_overflow_words(result)}{', which is not an integer' * no_integer}"
         if context.flush_results and rounded.significand and not result.magnitude and fmt.zero:
             return "the result is tiny, and tiny results become zero (--ftz)"
         if Flags.INVALID in rounded.flags:
             what = "no zero" if fmt.signed or not rounded.negative else "no sign"
-            return f"{fmt.name} has {what}: {brief(result)} stands for it"
+            return f"{fmt.name} has {what}: the result is {brief(result)}"
         if not fmt.zero and not rounded.significand:
-            return f"{fmt.name} has no zero: the smallest number stands for it (--absent nan gives a NaN)"
+            return f"{fmt.name} has no zero: the result is the smallest number (--absent nan gives a NaN)"
     if isinstance(last, Special):
         return _special_words(derivation, last, flags)
     return ""
@@ -379,10 +381,10 @@ def _overflow_words(result: Datum) -> str:
     negative = bool(result.sign_bit) and not (result.is_nan and fmt.nan_in_place_of_negative_zero)
     where = f"beyond the largest, {brief(Datum(fmt, fmt.compose(negative, fmt.largest_magnitude)))}"
     if result.is_finite:
-        return f"{where}: the largest stands for it"
+        return f"{where}: the result is the largest number"
     if result.is_nan:
-        return f"{where}: {fmt.name} has no infinity, so NaN (--overflow saturate gives the largest)"
-    return f"{where}: infinity"
+        return f"{where}: {fmt.name} has no infinity, so the result is NaN (--overflow saturate gives the largest)"
+    return f"{where}: the result is infinity"
 
 
 def _special_words(derivation: Derivation, last: Special, flags: Flags) -> str:
@@ -391,10 +393,10 @@ def _special_words(derivation: Derivation, last: Special, flags: Flags) -> str:
     infinite = last.rule in (Rule.INFINITY, Rule.INFINITE_RESULT, Rule.DIVISION_BY_ZERO)
     if infinite and not result.is_infinite:
         if Flags.OVERFLOW in flags:
-            return "an infinity counts as a number too large (--overflow saturate): the largest stands for it"
+            return "with --overflow saturate, an infinity becomes the largest number"
         what = "no sign" if not fmt.signed else "no infinity"
         others = "--absent zero, --absent error" + ", --overflow saturate" * (fmt.signed and not fmt.infinities)
-        return f"{fmt.name} has {what}: {brief(result)} stands for it (or choose {others})"
+        return f"{fmt.name} has {what}: the result is {brief(result)} (or choose {others})"
     if not infinite and not result.is_nan and last.rule is not Rule.FLUSHED_INPUT and not fmt.has_nan:
-        return f"{fmt.name} has no NaN: {brief(result)} stands for it (or choose --absent zero, --absent error)"
+        return f"{fmt.name} has no NaN: the result is {brief(result)} (or choose --absent zero, --absent error)"
     return ""

@@ -1,10 +1,10 @@
-"""Layer 3: the mixed-precision laboratory: why updates vanish, and which techniques prevent it.
+"""Layer 3: mixed-precision training: why updates vanish, and which techniques prevent this.
 
-From the top down:
+The modules, from the highest level to the lowest:
 
-* `networks`, `learner`: networks in chosen formats, trained on generated problems, side by side over seeds;
-* `trainer`, `laboratory`: many steps, and the same steps under several remedies, against exact arithmetic;
-* `program`, `trace`, `thresholds`: one optimizer step as a program, its trace for one weight, and the smallest update
+* `networks`, `learner`: networks in chosen formats, trained on generated problems, and compared over seeds; *
+`trainer`, `laboratory`: many steps, and the same steps with several remedies, compared with exact arithmetic; *
+`program`, `trace`, `thresholds`: one optimizer step as a program, its trace for one weight, and the smallest update
   that moves the weight;
 * `setup`, `loss_scale`, `gradients`: formats, remedies and the loss scale; the gradients of all steps;
 * `underflow`: what a format's range does to gradients;

@@ -1,11 +1,11 @@
 """Gradient checks: why finite differences fail in narrow formats, and whether a mismatch is rounding or a bug.
 
-A difference quotient has two errors. Truncation shrinks with the step h (h·|f″|/2 forward, h²·|f‴|/6 central).
-The rounding of f grows as h shrinks (u·|f|/h and more). The best h balances the two: about √u forward and ∛u central,
-in units of the length over which the function's curvature matters. Each function is evaluated in a format: its
-argument is rounded, and so is the result of each of its operations (only its value if `own` is false). The rounding
-estimates propagate through every operation if the function exposes them. They assume that errors grow as in a random
-walk, with a safety factor of two; they are not proven bounds.
+A difference quotient has two errors. The truncation error shrinks with the step h (h·|f″|/2 forward, h²·|f‴|/6
+central). The error from rounding f grows as h shrinks (at least u·|f|/h). The best h balances the two: about √u forward
+and ∛u central, times the length over which the derivative of f changes noticeably. The function is evaluated in a
+format: its argument is rounded, and so is the result of each of its operations (if `own` is false, only the function's
+value). The estimate of the rounding error is propagated through every operation of the function. It assumes that errors
+grow as in a random walk, with a safety factor of two; it is not a proven bound.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from floatlab.record import Record
 from floatlab.training.rounded_number import RoundedNumber, operate_numbers, round_number
 from floatlab.training.validation import beyond, check_needs, checked_number
 
-Function = Callable[[Any], Any]  # takes a float or a RoundedNumber; which of them is found by calling it
+Function = Callable[[Any], Any]  # takes a float or a RoundedNumber; a trial call shows which
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
 _TELLING = 10  # the verdict is "agrees" only if the bound is below 1/_TELLING of the derivative
-_NARROW = 24  # up to this precision, binary64 is treated as exact
+_NARROW = 24  # for formats of at most this precision, binary64 is treated as exact
 
 
 class Point(Record):
-    """One step size: the difference quotient, its error against the derivative, and bounds on its two parts."""
+    """One step size: the difference quotient, its error, and estimates of the two parts of the error."""
 
     h: float
     quotient: float
     error: float  # |quotient − derivative|
     relative: float | None  # None if the derivative is zero
-    rounding: float  # bound on the error from rounding
+    rounding: float  # estimate of the error from rounding
     truncation: float  # estimate of the error from the finite step
 
 
@@ -77,7 +77,7 @@ class StepSweep(Answering, Record):
 
 @methods_in_default_mode
 class Check(Record):
-    """Result of checking a reported derivative: the difference quotient it was compared with, and a bound.
+    """Result of checking a reported derivative: the difference quotient used, and a bound on the mismatch.
 
     `verdict` is one of *agrees* (the mismatch is within `bound`, so rounding and truncation explain it, and the bound
     is below a tenth of the derivative), *a bug* (the mismatch exceeds ten times the bound) and *unclear*.
@@ -96,10 +96,10 @@ class Check(Record):
 def _function_in(
     function: Function, format: Format, own: bool, roundings: int | None
 ) -> Callable[[float], tuple[float, float]]:
-    """Return the function evaluated in a format; it returns each value with an estimate of its rounding error.
+    """Return a function that gives the value of `function` in a format and an estimate of its rounding error.
 
-    With `own` the function receives the format's numbers; otherwise plain floats, and only its argument and its value
-    are rounded.
+    If `own` is true, `function` receives numbers of the format. Otherwise it receives floats, and only its argument and
+    its value are rounded.
     """
 
     def of(x: float) -> tuple[float, float]:
@@ -147,7 +147,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
     way
         `forward` or `central` differences.
     size
-        Magnitude of x; values below 1 count as 1.
+        Magnitude of x; a value below 1 counts as 1.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
 def _quotient(
     of: Callable[[float], tuple[float, float]], x: float, h: float, way: str, fmt: Format
 ) -> tuple[float, float, float]:
-    """Return the difference quotient in the format, a bound on its rounding error, and the step actually taken."""
+    """Return the difference quotient in the format, an estimate of its rounding error, and the step actually taken."""
     low, high = x if way == "forward" else round_number(x - h, fmt), round_number(x + h, fmt)
     (below, off), (above, off_too) = of(low), of(high)
     taken = high - low
@@ -187,7 +187,7 @@ def _quotient(
 
 
 def _derivatives(function: Function, x: float) -> tuple[float, float, float]:
-    """Return the first three derivatives, by wide central differences in binary64; the first is extrapolated once."""
+    """Estimate three derivatives by central differences in binary64; the first one is extrapolated (Richardson)."""
 
     def plain(at: float) -> float:
         return float(function(at))
@@ -202,14 +202,14 @@ def _derivatives(function: Function, x: float) -> tuple[float, float, float]:
 
 
 def _cut(second: float, third: float, h: float, way: str) -> float:
-    """Return the first term of the Taylor series that the quotient omits."""
+    """Return the magnitude of the first Taylor term that the quotient omits."""
     return abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
 
 
 def _truncation(function: Function, x: float, h: float, way: str, fmt: Format) -> float:
     """Return the truncation error: the larger of the Taylor estimate and the error measured in binary64.
 
-    With a long step, the derivatives at x say little about the function at its ends.
+    If the step is long, derivatives at x do not predict the function at the ends of the step.
     """
     first, second, third = _derivatives(function, x)
     cut = _cut(second, third, h, way)
@@ -246,12 +246,12 @@ def sweep_steps(
     derivative
         The true derivative; by default it is estimated in binary64.
     steps
-        Step sizes; by default four per decade, from max(|x|, 1) down to below the ulp.
+        Step sizes; by default four per decade, from max(|x|, 1) down to less than an ulp.
     own
-        False: the function takes floats, and only its argument and its value are rounded. Use it for sin and exp, and
-        for functions that themselves compute in the format.
+        If false, the function takes floats, and only its argument and its value are rounded. Use this for sin and exp,
+        and for functions that themselves compute in the format.
     roundings
-        For the bound: the number of roundings behind each value of the function.
+        The number of roundings in one evaluation of the function, for the estimate of the rounding error.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def sweep_steps(
     Raises
     ------
     UnsupportedError
-        For an x that is not a finite number of the format, and for an unknown `way`.
+        If x is not a finite number of the format, and for an unknown `way`.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def sweep_steps(
     point, fmt = _checked(function, x, format)
     takes_floats = _takes_floats(function, point)
     if derivative is None and own and not takes_floats:
-        raise UnsupportedError("the function does not take floats: give its derivative")
+        raise UnsupportedError("the function does not accept floats: give its derivative (derivative=)")
     first, second, third = _derivatives(function, point) if takes_floats else (0.0, 0.0, 0.0)
     truth = first if derivative is None else checked_number(derivative, "derivative")
     of = _function_in(function, fmt, own, roundings)
@@ -314,7 +314,7 @@ def check_gradient(
     own: bool = True,
     roundings: int | None = None,
 ) -> Check:
-    """Check whether a derivative reported at x is the function's, given the rounding errors of a format.
+    """Check whether a derivative reported at x is right, given the rounding errors of a format.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
-They are stored exactly. Each is multiplied by the loss scale and then rounded once to its format, as in a backward pass
-on the scaled loss.
+Gradients are stored exactly. A gradient is multiplied by the loss scale and then rounded once to its format, as in a
+backward pass on the scaled loss.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ODD = Context(Direction.RTO)
 
 
 def numbers_of(value: object, name: str) -> list[Fraction] | Array:
-    """Return one number, or a row or table of them: as Fractions if given as text, else as float64.
+    """Return a number, or a row or table of numbers: text as Fractions, other types as float64.
 
     Raises UnsupportedError for a scalar or text that is not finite, and for arrays of anything else.
     """
@@ -55,7 +55,7 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
     if isinstance(numbers, list):
         return numbers, isinstance(start, str) or not hasattr(start, "__len__")
     if numbers.ndim > 1 or not numbers.size:
-        raise UnsupportedError(f"start is a number or a row of them, not of shape {numbers.shape}")
+        raise UnsupportedError(f"start is a number or a row of numbers, not an array of shape {numbers.shape}")
     row = numbers.reshape(-1)
     if not np.isfinite(row).all():
         i = int(np.argmin(np.isfinite(row)))
@@ -64,34 +64,34 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
 
 
 class Gradients:
-    """Gradients for every step, for `count` weights; `alone`: the weight is a scalar, not an array of length one.
+    """Gradients for every step and `count` weights; `is_scalar` distinguishes a scalar from a row of length one.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()
     [[0.1], [0.1]]
     """
 
-    def __init__(self, given: object, count: int, alone: bool, name: str = "gradient") -> None:
+    def __init__(self, given: object, count: int, is_scalar: bool, name: str = "gradient") -> None:
         """Store the gradients; raises UnsupportedError for shapes that do not fit and constants that are not finite."""
         self.name, self.count = name, count
         self.function = given if callable(given) else None
-        self.exact: list[Fraction] = []  # one per weight; for a single weight, one per step
+        self.exact: list[Fraction] = []  # a number for each weight; for a single weight, a number for each step
         self.table: Array | None = None
         self.raw: Array | None = None  # the last result of the function
-        self.length: int | None = None  # number of steps given; None: unlimited
+        self.length: int | None = None  # number of steps that have gradients; None: unlimited
         self._scaled: tuple[tuple[float, Format], Array] | None = None
         if self.function is None:
-            self._take(given, alone)
+            self._take(given, is_scalar)
 
-    def _take(self, given: object, alone: bool) -> None:
+    def _take(self, given: object, is_scalar: bool) -> None:
         numbers = numbers_of(given, self.name)
         is_exact = isinstance(numbers, list)
         shape: tuple[int, ...] = numbers.shape if not isinstance(numbers, list) else (len(numbers),)
         if is_exact and (isinstance(given, str) or not hasattr(given, "__len__")):
             shape = ()
-        if shape and alone and isinstance(numbers, list):
+        if shape and is_scalar and isinstance(numbers, list):
             self.exact, self.length = numbers, len(numbers)
-        elif not shape or (len(shape) == 1 and not alone):
+        elif not shape or (len(shape) == 1 and not is_scalar):
             values = numbers if isinstance(numbers, list) else numbers.reshape(-1).tolist()
             for value in values if not is_exact else ():
                 if not math.isfinite(value):
@@ -130,7 +130,7 @@ class Gradients:
         return None if row is None or not np.isfinite(row[element]) else Fraction(float(row[element]))
 
     def last_given(self, steps: int) -> Array:
-        """Return the last of the first `steps` steps (from 1) with a nonzero gradient, for each weight; 0 if none.
+        """For each weight, return the last step (from 1 to `steps`) with a nonzero gradient; 0 if there is none.
 
         Raises UnsupportedError for a function.
 
@@ -138,7 +138,7 @@ class Gradients:
         [3]
         """
         if self.function is not None:
-            raise UnsupportedError("what a function of the weights gives is not known beforehand")
+            raise UnsupportedError("gradients that a function computes from the weights are not known in advance")
         if self.is_constant:
             return np.array([steps if each else 0 for each in self.exact])
         table = np.array([[each != 0] for each in self.exact]) if self.table is None else self.table[:steps] != 0
@@ -149,14 +149,14 @@ class Gradients:
     def totals(self, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
         """Return the exact sums of one weight's gradients in the first k steps, for each k in `at` (ascending).
 
-        They are integer multiples of a unit, which is returned with them. Raises UnsupportedError for a function, whose
-        values depend on the run.
+        The sums are integer multiples of a unit; the unit is the second result. Raises UnsupportedError for a function,
+        since its values depend on the run.
 
         >>> Gradients(["0.1", "0.2", "-0.3"], 1, True).totals([0, 2, 3], 0)
         ([0, 3, 0], Fraction(1, 10))
         """
         if self.function is not None:
-            raise UnsupportedError("a function of the weights has no total of its own")
+            raise UnsupportedError("gradients that a function computes from the weights have no sum without a run")
         if self.is_constant:
             each = self.exact[element]
             return [k * each.numerator for k in at], Fraction(1, each.denominator)
@@ -190,7 +190,7 @@ class Gradients:
 
             found = multiply(numbers, np.float64(scale), format, context=context)
         if not format.has_nan and not np.isfinite(numbers).all():
-            return np.where(np.isfinite(numbers), found, numbers)  # else NaN and ∞ would become finite
+            return np.where(np.isfinite(numbers), found, numbers)  # otherwise NaN and ∞ become finite
         return found
 
     def _wide(self, scale: float, format: Format) -> Array:
@@ -211,7 +211,7 @@ class Gradients:
         except (TypeError, ValueError) as trouble:
             plural = "number" if self.count == 1 else "numbers"
             raise UnsupportedError(
-                "a gradient's function takes the weights and the number of the step, and gives "
+                "the gradient function takes the weights and the step number, and returns "
                 f"{self.count:,} {plural}: {str(trouble).splitlines()[0]}"
             ) from None
         return self._rounded(self.raw[None], scale, format, context)

@@ -1,8 +1,8 @@
-"""The same steps under several remedies, side by side, against exact arithmetic.
+"""The same steps with several remedies side by side, compared with a reference in exact arithmetic.
 
-The reference is exact if the updates, or plain SGD's gradients, are given beforehand: the weights are w₀ + Σu or
-w₀ − lr·Σg in rational arithmetic. If they depend on earlier steps (momentum, Adam, weight decay, gradients that are
-functions of the weights), the reference is the same program in binary64. Steps whose gradients are NaN or infinite
+The reference is exact if the updates, or the gradients of plain SGD, are known in advance: the weights are w₀ + Σu or
+w₀ − lr·Σg in rational arithmetic. If updates depend on earlier steps (momentum, Adam, weight decay, gradients that are
+functions of the weights), the reference is the same program in binary64. In the reference, NaN and infinite gradients
 count as zero.
 """
 
@@ -54,12 +54,12 @@ class Reference:
         return "exact" if self.is_exact else "binary64"
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Advance the reference (a no-op if it is computed in closed form)."""
+        """Advance the reference; if it is computed in closed form, do nothing."""
         if not self.is_exact:
             self._wide.advance(steps, tick)
 
     def at(self, steps: list[int], element: int = 0) -> list[Fraction]:
-        """Return the exact weight after each of these steps (ascending); raises UnsupportedError if not exact.
+        """Return the exact weight after each of these steps (ascending); UnsupportedError if the reference is binary64.
 
         >>> Reference("1.125", "0.00041999", Updates(), 1).at([0, 101])
         [Fraction(9, 8), Fraction(116741899, 100000000)]
@@ -70,7 +70,7 @@ class Reference:
         return [self._start[element] + self._factor * unit * each for each in sums]
 
     def curve(self, at: Array) -> Array:
-        """Return the weights after some recorded steps as float64: (steps, n), or (steps,) for a scalar weight."""
+        """Return the weights after the steps in `at` as float64: (steps, n), or (steps,) for a scalar weight."""
         if not self.is_exact:
             return self._wide.run.values[-(-at // self.every)]  # the last step need not be a multiple of `every`
         columns = []
@@ -80,15 +80,15 @@ class Reference:
             bottom = start.denominator * by.denominator
             first, each = start.numerator * by.denominator, by.numerator * start.denominator
             columns.append(np.array([(first + each * total) / bottom for total in sums]))
-        return columns[0] if self._wide.alone else np.stack(columns, axis=1)
+        return columns[0] if self._wide.is_scalar else np.stack(columns, axis=1)
 
     def moves_after(self, last: Array, steps: int) -> Array:
-        """For each weight, return whether the reference moves between step `last` and step `steps`."""
+        """For each weight, return whether the reference moves after step `last`, up to step `steps`."""
         moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
         return moved > last
 
     def final(self, steps: int) -> Sequence[Fraction | float]:
-        """Return the weights after the first `steps` steps: exact Fractions, or binary64."""
+        """Return the weights after the first `steps` steps: Fractions if the reference is exact, else floats."""
         if not self.is_exact:
             return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:
@@ -100,10 +100,11 @@ class Reference:
 class Trajectory(Record):
     """The result of one remedy after some steps.
 
-    `error` is weight − reference; for several weights, the error of largest magnitude. `carried_error` is the same for
-    the master copy or the compensated value, None without one. `stalled` is the last step that moved the weight
-    although the reference moved later (0: it never moved, None: not stalled); for several weights the latest. `still`
-    counts the stalled weights. `why` is the outcome of the next step.
+    `error` is weight − reference; for several weights, the error of largest magnitude. `carried_error` is the error of
+    the master copy or of the compensated value, None if there is neither. A weight is stalled if the reference moved
+    after the last step that moved the weight. `stalled` is that last step (0: no step moved the weight; None: it is not
+    stalled); for several weights, it is the latest such step. `still` is the number of stalled weights. `why` is the
+    outcome of the next step.
     """
 
     label: str
@@ -121,9 +122,9 @@ class Trajectory(Record):
 
 @methods_in_default_mode
 class Training(Answering):
-    """Trainers that take the same steps, each with its own setup, and their reference.
+    """Trainers that do the same steps with different setups, and the reference.
 
-    `trainers` are in the order of the remedies; `runs` are their records; `lines` is the table of results.
+    `trainers` are in the order of the remedies; `runs` are their recorded weights; `lines` is the table of results.
     """
 
     _ASKS = ".lines or .runs"
@@ -137,7 +138,7 @@ class Training(Answering):
         return f"Training({self.steps:,} steps: {', '.join(each.label for each in self.trainers)})"
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do `steps` more steps with each trainer; `tick` is called with the number of steps done by any trainer."""
+        """Do `steps` more steps with all trainers; `tick` is called with the number done since its last call."""
         checked_whole(steps, "steps", 0)
         for each in self.trainers:
             each.advance(steps, tick)
@@ -146,7 +147,7 @@ class Training(Answering):
 
     @property
     def seed(self) -> int:
-        """The seed that stochastic roundings draw from."""
+        """The seed of the stochastic roundings."""
         return self.trainers[0].setup.context.seed
 
     @property
@@ -192,22 +193,23 @@ class Training(Answering):
         if run.kept is not None or run.compensation is not None:
             high = run.carrier[-1]
             low = np.zeros(1) if run.compensation is None else run.compensation[-1]
-            if np.isfinite(high - low).all():  # else it did not exist yet when the last step was recorded
+            if np.isfinite(high - low).all():  # else the stored rows were created after the last recorded step
                 carried = _furthest(high, truth, low)
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
-        """Return the last step that moved each weight if it is stalled while its reference still moves; else −1."""
+        """For each weight, return the last step that moved it if it is stalled (its reference still moves); else −1."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(map(is_drawn, run.program.stages))
-        # If a constant update rounds back to the same weight once, it always does.
+        # If a constant update left the weight unchanged once, it always will.
         proven = given.is_constant and not run.program.states and not draws
         still = (quiet > 0 if proven else quiet > run.steps // 100) & self.reference.moves_after(last, run.steps)
-        waits = bool(run.skipped) and run.skipped[-1] == run.steps - 1  # the loss scale is still being reduced
+        waits = bool(run.skipped) and run.skipped[-1] == run.steps - 1  # the loss scale is still shrinking
         if run.diverged is not None or waits or (draws and trainer.count > 1):
             still[:] = False
         elif still.any() and trainer.can_step:
-            # A stochastically rounded weight may still move, and a gradient function may have reached its minimum.
+            # A stochastically rounded weight may still move; with a gradient function, the weights may be at the
+            # minimum.
             if given.function is not None and given.raw is not None:
                 still &= given.raw != 0
             if draws and trainer.next_step().why in (Why.DRAWN, Why.MOVED, Why.IN_MASTER):
@@ -216,7 +218,7 @@ class Training(Answering):
 
 
 def _furthest(values: Array, truth: Sequence[Fraction | float], low: Array | float = 0.0) -> float:
-    """Return the error of largest magnitude of values − low, where `low` is the compensation."""
+    """Return the element of largest magnitude of (values − low) − truth; `low` is the compensation."""
     numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
     errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]
     return max(errors, key=abs)
@@ -244,32 +246,32 @@ def train(
     lane: str | None = None,
     tick: Callable[[int], None] | None = None,
 ) -> Training:
-    """Train weights for some steps under several remedies side by side, in any formats.
+    """Train weights for some steps with several remedies side by side, in any formats.
 
     Parameters
     ----------
     start
         The weights: a number or a row of n numbers, as text, floats or an array.
     gradient, update
-        Give one of them. An update is added to the weights unchanged; a gradient goes through the optimizer. Either is
-        a number, a row, a table (steps, n), or a function of the weights and the step number.
+        Give either an update or a gradient. An update is added to the weights; a gradient is passed to the optimizer.
+        It is a number, a row, a table (steps, n), or a function of the weights and the step number.
     steps
         Number of steps.
     lr, optimizer
         Learning rate, and `sgd`, `momentum`, `adam`, `adamw` or an `SGD(…)` or `Adam(…)`.
     remedies
-        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`); by default those of the usual
-        remedies that apply here and differ from each other.
+        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`). The default is all usual
+        remedies that apply to these formats and differ from each other.
     weights, grads, update_format, accumulator, state
-        Formats, as in `Setup`, before any remedy.
+        Formats, as in `Setup`, to which the remedies are then applied.
     rounding, seed, context
         The rounding rules of every stage.
     every
-        Record every N steps; by default every step, or fewer if that would exceed 2^24 numbers.
+        Record every N steps. The default records every step, or fewer steps if the record would exceed 2^24 numbers.
     lane
         As in `arrays.encode`.
     tick
-        Called with the number of steps done since the last call.
+        Function that is called with the number of steps done since its last call.
 
     Returns
     -------
@@ -307,11 +309,11 @@ def train(
 
 
 def _setups(base: Setup, remedies: str | Iterable[str] | None) -> list[tuple[str, Setup]]:
-    """Return labels and setups; of the default remedies, only those that apply here and differ from earlier ones."""
+    """Return labels and setups; a default remedy that does not apply, or repeats an earlier setup, is omitted."""
     if remedies is not None:
         words = listed_words(remedies, "remedies")
         if not words:
-            raise UnsupportedError("remedies names none: plain is what there is without one")
+            raise UnsupportedError("remedies is empty: use plain for training without a remedy")
         return [(word, parse_remedy(word)(base)) for word in words]
     found: list[tuple[str, Setup]] = []
     for word in USUAL:

@@ -1,4 +1,4 @@
-"""Learning: a network trained in a configuration, step by step, and comparisons of configurations over seeds."""
+"""Training of a network in a configuration, step by step, and comparison of configurations over seeds."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from floatlab.training.validation import checked_whole
 class Learning(Answering, Individual):
     """Result of a training run: the loss at recorded steps, and the final loss in binary64.
 
-    `at` are the recorded steps; 0 is the start. `losses` belong to the network's own outputs (only the loss itself is
-    computed in binary64). `final` is the loss of the final weights evaluated in binary64, NaN if the run diverged.
+    `at` are the recorded steps; 0 is the start. `losses` are computed from the network's outputs in its own formats
+    (only the loss itself is computed in binary64). `final` is the loss of the final weights evaluated in binary64, NaN
+    if the run diverged.
     """
 
     configuration: Configuration
@@ -38,7 +39,7 @@ class Learning(Answering, Individual):
     weights: Array
     skipped: tuple[int, ...]
     scales: tuple[tuple[int, float], ...]
-    unmoved: int  # weights that no step ever moved
+    unmoved: int  # number of weights that no step moved
     diverged: Divergence | None
     seconds: float
 
@@ -82,7 +83,7 @@ class Learner:
         self._at: list[int] = []
         self._losses: list[float] = []
         self.seconds = 0.0
-        self.gradients = np.zeros(problem.parameters)  # of the last step, without the loss scale
+        self.gradients = np.zeros(problem.parameters)  # gradients of the last step, without the loss scale
 
     def change(self, configuration: Configuration | str) -> None:
         """Continue in another configuration, from the current weights.
@@ -99,7 +100,7 @@ class Learner:
         self.trainer.change(self.configuration.setup)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do more steps, or fewer if a weight or the loss becomes infinite or NaN."""
+        """Do `steps` more steps, or fewer if a weight or the loss becomes infinite or NaN."""
         start = time.perf_counter()
         for _ in range(checked_whole(steps, "steps", 0)):
             if self.trainer.diverged is not None:
@@ -141,8 +142,9 @@ class LearningComparison(Record):
     """The final losses of one configuration compared with a reference, over seeds.
 
     `finals` has one loss per seed. `ratio` is the geometric mean over seeds of final loss / reference loss on the same
-    data, and `spread` is the standard deviation of that mean, as a factor. `worse` is true if a run diverged, or if the
-    ratio exceeds 1.02 and does so either by more than two standard deviations or for every seed.
+    data, and `spread` is the standard deviation of that mean, as a factor. `worse` is true if a run
+    diverged. It is also true if the ratio exceeds 1.02, and either the difference from 1 is more than two standard
+    deviations, or the ratio of every seed exceeds 1.02.
     """
 
     label: str
@@ -182,7 +184,7 @@ def learn(
     every
         Record the loss every N steps.
     **shape
-        Arguments of `make_problem`.
+        Sizes and noise of the problem, as in `make_problem`.
 
     Returns
     -------
@@ -202,10 +204,10 @@ def learn(
     chosen = parse_configurations(configurations)
     numbers = range(seeds) if isinstance(seeds, int) else seeds
     if not hasattr(numbers, "__len__") or not len(numbers):
-        raise UnsupportedError("seeds is a number of them from 1 up, or a range")
+        raise UnsupportedError("seeds is the number of seeds, from 1 up, or a range")
     if isinstance(problem, Problem):
         if shape:
-            raise UnsupportedError(f"{next(iter(shape))} goes with a problem's name: this one is made already")
+            raise UnsupportedError(f"{next(iter(shape))} is for a problem given by name, not for a Problem")
         problems = [problem]
     else:
         problems = [make_problem(problem, seed, **shape) for seed in numbers]
@@ -237,7 +239,7 @@ def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") 
     Raises
     ------
     UnsupportedError
-        If the reference is not among them.
+        If no configuration has the label `reference`.
 
     Examples
     --------

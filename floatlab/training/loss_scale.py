@@ -1,7 +1,7 @@
-"""The loss scale: a static factor, or one that adapts by the rules of `torch.amp.GradScaler`.
+"""The loss scale: a static factor, or a dynamic one that follows the rules of `torch.amp.GradScaler`.
 
-A step whose gradients are not all finite is skipped, and the scale shrinks. After `growth_interval` consecutive good
-steps it grows, unless it would then exceed the largest number of binary32.
+If a gradient is NaN or infinite, the step is skipped and the scale shrinks. After `growth_interval` consecutive steps
+with finite gradients, the scale grows, unless it would exceed the largest number of binary32.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Record
 from floatlab.training.validation import checked_number, set_fields
 
-GROWTH_INTERVAL = 2000  # good steps until a dynamic scale grows, as in torch.amp.GradScaler
+GROWTH_INTERVAL = 2000  # finite steps until a dynamic scale grows, as in torch.amp.GradScaler
 LARGEST_SCALE = float(np.finfo(np.float32).max)
 
 
 @methods_in_default_mode
 class LossScale(Record):
-    """The factor of the loss, and so of every gradient: a static number, or one that adapts.
+    """The factor by which the loss, and therefore every gradient, is multiplied: static or dynamic.
 
-    It adapts if `growth_interval` is given. The defaults are those of `torch.amp.GradScaler`. Raises UnsupportedError
-    for a scale that is not a finite positive number of binary32.
+    The scale is dynamic if `growth_interval` is given. The defaults are those of `torch.amp.GradScaler`. Raises
+    UnsupportedError for a scale that is not a finite positive number of binary32.
 
     >>> LossScale(1024).is_dynamic, LossScale.dynamic().growth_interval
     (False, 2000)
@@ -34,7 +34,7 @@ class LossScale(Record):
     backoff_factor: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Validate the numbers."""
         scale, interval = checked_number(self.scale, "the loss scale", above=0), self.growth_interval
         if scale > LARGEST_SCALE or not np.float32(scale):
             raise UnsupportedError(f"the loss scale is a positive number of binary32, not {quoted(str(self.scale))}")
@@ -48,18 +48,18 @@ class LossScale(Record):
 
     @classmethod
     def dynamic(cls, scale: float = 65536.0, growth_interval: int = GROWTH_INTERVAL) -> LossScale:
-        """Return a scale that adapts."""
+        """Return a dynamic scale."""
         return cls(scale, growth_interval)
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether it adapts."""
+        """Whether the scale is dynamic."""
         return self.growth_interval is not None
 
 
 @methods_in_default_mode
 class Scaler:
-    """A loss scale in use: its current value, and the number of good steps since it last changed.
+    """A loss scale in use: its current value, and the number of finite steps since its last change.
 
     >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
     >>> told = []
@@ -71,18 +71,18 @@ class Scaler:
     """
 
     def __init__(self, rules: LossScale) -> None:
-        """Start with the scale of the rules."""
+        """Start with the initial scale of `rules`."""
         self.rules = rules
         self.scale = rules.scale
         self.good = 0
 
     @property
     def until_growth(self) -> int | None:
-        """Number of further good steps until the scale grows; None if it is static."""
+        """Number of further finite steps until the scale grows; None if it is static."""
         return None if self.rules.growth_interval is None else self.rules.growth_interval - self.good
 
     def update(self, overflowed: bool, steps: int = 1) -> None:
-        """Record a skipped step, or some good ones (at most `until_growth`)."""
+        """Record one skipped step, or `steps` finite steps (at most `until_growth`)."""
         if self.rules.growth_interval is None:
             return
         if overflowed:

@@ -1,6 +1,6 @@
-"""Networks in chosen formats: every operation of a step rounded, forward, backward and in the update.
+"""Networks in chosen formats: all operations of the forward pass, the backward pass and the update are rounded.
 
-One step uses all samples of a problem, in this order; `n` is the number of samples and S the loss scale:
+A step uses all samples of a problem. With n samples and loss scale S, a step does the following:
 
     forward, for each layer: z = x·W in the products' accumulator, z = z + b in the format of outputs, and between
     layers a = max(z, 0). The operands of products, x and W, are first rounded to the format `forward`.
@@ -8,15 +8,14 @@ One step uses all samples of a problem, in this order; `n` is the number of samp
     rounded to the accumulator. Then dz = e·(c·λ·S/n) is rounded to the format `backward`. λ is the weight of the loss;
     c is 2 for a squared loss, else 1.
     backward, for each layer: dW = xᵀ·dz and db = 1ᵀ·dz in the accumulator, rounded to the setup's gradients; then
-    dx = dz·Wᵀ in the accumulator, set to 0 at z ≤ 0, rounded to `backward`; dx is the dz of the preceding layer.
+    dx = dz·Wᵀ in the accumulator, set to 0 where z ≤ 0, rounded to `backward`; dx is the dz of the preceding layer.
 
-Products are summed serially in their accumulator, and each product is rounded into it (`reduce.matmul`); or a model of
-a matrix unit computes them. Operands that overflow a format without infinities saturate. The setup's program is the
-update.
+Products are rounded to the accumulator's format and summed serially (`reduce.matmul`), or a model of a matrix unit
+computes them. Operands that overflow a format without infinities saturate. The update is the setup's `Program`.
 
 The problems are small and generated from a seed: linear and logistic regression, and a two-layer network. The targets
-come from a teacher model of the same kind plus noise, so the lowest reachable loss is known: that of the noise. Data
-and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
+are the outputs of a teacher model of the same kind plus noise. Therefore the lowest reachable loss is known: it is the
+loss caused by the noise. Data and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from floatlab.reduce import matmul
 from floatlab.training.setup import REMEDIES, Setup, parse_remedy
 from floatlab.training.validation import check_needs, checked_number, checked_whole, listed_words, set_fields
 
-LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}  # the loss of each kind of problem
+LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}  # kind of problem: its loss
 
 
 @methods_in_default_mode
 class Problem(Individual):
     """Training data, and the layer sizes of the model.
 
-    `x` is (samples, features); `y` is (samples, 1): numbers, or 0 and 1 for a `logistic` loss. `layers` are the numbers
-    of inputs, of hidden units if any, and of outputs. `start` holds the initial weights, layer by layer: first the
-    matrix (inputs × outputs) row by row, then the biases.
+    `x` has shape (samples, features) and `y` has shape (samples, 1); for a `logistic` loss, y is 0 or 1. `layers` are
+    the numbers of inputs, of hidden units (if there is a hidden layer), and of outputs. `start` holds the initial
+    weights, layer by layer: first the matrix (inputs × outputs) row by row, then the biases.
     """
 
     name: str
@@ -75,7 +74,7 @@ class Problem(Individual):
         return _split(weights, self.layers)
 
     def loss_of(self, outputs: Array) -> float:
-        """Return the loss of some outputs, in binary64, without the factor `weight`."""
+        """Return the loss of these outputs in binary64, without the factor `weight`."""
         z, y = np.asarray(outputs, np.float64), self.y.astype(np.float64)
         with np.errstate(all="ignore"):
             if self.loss == "square":
@@ -94,7 +93,7 @@ def make_problem(
     noise: float = 0.05,
     weight: float = 1.0,
 ) -> Problem:
-    """Return a problem generated from a seed; a teacher model of the same kind provides the targets.
+    """Return a problem generated from a seed; the targets are the outputs of a teacher model plus noise.
 
     Parameters
     ----------
@@ -103,12 +102,12 @@ def make_problem(
     seed
         Seed of NumPy's `default_rng`.
     samples, features, hidden
-        Sizes, from 1 up.
+        Numbers of samples, inputs and hidden units, at least 1.
     noise
-        Standard deviation of the normal noise on the targets. (A logistic teacher draws 0 or 1 by its probabilities.)
+        Standard deviation of the normal noise on the targets. (A logistic teacher draws 0 or 1 with its probabilities.)
     weight
-        Factor of the loss. A small one makes gradients as small as averaging over many more terms would. A learning
-        rate larger by the same factor compensates for it, but does not restore gradients that were lost.
+        Factor of the loss. A small factor makes gradients as small as an average over many more terms would. A learning
+        rate that is larger by the same factor compensates for this, but does not restore gradients that underflowed.
 
     Returns
     -------
@@ -142,7 +141,7 @@ def make_problem(
     else:
         y = answer + noisy * rng.standard_normal(answer.shape)
         if np.abs(y).max() > np.finfo(np.float32).max:
-            raise UnsupportedError(f"noise, {noisy:g}, leads beyond binary32, in which answers are given")
+            raise UnsupportedError(f"noise, {noisy:g}, gives targets beyond binary32, in which they are stored")
         y = y.astype(np.float32)
     start = _normal_weights(rng, layers).astype(np.float32)
     return Problem(
@@ -177,14 +176,14 @@ def _outputs(weights: Array, layers: tuple[int, ...], x: Array) -> Array:
 
 @in_default_mode
 def exact_loss(problem: Problem, weights: Array) -> float:
-    """Return the loss of some weights, evaluated in binary64: mean squared error, or mean negative log-likelihood.
+    """Return the loss for these weights, evaluated in binary64: mean squared error, or mean negative log-likelihood.
 
     Parameters
     ----------
     problem
-        The data and the kind of loss; its factor `weight` is ignored here.
+        The data and the kind of loss; the factor `weight` is ignored.
     weights
-        Layer by layer, as in `Problem.start`.
+        All weights, layer by layer, as in `Problem.start`.
 
     Returns
     -------
@@ -201,7 +200,7 @@ def exact_loss(problem: Problem, weights: Array) -> float:
 
 @methods_in_default_mode
 class Configuration(Record):
-    """The formats of a network: forward and backward operands, outputs, the accumulator of products, and the setup.
+    """The formats of a network: operands forward and backward, outputs, the accumulator of products, and the setup.
 
     `machine` is a model of a matrix unit, such as `hopper.f16.f32`; it replaces the accumulator.
 
@@ -237,7 +236,7 @@ class Configuration(Record):
 
     @classmethod
     def named(cls, text: str) -> Configuration:
-        """Return the configuration of a name: fp32, fp16, bf16, fp8 or any format, plus remedies (`fp16+master`).
+        """Return the configuration with this name: fp32, fp16, bf16, fp8 or any format, plus remedies (`fp16+master`).
 
         fp8 means e4m3 forward, e5m2 backward, bfloat16 outputs and gradients, weights stored in bfloat16, and dynamic
         loss scaling. Raises UnsupportedError and FormatError.
@@ -257,7 +256,7 @@ class Configuration(Record):
 
 
 def _summing(name: str) -> str:
-    """Return the format in which products of a format are summed: binary32, or binary64 for wider formats."""
+    """Return the format in which the products of a format are summed: binary32, or binary64 for wider formats."""
     return "binary32" if holds(recurrence_format("binary32"), recurrence_format(name)) else "binary64"
 
 
@@ -269,7 +268,7 @@ USUAL = (
 
 
 class Pass(Record):
-    """Result of one pass forward and backward: outputs, and the gradients of all weights times the loss scale."""
+    """Result of a forward and backward pass: the outputs, and the gradients of all weights times the loss scale."""
 
     outputs: Array
     gradients: Array
@@ -277,7 +276,7 @@ class Pass(Record):
 
 @methods_in_default_mode
 class Network:
-    """A problem's network in a configuration.
+    """The network of a problem, computed in the formats of a configuration.
 
     >>> network = Network(make_problem("linear", features=2, samples=3), Configuration.named("fp32"))
     >>> network.forward(network.problem.start).shape
@@ -285,7 +284,7 @@ class Network:
     """
 
     def __init__(self, problem: Problem, configuration: Configuration) -> None:
-        """Round the data."""
+        """Round the data to the formats of the configuration."""
         self.problem, self.configuration = problem, configuration
         formats = (configuration.forward, configuration.backward, configuration.outputs, configuration.accumulator)
         single = recurrence_format("binary32")
@@ -314,7 +313,7 @@ class Network:
         return found.astype(self.kind, copy=False)
 
     def forward(self, weights: Array) -> Array:
-        """Return the outputs for some weights, (samples, outputs)."""
+        """Return the outputs for these weights, with shape (samples, outputs)."""
         return self._forward(self._layers(weights))[-1]
 
     def _layers(self, weights: Array) -> list[tuple[Array, Array]]:
@@ -322,7 +321,7 @@ class Network:
         return [(self._operand(matrix), bias) for matrix, bias in self.problem.split(row)]
 
     def _forward(self, layers: list[tuple[Array, Array]]) -> list[Array]:
-        """Return the operands of every layer, and the outputs."""
+        """Return the rounded operands of every layer, and the outputs."""
         found = [self.x]
         for i, (matrix, bias) in enumerate(layers):
             z = add(self._product(found[-1], matrix), bias, self.configuration.outputs, threads=1)
@@ -332,7 +331,7 @@ class Network:
         return found
 
     def step(self, weights: Array, scale: float = 1.0) -> Pass:
-        """Return outputs, and the gradients of the loss times a scale, in the setup's format of gradients."""
+        """Return the outputs, and the gradients of the loss times `scale`, in the setup's format of gradients."""
         configuration, problem = self.configuration, self.problem
         layers = self._layers(weights)
         with np.errstate(all="ignore"):
@@ -343,7 +342,7 @@ class Network:
             parts: list[Array] = []
             ones = np.ones((len(z), 1), self.kind)
             for i in range(len(layers) - 1, -1, -1):
-                # The biases' gradients are computed as one more row, from an operand of ones.
+                # A row of ones in the operand gives the gradients of the biases as one more row of the product.
                 given = self._product(np.concatenate([inputs[i], ones], axis=1).T, dz)
                 found = quantize(given, configuration.setup.grads, threads=1)
                 parts.insert(0, found.reshape(-1).astype(np.float64))
@@ -364,5 +363,5 @@ def parse_configurations(given: object) -> list[Configuration]:
     """Return the configurations named in a text or a list; None selects the default ones. Raises UnsupportedError."""
     words = listed_words(USUAL if given is None else given, "configurations")
     if not words:
-        raise UnsupportedError(f"configurations names none{guess('', [*USUAL])}: {' '.join(USUAL[:5])} … would do")
+        raise UnsupportedError(f"configurations is empty{guess('', [*USUAL])}: name some of {' '.join(USUAL[:5])} …")
     return [each if isinstance(each, Configuration) else Configuration.named(each) for each in words]

@@ -1,10 +1,10 @@
-"""A program: one step of an optimizer in a setup, as a straight line of rounded operations on named rows.
+"""A program: one step of an optimizer in a setup, as a sequence of rounded operations on named rows of numbers.
 
-It has three interpreters: `step` traces it with derivations, NumPy runs it stage by stage, and the compiled lane runs
-many steps at once.
+It has three interpreters: `step` traces it with derivations, NumPy runs it stage by stage, and the compiled extension
+runs many steps at once.
 
-The order: g is the gradient in its format, times the loss scale S. With a loss scale, g/S = g·(1/S) follows in the
-update's format. The optimizer's stages come next and end with the update u. The last stages are
+The first stage gives g, the gradient in its format, times the loss scale S. With a loss scale, the next stage computes
+g/S = g·(1/S) in the update's format. The optimizer's stages follow and end with the update u. The last stages are
 
     t = w − u      (w + u for `Updates`) in the accumulator's format, then in that of the stored weights
     y = u + c, t = w − y, d = t − w, c = d + y      instead, with compensation; signs change for `Updates`
@@ -17,14 +17,14 @@ The optimizers turn a gradient into an update:
 * `Adam`: with L2 decay d = wd·w, g = g + d, or decoupled k = (1 − lr·wd)·w in place of w; then
   p = β₁·m, q = (1 − β₁)·g, m = p + q; s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q; r = √v, r = r / √(1 − β₂ᵗ),
   r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q; w ← w − u. The bias corrections are where PyTorch has them: in the
-  root and in the rate.
+  square root and in the learning rate.
 
 b, m and v are rounded to the state's format, everything else to the update's. Constants are rounded once, to nearest,
 to the update's format; 1 − β, 1 − lr·wd and the constants that depend on t are computed in binary64 first.
 
-Under stochastic rounding, the stage that writes the weights draws from the context's seed. If all stages are
-stochastic, gradients draw from seed + 1 and stage j (from 0) from seed + 2 + j. In step k (from 0), element i of n
-takes draw number k·n + i.
+With stochastic rounding, the stage that writes the weights draws with the context's seed. If all stages are stochastic,
+gradients draw with seed + 1, and stage j (from 0) with seed + 2 + j. In step k (from 0), element i of n uses draw
+number k·n + i.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Schedule = Callable[[int], float]  # function of the step t, from 1
 
 @methods_in_default_mode
 class Updates(Record):
-    """No optimizer: the gradients given are updates, which are added to the weights."""
+    """No optimizer: the given numbers are updates, which are added to the weights."""
 
     name = "updates"
     adds = True
@@ -61,7 +61,7 @@ class Updates(Record):
 
 @methods_in_default_mode
 class SGD(Record):
-    """Stochastic gradient descent; momentum and weight decay apply if they are not zero.
+    """Stochastic gradient descent, with momentum and weight decay unless they are zero.
 
     >>> SGD("0.1").lr
     Fraction(1, 10)
@@ -80,7 +80,7 @@ class SGD(Record):
     adds = False
 
     def stages(self, to: ProgramWriter, gradient: str, kept: str) -> tuple[str, str]:
-        """Add the operations; return the rows of w and the update."""
+        """Add the stages of the optimizer; return the names of the rows of w and of the update."""
         if self.weight_decay:
             decay = to.do("d", "multiply", to.constant("wd", self.weight_decay), kept)
             gradient = to.do("g'", "add", gradient, decay)
@@ -127,7 +127,7 @@ class Adam(Record):
     adds = False
 
     def stages(self, to: ProgramWriter, gradient: str, kept: str) -> tuple[str, str]:
-        """Add the operations; return the rows of w and the update."""
+        """Add the stages of the optimizer; return the names of the rows of w and of the update."""
         lr, (one, two) = float(self.lr), self.betas
         if self.weight_decay and not self.decoupled:
             decay = to.do("d", "multiply", to.constant("wd", self.weight_decay), kept)
@@ -191,15 +191,15 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
     """
     if isinstance(given, Optimizer):
         if lr is not None:
-            raise UnsupportedError("the learning rate is said by the optimizer: give one of them")
+            raise UnsupportedError("the optimizer has a learning rate: do not give lr as well")
         return given
     if adds:
         if given not in (None, "updates"):
             raise UnsupportedError(
-                f"updates are added as they are: optimizer {quoted(str(given))} goes with a gradient"
+                f"optimizer {quoted(str(given))} needs gradients; updates are added without an optimizer"
             )
         if lr is not None:
-            raise UnsupportedError("updates are added as they are: a learning rate goes with a gradient")
+            raise UnsupportedError("a learning rate needs a gradient; updates are added without a learning rate")
         return Updates()
     known = ["sgd", "momentum", "adam", "adamw"]
     if given is not None and given not in known:
@@ -213,11 +213,10 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
 
 
 class Program(Record):
-    """One step: its stages, their initial rows, and the row of the stored weights.
+    """One step: its stages, the initial numbers of its rows, and the row of the stored weights.
 
     `kept` is the row that stores the weights from step to step. `constants` have values in the update's format;
-    `schedules` have one value per step t, from 1. `vanished` names nonzero constants that round to zero in their
-    format.
+    `schedules` have a value for each step t, from 1. `vanished` names the nonzero constants that round to zero.
 
     >>> from floatlab.training.program import SGD
     >>> program = Program.of(Setup("fp16", master="fp32"), SGD("0.1"))
@@ -271,7 +270,7 @@ class Program(Record):
 
     @property
     def roundings(self) -> tuple[RecurrenceStage, ...]:
-        """The one or two stages that add the update to w and round the sum to the stored weight."""
+        """The one or two stages that add the update to w and round the sum to the format of the stored weight."""
         total, *rest = (stage for stage in self.stages if stage.to in ("sum", "t", self.kept))
         return total, *(stage for stage in rest if stage.operands == ("sum",))
 
@@ -326,12 +325,12 @@ class ProgramWriter:
         return name
 
     def schedule(self, name: str, values: Schedule) -> str:
-        """Add a number for every step."""
+        """Add a number that has a different value in each step, in the update's format."""
         self.schedules.append((name, values))
         return name
 
     def state(self, name: str) -> str:
-        """Add a row that starts at zero."""
+        """Add a row whose initial numbers are zero."""
         self.states.append((name, self.setup.state if name != COMPENSATION else self._kept()))
         return name
 
@@ -357,7 +356,7 @@ class ProgramWriter:
     def add(
         self, to: str, operation: str, operands: tuple[str, ...], format: Format | BlockFormat, writes: bool = False
     ) -> str:
-        """Add a stage; `writes`: it writes the weights."""
+        """Add a stage; `writes` is true if it writes the weights."""
         self.stages.append(RecurrenceStage(to, operation, operands, format, self._context(writes)))
         return to
 

@@ -18,12 +18,12 @@ from floatlab.fpmode import methods_in_default_mode
 
 
 def round_number(x: SupportsFloat, fmt: Format) -> float:
-    """Return a number rounded into a format."""
+    """Return a number rounded to a format, as a float."""
     return float(np.asarray(quantize(np.float64(x), fmt)))
 
 
 def operate_numbers(operation: str, values: Sequence[float], fmt: Format) -> float:
-    """Return the result of an operation on numbers, rounded once into a format."""
+    """Return the result of an operation on numbers, rounded once to a format."""
     return float(np.asarray(operate(operation, [np.float64(each) for each in values], fmt)))
 
 
@@ -31,9 +31,10 @@ def operate_numbers(operation: str, values: Sequence[float], fmt: Format) -> flo
 class RoundedNumber:
     """A number of a format with Python's operators; each operation is rounded once.
 
-    A function written for floats accepts it and is then evaluated in the format. `error` estimates the rounding error
-    so far: every operation contributes half an ulp, which later operations propagate; contributions add up as in a
-    random walk. Errors that a later cancellation magnifies are therefore included.
+    A function written for floats accepts a RoundedNumber, and then its operations are rounded to the format. `error`
+    estimates the rounding error so far: every operation contributes half an ulp, and later operations propagate it.
+    Contributions add up as in a random walk. The estimate therefore includes errors that a later cancellation
+    magnifies.
 
     >>> x = RoundedNumber(0.1, "fp16")
     >>> x * x, (x * x).roundings
@@ -41,7 +42,7 @@ class RoundedNumber:
     """
 
     def __init__(self, value: SupportsFloat, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
-        """Round a number into the format."""
+        """Round a number to the format."""
         self.format = recurrence_format(format)
         self.value = round_number(value, self.format)
         self.roundings = roundings
@@ -80,7 +81,7 @@ class RoundedNumber:
 
     def __pow__(self, power: int) -> RoundedNumber:
         if not isinstance(power, int) or power < 1:
-            raise UnsupportedError(f"a power here is a whole number from 1 up, not {quoted(str(power))}")
+            raise UnsupportedError(f"the exponent of a power is a whole number from 1 up, not {quoted(str(power))}")
         product = self
         for _ in range(power - 1):
             product = product * self
@@ -103,5 +104,5 @@ def _carried(operation: str, values: Sequence[np.float64], errors: list[float], 
 
 
 def _half_ulp(x: float, fmt: Format) -> float:
-    """Return about half an ulp: u·|x|; below the normal numbers, half the smallest number."""
+    """Return an estimate of half an ulp: u·|x|, or half the smallest number if x is subnormal and that is larger."""
     return float(max(2.0**-fmt.precision * abs(x), float(fmt.smallest) / 2 if abs(x) < fmt.smallest_normal else 0.0))

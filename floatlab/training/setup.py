@@ -1,6 +1,7 @@
 """A setup: the format of every stage of training, the loss scale, and remedies against vanishing updates.
 
-Remedies compose: each takes a setup and returns another. `master+dynamic` applies `master`, then `dynamic`.
+A remedy takes a setup and returns another, so remedies can be combined: `master+dynamic` applies `master`, then
+`dynamic`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from floatlab.training.validation import check_needs, checked_number, set_fields
 AnyFormat = Format | BlockFormat
 
 SINGLE = parse_format("binary32")
-# The function of a remedy: takes a setup and the remedy's argument (a format, a number or None).
+# A function that applies a remedy to a setup; its second argument is the remedy's (a format, a number or None).
 Change = Callable[["Setup", Any], "Setup"]
 PARTS = ("weights", "grads", "update", "accumulator", "state", "master")
 
@@ -35,18 +36,18 @@ class Setup(Record):
     Each format argument belongs to one stage:
 
     * `weights`: the weights that the model computes with; a format or a block format.
-    * `grads`: the gradients (or updates) as they arrive.
-    * `update`: lr·g and the optimizer's other arithmetic.
-    * `accumulator`: w − update.
-    * `state`: momentum and Adam's moments.
-    * `master`: a second copy of the weights, which receives the updates.
+    * `grads`: the gradients (or updates) as they are received. * `update`: lr·g and the optimizer's other arithmetic. *
+    `accumulator`: w − update. * `state`: momentum and Adam's moments. * `master`: a second copy of the weights, to
+    which the updates are added.
 
-    `compensated` keeps the rounding error of each sum (Kahan). `scaling` multiplies the loss. `context` is the rounding
-    of every stage; with `stochastic`, the stage that writes the weights rounds stochastically.
+    `compensated` carries the rounding error of w − update to the next step (Kahan). `scaling` is the loss scale.
+    `context` is the rounding of every stage; with `stochastic`, the stage that writes the weights rounds
+    stochastically.
 
-    Defaults, in which block weights count as binary32: `grads` is `weights`; `accumulator` is `master` if given, else
-    `weights`; `update` is `master` if given, else binary32 with a loss scale, else `weights`; `state` is `update`.
-    Raises UnsupportedError for formats that lack a sign or a zero.
+    Defaults: `grads` is `weights`; `accumulator` is `master` if given, else `weights`; `update` is `master` if given,
+    else binary32 if there is a loss scale, else `weights`; `state` is `update`. If weights have a block format,
+    binary32 is used instead of `weights` in these defaults. Raises UnsupportedError for formats that lack a sign or a
+    zero.
 
     >>> setup = Setup("fp16", master="fp32")
     >>> setup.grads.name, setup.update.name, setup.accumulator.name
@@ -63,7 +64,7 @@ class Setup(Record):
     scaling: LossScale | None
     stochastic: bool
     context: Context
-    given: tuple[tuple[str, Any], ...]  # the arguments given; the other fields are derived from them
+    given: tuple[tuple[str, Any], ...]  # the given arguments, from which the other fields are derived
 
     _fields = (*PARTS, "compensated", "scaling", "stochastic", "context")
 
@@ -97,14 +98,14 @@ class Setup(Record):
             raise UnsupportedError(f"scaling is a LossScale or None, not {quoted(str(scaling))}")
         if scaling is not None and scaling.is_dynamic and not (self.grads.infinities or self.grads.has_nan):
             raise UnsupportedError(
-                f"dynamic loss scaling looks for gradients that are no numbers, and grads is {self.grads.name}, "
+                f"dynamic loss scaling needs gradients that can be NaN or infinite, but grads is {self.grads.name}, "
                 f"which has neither an infinity nor a NaN: give a static scale"
             )
         if isinstance(own, BlockFormat) and compensated and copy is None:
-            raise UnsupportedError("weights in blocks cannot carry a compensation: give them a master copy")
+            raise UnsupportedError("weights in a block format cannot be compensated: give them a master copy")
 
     def replace(self, **changes: object) -> Setup:
-        """Return a copy with some arguments changed; derived fields are derived again.
+        """Return a copy with some arguments changed; derived fields are recomputed.
 
         >>> Setup("fp16").replace(weights="bf16").grads.name
         'bfloat16'
@@ -112,7 +113,7 @@ class Setup(Record):
         return Setup(**(dict(self.given) | self.rules | changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the arguments given."""
+        """Pickle the setup by the given arguments."""
         return partial(Setup, **dict(self.given), **self.rules), ()
 
     @property
@@ -127,7 +128,7 @@ class Setup(Record):
 
     @property
     def kept(self) -> AnyFormat:
-        """The format in which weights are stored from step to step: the master copy's if there is one."""
+        """The format in which weights are stored between steps: that of the master copy if there is one."""
         return self.master or self.weights
 
     @property
@@ -149,7 +150,7 @@ def stream(context: Context, number: int) -> Context:
 
 
 def _as_blocks(value: AnyFormat | str) -> BlockFormat | None:
-    """Return the block format given or named; None if it is not a block format."""
+    """Return `value` as a block format, given as such or by its name; None for any other format."""
     if isinstance(value, str):
         return parse_block_format(value) if is_block_format(value) else None
     return value if isinstance(value, BlockFormat) else None
@@ -157,14 +158,14 @@ def _as_blocks(value: AnyFormat | str) -> BlockFormat | None:
 
 def _parsed(value: AnyFormat | str, name: str) -> Format:
     if isinstance(value, BlockFormat) or _as_blocks(value):
-        raise UnsupportedError(f"{name} is a format of single numbers; only weights can be in blocks")
+        raise UnsupportedError(f"{name} must be a format of single numbers; only weights can have a block format")
     fmt = parse_format(value)
     check_needs(fmt, name)
     return fmt
 
 
 class Remedy(Record):
-    """One technique that keeps updates from vanishing: its name, its description, and the function that applies it.
+    """A technique that keeps updates from vanishing: its name, its description, and the function that applies it.
 
     `takes` names the optional argument: a scale, as in `static:1024`, or a format, as in `master:bf16`.
     """
@@ -176,12 +177,12 @@ class Remedy(Record):
 
 
 def _scaled(usual: float, interval: int | None = None) -> Change:
-    """Return a function that adds a loss scale, dynamic if a growth interval is given."""
+    """Return a function that adds a loss scale to a setup; the scale is dynamic if a growth interval is given."""
     return lambda setup, scale: setup.replace(scaling=LossScale(usual if scale is None else scale, interval))
 
 
 def _all_in(name: Format | str) -> Change:
-    """Return a function that sets the format of weights and gradients, and of all that is derived from them."""
+    """Return a function that sets the format of weights and gradients, and of all stages that default to these."""
     return lambda setup, _: Setup(name, master=setup.master, **setup.rules)
 
 
@@ -194,12 +195,12 @@ REMEDIES = {
     remedy.name: remedy
     for remedy in (
         Remedy("plain", "no remedy", lambda setup, _: setup),
-        Remedy("master", "a master copy takes the updates, in binary32 or the format given",
+        Remedy("master", "updates are added to a master copy, in binary32 or the given format",
                lambda setup, named: setup.replace(master=named or SINGLE), "format"),
         Remedy("stochastic", "weights round stochastically", lambda setup, _: setup.replace(stochastic=True)),
-        Remedy("kahan", "each weight carries what its sums missed", lambda setup, _: setup.replace(compensated=True)),
-        Remedy("static", "the loss is multiplied by 1024, or by the number given", _scaled(1024.0), "scale"),
-        Remedy("dynamic", "the loss scale adapts, from 65536 or the number given", _scaled(65536.0, GROWTH_INTERVAL),
+        Remedy("kahan", "each weight carries its rounding error", lambda setup, _: setup.replace(compensated=True)),
+        Remedy("static", "the loss is multiplied by 1024, or by the given number", _scaled(1024.0), "scale"),
+        Remedy("dynamic", "the loss scale adapts, from 65536 or the given number", _scaled(65536.0, GROWTH_INTERVAL),
                "scale"),
         Remedy("wide", "w − update is computed in binary32, and then rounded to the weights",
                lambda setup, _: setup.replace(accumulator="binary32", update="binary32")),
@@ -219,7 +220,8 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     Parameters
     ----------
     text
-        Names of `REMEDIES`, joined by `+`. A format name that is not in it sets all formats, as `bf16` does.
+        Names of `REMEDIES`, joined by `+`. The name of any format is also a remedy, which sets all formats, as `bf16`
+        does.
 
     Returns
     -------
@@ -261,7 +263,7 @@ def _change(word: str) -> Callable[[Setup], Setup]:
                 f"there is no remedy {quoted(name)}{guess(known, [*REMEDIES])} (known: {' '.join(REMEDIES)})"
             ) from None
     if remedy.takes is None and colon:
-        raise UnsupportedError(f"the remedy {known} takes nothing after its name, and {quoted(word)} has something")
+        raise UnsupportedError(f"the remedy {known} takes no argument, but {quoted(word)} has one")
     given: Format | float | None = None
     if colon:
         is_format = remedy.takes == "format"

@@ -16,10 +16,10 @@ from floatlab.training.program import Program, is_drawn
 class Threshold(Record):
     """The smallest update that moves a weight in one direction.
 
-    Updates larger than `bound` move it, and so does `bound` itself if `included`. `bound` is None if no update moves
-    it. `least` is the smallest number of the update's format that moves it. Under stochastic rounding such updates may
-    move it, and updates from `certain` on always do. If `bound` is 0 and included, the weight is not representable in
-    the accumulator and moves without any update.
+    Updates larger than `bound` move the weight; an update equal to `bound` moves it if `included` is true. `bound` is
+    None if no update moves the weight. `least` is the smallest number of the update's format that moves it. With
+    stochastic rounding, such updates may move the weight, and updates of at least `certain` always do. If `bound` is 0
+    and included, the weight moves without an update, because the accumulator cannot represent it.
     """
 
     bound: Fraction | None
@@ -29,7 +29,7 @@ class Threshold(Record):
 
 
 def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
-    """Return the smallest update that moves the stored weight up or down through the rounding of w ± u.
+    """Return the smallest update that moves the stored weight up or down, given the rounding of w ± u.
 
     The update is a magnitude; its sign follows from the direction.
 
@@ -60,7 +60,7 @@ def _update_format(program: Program) -> Format:
 
 
 def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
-    """Return whether w survives the roundings unchanged if u = 0, for all stochastic draws."""
+    """Return whether the roundings leave w unchanged if u = 0, whatever the stochastic draws."""
     now = weight
     for stage in reversed(rounding):
         assert isinstance(stage.format, Format)
@@ -72,13 +72,14 @@ def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
 
 
 def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return the end of the interval of reals that round back to w in one direction, and whether the end belongs to it.
+    """Return an end of the interval of reals that round back to w, and whether the end belongs to the interval.
 
-    `rounding` holds the rounding stages, last first. Under stochastic rounding the interval is that of the reals that
-    always round back, or with `perhaps` that of the reals that may. None: the interval is unbounded.
+    `rounding` has the rounding stages, the last one first. With stochastic rounding, the interval contains the reals
+    that always round back to w, or with `perhaps` the reals that may. Returns None if the interval is unbounded on this
+    side.
     """
     found = _end(weight, rounding[0].context, up, perhaps)
-    for stage in rounding[1:]:  # step back to the last number of the accumulator's format that still converts to w
+    for stage in rounding[1:]:  # go back to the last number of the accumulator's format that is converted to w
         if found is None:
             break
         assert isinstance(stage.format, Format)
@@ -87,7 +88,7 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
 
 
 def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return the end of the interval of reals that round to a datum; +0 and −0 count as one."""
+    """Return an end of the interval of reals that round to a datum; +0 and −0 count as the same datum."""
     if context.rounding.is_stochastic and not perhaps:
         following = datum.next_up if up else datum.next_down
         if not following.is_finite or following == datum:
@@ -112,7 +113,7 @@ def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fract
 
 
 def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
-    """Return the number of a format that is furthest up (or down) within an interval."""
+    """Return the largest (or smallest) number of a format within an interval."""
     toward = Context(Direction.RTN if up else Direction.RTP)
     found = encode(reach, format, toward)
     if not closed and found.exact.as_fraction() == reach:
@@ -121,7 +122,7 @@ def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Dat
 
 
 def _least(bound: Fraction, included: bool, format: Format) -> Datum | None:
-    """Return the smallest positive number of a format beyond a bound; at the bound if it is included."""
+    """Return the smallest positive number of a format that is above a bound, or equal to it if `included`."""
     found = encode(bound, format, Context(Direction.RTP))
     if not found.is_finite or found.exact.as_fraction() < bound:  # a format without infinities saturates
         return None

@@ -1,7 +1,7 @@
-"""One update of one weight: every rounding from w to its new value, and the reason if it stays w.
+"""One update of one weight: every rounding from w to its new value, and the reason if w is unchanged.
 
-A traced step is a program in which each stage is a derivation of `floatlab.arith`. If w did not move, the interval of
-reals that round to w gives the smallest update that would have moved it.
+In a traced step, every stage of the program is a derivation of `floatlab.arith`. If w is unchanged, the interval of
+reals that round to w gives the smallest update that would have changed it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Why(Enum):
 
     MOVED = "moved"
     NO_UPDATE = "no update"  # the given update is zero
-    GRADIENT_VANISHED = "gradient vanished"  # zero in the format of gradients
-    UPDATE_VANISHED = "update vanished"  # zero after some intermediate stage
+    GRADIENT_VANISHED = "gradient vanished"  # the gradient is zero in its format
+    UPDATE_VANISHED = "update vanished"  # the update is zero after an intermediate stage
     BELOW_HALF = "below half"  # too small to change the rounding of the sum
-    TIE = "tie"  # exactly half an ulp, and the tie went back to w
-    BY_DIRECTION = "direction"  # the rounding direction leads back to w
-    DRAWN = "drawn"  # a stochastic rounding drew w
-    CONVERTED = "converted"  # the sum moved, and the conversion to the weights led back to w
-    COMPENSATED = "compensated"  # w stays, and the compensation keeps the rounding error
-    IN_MASTER = "in master"  # w stays, and the master copy moved
+    TIE = "tie"  # exactly half an ulp, and the tie was rounded to w
+    BY_DIRECTION = "direction"  # a directed rounding gave w
+    DRAWN = "drawn"  # a stochastic rounding gave w
+    CONVERTED = "converted"  # the sum differs from w, but its conversion to the format of weights gave w
+    COMPENSATED = "compensated"  # w is unchanged, but the compensation keeps the rounding error
+    IN_MASTER = "in master"  # w is unchanged, but the master copy moved
     AT_THE_END = "at the end"  # w is the largest number, and overflow saturates
     NOT_FINITE = "not finite"  # a value became NaN or infinite
 
@@ -58,8 +58,9 @@ class UpdateTrace(Answering, Record):
     """One update of one weight, rounding by rounding.
 
     `readings` are the conversions of typed numbers to their formats, by the names of the program's rows; `stages` are
-    the operations in order. `before` and `after` are the weight. `carried` is the exact value of the master copy or of
-    the compensated weight, if there is one. `update` is the number that is added to w or subtracted from it.
+    the operations in order. `before` and `after` are the weight before and after the step. `carried` is the exact value
+    of the master copy or of the compensated weight, if there is one. `update` is the number that is added to w or
+    subtracted from it.
     """
 
     program: Program
@@ -68,7 +69,7 @@ class UpdateTrace(Answering, Record):
     before: Datum
     after: Datum
     update: Datum
-    exact_update: Fraction | None  # the exact update; None if one step does not determine it
+    exact_update: Fraction | None  # the update in exact arithmetic; None if one step does not determine it
     carried: Fraction | None
     why: Why
     _ASKS = ".moved"
@@ -79,7 +80,7 @@ class UpdateTrace(Answering, Record):
 
     @property
     def total(self) -> TracedStage:
-        """The stage that adds the update to w."""
+        """The stage that adds the update to w, with its derivation."""
         return _total(self.program, self.stages)
 
     @property
@@ -134,7 +135,7 @@ class UpdateTrace(Answering, Record):
 
     @property
     def chance(self) -> Fraction | None:
-        """The probability that such a step moves w if a stochastic rounding writes it; else None."""
+        """The probability that such a step moves w, if w is rounded stochastically; else None."""
         drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
         rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
         if rounded is None or not self.before.is_finite:
@@ -147,7 +148,7 @@ class UpdateTrace(Answering, Record):
 def single(format: AnyFormat) -> Format:
     """Return an elementwise format unchanged; raises UnsupportedError for a block format."""
     if not isinstance(format, Format):
-        raise UnsupportedError(f"one weight has no {format.name}: in blocks, it depends on its neighbours")
+        raise UnsupportedError(f"one weight cannot be in {format.name}: its rounding depends on its block")
     return format
 
 
@@ -155,10 +156,10 @@ def trace(
     program: Program, rows: Mapping[str, Datum], given: Fraction, index: int = 0, taken: int = 0,
     readings: tuple[tuple[str, Derivation], ...] = (),
 ) -> UpdateTrace:  # fmt: skip
-    """Trace one step: `rows` are the program's rows before the step, `given` the exact gradient or update.
+    """Trace one step. `rows` are the program's rows before the step, and `given` is the exact gradient or update.
 
-    `index` numbers the stochastic draws; `taken` is the number of earlier steps. Raises UnsupportedError for block
-    weights, since a single weight has no format of its own there.
+    `index` numbers the stochastic draws; `taken` is the number of earlier steps. Raises UnsupportedError for weights in
+    a block format, since the rounding of a weight depends on its block.
     """
     after = dict(program.constants) | dict(rows)
     for name, values in program.schedules:
@@ -209,7 +210,7 @@ def step(
     weight
         The weight: text, or any number that `encode` takes.
     update
-        A number that is added to the weight unchanged. Give either this or `grad`.
+        A number that is added to the weight. Give either an update or a gradient.
     grad, lr, optimizer
         A gradient, with a learning rate (w − lr·grad) or an `SGD(…)` or `Adam(…)`.
     setup, **formats
@@ -243,7 +244,7 @@ def step(
     elif not isinstance(setup, Setup):
         raise UnsupportedError(f"setup is a Setup, not {quoted(str(setup))}")
     elif formats:
-        raise UnsupportedError(f"{next(iter(formats))} is said by the setup: give one of them")
+        raise UnsupportedError(f"the setup has {next(iter(formats))}: do not give it as well")
     given, chosen = _asked(update, grad, lr, optimizer)
     program = Program.of(setup, chosen)
     single(setup.weights)
@@ -258,10 +259,10 @@ def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None
         raise UnsupportedError("give an update, or a gradient (grad=) with a learning rate (lr=)")
     if update is not None:
         if lr is not None or optimizer is not None:
-            raise UnsupportedError("an update is added as it is: lr and optimizer go with grad=")
+            raise UnsupportedError("lr and optimizer need a gradient (grad=): an update is added without them")
         return update, Updates()
     if optimizer is not None and lr is not None:
-        raise UnsupportedError("the learning rate is said by the optimizer: give one of them")
+        raise UnsupportedError("the optimizer has a learning rate: do not give lr as well")
     if optimizer is None and lr is None:
         raise UnsupportedError("a gradient needs a learning rate (lr=), or an optimizer")
     if not isinstance(optimizer, Optimizer | None):
@@ -325,7 +326,7 @@ def _why(
 
 
 def _by_rounding(total: TracedStage, before: Datum) -> Why:
-    """Return why the rounding of w + u gave w."""
+    """Return the reason why the rounded sum of w and the update is w."""
     stage, truth = total.stage, total.derivation.truth
     if Flags.OVERFLOW in total.derivation.flags:
         return Why.AT_THE_END

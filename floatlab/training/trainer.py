@@ -26,13 +26,13 @@ from floatlab.training.setup import AnyFormat, Setup
 from floatlab.training.trace import UpdateTrace, single, trace
 from floatlab.training.validation import beyond, checked_whole
 
-_AHEAD = 1 << 10  # least number of steps for which schedules are computed at a time
-_CHUNK = 1 << 16  # numbers per walk, so that it can be interrupted
+_AHEAD = 1 << 10  # schedules are computed for at least this many steps at a time
+_CHUNK = 1 << 16  # numbers computed per call of the extension, so that a run can be interrupted
 MAX_VALUES = 1 << 24  # numbers that a run records by default
 
 
 class Divergence(Record):
-    """The end of a run: the step (from 1), the weight and its value, and the reason."""
+    """The reason why a run ended: the step (from 1), the weight that became NaN or infinite, its value, the cause."""
 
     step: int
     element: int
@@ -44,11 +44,11 @@ class Divergence(Record):
 class TrainingRun(Individual):
     """The recorded weights of a run, and its events.
 
-    `at` are the recorded steps: 0 is the start, and the last step is always included. `values` holds the weights that
-    the model computes with: (recorded, n), or (recorded,) for a scalar weight. `kept` holds the master copy and
-    `compensation` Kahan's compensation, in the same shape, or None. `scales` pairs each loss scale with the first step
+    `at` are the recorded steps: 0 is the start, and the last step is always included. `values` are the weights that the
+    model computes with; their shape is (recorded, n), or (recorded,) for a scalar weight. `kept` is the master copy and
+    `compensation` is Kahan's compensation, in the same shape, or None. `scales` pairs a loss scale with the first step
     (from 0) that used it; `skipped` are the steps (from 0) that dynamic scaling skipped. For each weight, `last_moves`
-    is the step after which it (or its master copy or compensation) last changed, and `moves` counts the changes.
+    is the number of the last step that changed the weight (or its master copy or compensation); `moves` is their count.
     """
 
     label: str
@@ -76,7 +76,7 @@ class TrainingRun(Individual):
 
     @property
     def final(self) -> float | Array:
-        """The weights at the end: a float, or an array of them."""
+        """The weights at the end: a float, or an array of floats."""
         last: Array = self.values[-1]
         return last if last.ndim else float(last)
 
@@ -90,16 +90,16 @@ class TrainingRun(Individual):
         """The compensated value: the master copy or the weights, minus the compensation if there is one."""
         if self.compensation is None:
             return self.carrier
-        with np.errstate(invalid="ignore"):  # inf − inf if the run diverged
+        with np.errstate(invalid="ignore"):  # inf − inf is possible if the run diverged
             stands: Array = self.carrier - self.compensation
         return stands
 
 
 @methods_in_default_mode
 class Trainer:
-    """A resumable run: `advance` continues it, and its setup may change between two steps.
+    """A resumable run: `advance` does more steps, and `change` replaces the setup between two steps.
 
-    `start` is a number or a row of them, as text, floats or any array. `gradient` is a number, a row or table, or a
+    `start` is a number or a row of numbers, as text, floats or any array. `gradient` is a number, a row, a table, or a
     function of the weights (a float, or a float64 array) and the step number, from 0. Raises UnsupportedError for a
     start that is not a finite number of its format.
 
@@ -125,9 +125,10 @@ class Trainer:
         self.optimizer = Updates() if optimizer is None else optimizer
         self.label, self.lane = label, lane
         self.every = checked_whole(every, "every", 1)
-        self.start, self.alone = starting_numbers(start)
+        self.start, self.is_scalar = starting_numbers(start)
         self.count = len(self.start)
-        self.gradients = Gradients(gradient, self.count, self.alone, "update" if self.optimizer.adds else "gradient")
+        name = "update" if self.optimizer.adds else "gradient"
+        self.gradients = Gradients(gradient, self.count, self.is_scalar, name)
         self.steps, self.taken = 0, 0
         self.scales: list[tuple[int, float]] = []
         self.skipped: list[int] = []
@@ -143,7 +144,7 @@ class Trainer:
     recurrence: Recurrence
 
     def _install(self, setup: Setup, is_new: bool) -> None:
-        """Build the program of a setup, and set its rows: to the start if `is_new`, else to the current values."""
+        """Build the program of a setup. Set its rows to the start if `is_new`, else to the current values."""
         keeps_scale = not is_new and setup.scaling == self.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)
@@ -184,7 +185,7 @@ class Trainer:
         return tuple(name for name, is_there in rows.items() if is_there)
 
     def _note_scale(self) -> None:
-        """Record the loss scale, and write 1/S to its row."""
+        """Record the loss scale S, and write 1/S to its row."""
         assert self.scaler is not None
         if not self.scales or self.scales[-1][1] != self.scaler.scale:
             self.scales.append((self.steps, self.scaler.scale))
@@ -192,11 +193,11 @@ class Trainer:
             self.row(UNSCALE)[:] = float(encode(1 / self.scaler.scale, self.setup.update))
 
     def change(self, setup: Setup) -> None:
-        """Continue in another setup: stored values are rounded to its formats; a different loss scale starts afresh."""
+        """Continue with another setup: stored values are rounded to its formats; another loss scale starts anew."""
         self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do more steps, or fewer if the weights become NaN or infinite; `tick` is called with the number done.
+        """Do `steps` more steps, or fewer if the weights become NaN or infinite; `tick` is called with the number done.
 
         Raises UnsupportedError if there are fewer gradients than steps.
         """
@@ -211,9 +212,9 @@ class Trainer:
                 tick(did)
 
     def take(self, given: Array) -> None:
-        """Do one step with gradients computed elsewhere: already in their format and times the loss scale.
+        """Do one step with the given gradients, which must be in their format and multiplied by the loss scale.
 
-        Raises UnsupportedError unless there is one per weight.
+        Raises UnsupportedError if the number of gradients is not the number of weights.
         """
         row = np.asarray(given, np.float64).reshape(1, -1)
         if row.shape[1] != self.count:
@@ -230,24 +231,24 @@ class Trainer:
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with scaled and rounded gradients, up to the first one to be skipped; return how many were done."""
+        """Do steps with scaled, rounded gradients up to the first step to be skipped; return the number done."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
-        if not dynamic and good < len(given) and not self._mute:  # without NaN, a finite number would result
+        if not dynamic and good < len(given) and not self._format_without_nan:  # without NaN, a finite number results
             good += 1  # include the step that makes the weights NaN or infinite
         if good:
             return self._walk(given[:good])
         if dynamic:
             return self._skip()
         i = int(np.argmin(np.isfinite(given[0])))
-        why = f"the {self.gradients.name} is {given[0, i]}, and {self._mute} has no such number: the step is not done"
+        why = f"the {self.gradients.name} is {given[0, i]}, which {self._format_without_nan} cannot represent"
         self.diverged = Divergence(self.steps + 1, i, float(given[0, i]), why)
         return 0
 
     @property
-    def _mute(self) -> str:
-        """Name of the first format between gradients and weights that has no NaN; empty if all have one."""
+    def _format_without_nan(self) -> str:
+        """The first format from the gradients to the weights that has no NaN, by name; empty if there is none."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 
@@ -256,7 +257,7 @@ class Trainer:
         weights = self.row(WEIGHTS)
         return self.gradients.rounded(
             self.steps, steps, 1.0 if self.scaler is None else self.scaler.scale, self.setup.grads,
-            self.setup.gradient_context, float(weights[0]) if self.alone else weights.copy(),
+            self.setup.gradient_context, float(weights[0]) if self.is_scalar else weights.copy(),
         )  # fmt: skip
 
     def _walk(self, given: Array) -> int:
@@ -280,7 +281,7 @@ class Trainer:
         return did
 
     def _scheduled(self, name: str, values: Callable[[int], float], many: int) -> Array:
-        """Return a schedule's numbers for the next steps; they are computed at least `_AHEAD` at a time."""
+        """Return a schedule's numbers for the next `many` steps; at least `_AHEAD` are computed at a time."""
         start, made = self._schedules.get(name, (0, np.empty(0)))
         if not start <= self.taken <= self.taken + many <= start + len(made):
             start = self.taken
@@ -302,7 +303,7 @@ class Trainer:
         self._at.append(every * np.arange(first // every + 1, self.steps // every + 1))
 
     def _skip(self) -> int:
-        """Skip a step, as dynamic scaling does."""
+        """Skip a step and reduce the loss scale, as dynamic scaling does."""
         assert self.scaler is not None
         self.skipped.append(self.steps)
         self._end(1, self._now())
@@ -310,7 +311,7 @@ class Trainer:
         self.scaler.update(True)
         self._note_scale()
         if not self.scaler.scale:
-            why = "the loss scale fell to zero: the gradients are no numbers, whatever they are scaled by"
+            why = "the loss scale fell to zero: the gradients are NaN or infinite at every scale"
             self.diverged = Divergence(self.steps, 0, math.nan, why)
         return 1
 
@@ -323,7 +324,7 @@ class Trainer:
         if not np.isfinite(given[i]):
             why = f"the {self.gradients.name} became {given[i]} in {setup.grads.name}"
         elif "eps" in self.program.vanished:
-            why = f"eps is zero in {setup.update.name}, and so was what it was added to: a division by zero"
+            why = f"division by zero: √v and eps are zero in {setup.update.name}"
         else:
             format = setup.weights if name == WEIGHTS else setup.kept
             why = f"w became {row[i]} in {format.name}" + (f" ({zeros} is zero there)" if zeros else "")
@@ -353,7 +354,7 @@ class Trainer:
         weights = single(self.setup.weights)
         if self.gradients.length is not None and self.steps >= self.gradients.length:
             raise UnsupportedError(
-                f"{self.gradients.name} has numbers for {self.gradients.length:,} steps, and all are done"
+                f"there is no next step: {self.gradients.name} has numbers for {self.gradients.length:,} steps"
             )
         setup, program = self.setup, self.program
         formats = {**dict(program.states), WEIGHTS: weights, GRADIENT: setup.grads}
@@ -372,13 +373,13 @@ class Trainer:
         return trace(program, rows, exact, self.steps * self.count + element, self.taken)
 
     def _values(self, name: str) -> Array:
-        """Return the recorded values of a row followed by the current one; NaN for steps before the row existed."""
+        """Return the recorded values of a row, then the current values; NaN for steps before the row existed."""
         none = np.full((1, self.count), np.nan)
         parts = [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
-        if self.steps % self.every:  # the last step is not a recorded one
+        if self.steps % self.every:  # the last step was not recorded
             parts.append(self.row(name)[None].copy())
         found: Array = np.concatenate(parts)
-        return found[:, 0] if self.alone else found
+        return found[:, 0] if self.is_scalar else found
 
     @property
     def run(self) -> TrainingRun:

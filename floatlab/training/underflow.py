@@ -20,27 +20,28 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.validation import check_needs, checked_number
 
-_SCALES = (-1074, 1023)  # range of exponents of binary64's powers of two
+_SCALES = (-1074, 1023)  # the exponents of the powers of two in binary64
 
 
 @methods_in_default_mode
 class Underflow(Answering, Record):
-    """The effect of a format on gradients: their distribution over its range, the losses, and a scale that avoids them.
+    """The effect of a format's range on gradients: exponents, number lost, and a loss scale that avoids losses.
 
-    `exponents` are those of the leading digits; `counts` are the numbers of gradients with each exponent. The shares
-    are relative to the `nonzero` gradients, after multiplication by `scale`. `safe_scale` is the largest power of two
-    at which no gradient overflows, None if all are zero; `flushed_by_safe_scale` is the number that become zero even
-    so. `least_scale` is the smallest power of two that preserves all of them, None if binary64 has none.
+    `counts` is the number of gradients for each exponent (of the leading digit) in `exponents`. The shares are relative
+    to the `nonzero` gradients, after multiplication by `scale`. `safe_scale` is the largest power of two at which no
+    gradient overflows, None if all are zero; `flushed_by_safe_scale` is the number of gradients that still become zero
+    at this scale. `least_scale` is the smallest power of two at which no gradient becomes zero, None if no power of two
+    in binary64 suffices.
     """
 
     format: Format
     scale: float
     total: int
     nonzero: int
-    not_finite: int  # of the gradients given
+    not_finite: int  # among the gradients before scaling
     exponents: tuple[int, ...]
     counts: tuple[int, ...]
-    flushed: int  # became zero
+    flushed: int  # number that became zero
     subnormal: int
     overflowed: int
     safe_scale: float | None
@@ -76,7 +77,7 @@ class Underflow(Answering, Record):
 
 @in_default_mode
 def measure_underflow(gradients: object, format: Format | str, scale: object = 1.0, rounding: str = "RNE") -> Underflow:
-    """Return how many gradients a format loses after multiplication by a loss scale, and a scale that preserves them.
+    """Return how many gradients underflow in a format after loss scaling, and a loss scale that avoids this.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def measure_underflow(gradients: object, format: Format | str, scale: object = 1
 
 
 def _fates(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple[int, int, int]:
-    """Return how many become zero, how many subnormal, and how many overflow."""
+    """Return the numbers of gradients that become zero, that become subnormal, and that overflow."""
     if not nonzero.size:
         return 0, 0, 0
     found, flags = multiply(nonzero, np.float64(scale), fmt, context=context, return_flags=True)
@@ -136,7 +137,7 @@ def _fates(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple
 
 
 def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, bool]:
-    """Return whether x·2^power, rounded, is nonzero, and whether it does not overflow."""
+    """Return two flags: whether the rounded x·2^power is nonzero, and whether it is finite (without overflow)."""
     n, d = abs(x).as_integer_ratio()
     found = round_exact(Exact(x < 0, n, power - d.bit_length() + 1), fmt, context)
     datum = Datum(fmt, found.code)
@@ -144,7 +145,7 @@ def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, b
 
 
 def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
-    """Return the positive and the negative number of smallest (or largest) magnitude; the two may round differently."""
+    """Return the numbers of smallest (or largest) magnitude: one positive and one negative, if there are any."""
     sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
     return [sign * float(choose(each)) for sign, each in sides if each.size]
 

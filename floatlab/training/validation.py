@@ -1,4 +1,4 @@
-"""Validation of the training arguments: numbers as text or of any type, read exactly; errors name the argument."""
+"""Validation of the training arguments. Numbers may be text or of any numeric type; errors name the argument."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 1 << 40  # upper limit for step counts and similar arguments
 
 
 def exactly(value: Any, name: str) -> Fraction:
-    """Return a finite number exactly; raises UnsupportedError, which names the argument.
+    """Return a finite number as a Fraction; raises UnsupportedError, whose message names the argument.
 
     >>> exactly("0.1", "w"), exactly(0.5, "w"), exactly("2^-24", "w") == Fraction(2) ** -24
     (Fraction(1, 10), Fraction(1, 2), True)
@@ -43,7 +43,7 @@ def exactly(value: Any, name: str) -> Fraction:
 
 
 def checked_number(value: object, name: str, at_least: float | None = None, above: float | None = None) -> float:
-    """Return a finite float within bounds; raises UnsupportedError, which names the argument.
+    """Return a finite float within bounds; raises UnsupportedError, whose message names the argument.
 
     >>> checked_number("2^-3", "lr", above=0)
     0.125
@@ -59,7 +59,7 @@ def checked_number(value: object, name: str, at_least: float | None = None, abov
 
 
 def checked_whole(value: object, name: str, least: int, most: float = MOST) -> int:
-    """Return a whole number within bounds, as an int; raises UnsupportedError, which names the argument.
+    """Return an int within bounds; raises UnsupportedError, whose message names the argument.
 
     >>> checked_whole(101, "steps", 0)
     101
@@ -76,9 +76,7 @@ def check_needs(format: Format, name: str) -> None:
     missing = [what for what, there in (("zero", format.zero), ("sign", format.signed)) if not there]
     if missing:
         lacks = " and ".join(f"no {what}" for what in missing)
-        raise UnsupportedError(
-            f"{name} is {format.name}, which has {lacks}: numbers that are trained need both (try bf16 or e5m2)"
-        )
+        raise UnsupportedError(f"{name} is {format.name}, which has {lacks}: training needs both (try bf16 or e5m2)")
 
 
 def set_fields(record: Record, **values: object) -> None:
@@ -98,7 +96,7 @@ def beyond(what: str, format: Format) -> UnsupportedError:
 
 
 def listed_words(given: object, name: str) -> list[Any]:
-    """Return the words of a text, or the items of a list of them; raises UnsupportedError for anything else.
+    """Return the words of a text, or the items of a list; raises UnsupportedError for anything else.
 
     >>> listed_words("plain, master kahan", "remedies")
     ['plain', 'master', 'kahan']
@@ -106,5 +104,5 @@ def listed_words(given: object, name: str) -> list[Any]:
     if isinstance(given, str):
         return given.replace(",", " ").split()
     if not isinstance(given, Iterable):
-        raise UnsupportedError(f"{name} is a text of names or a list of them, not {quoted(str(given))}")
+        raise UnsupportedError(f"{name} is a text of names or a list of names, not {quoted(str(given))}")
     return list(given)

@@ -1,1 +1,1 @@
-"""The explorer: screens for the same questions and pages as the command line. The only subpackage that uses Textual."""
+"""The explorer: screens that show the same answers as the command line. Only this subpackage uses Textual."""

@@ -1,4 +1,4 @@
-"""The base class of the app, with the members that screens and widgets use; and work on daemon threads."""
+"""The base class of the app, with the members that screens and widgets use; and functions to work on daemon threads."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Piece = TypeVar("Piece")
 class ExplorerBase(App[None]):
     """The interface of the app for screens and widgets; `floatlab.tui.app` implements it.
 
-    `read_question` parses the arguments of a command into a question, `settings` are the user's, `pins` has the codes
-    pinned as A and B, and `titles` lists the screens by name and title.
+    `read_question` parses the arguments of a command into a question. `settings` are the user's settings. `pins` has
+    the codes pinned as A and B. `titles` lists the names and titles of the screens.
     """
 
     read_question: Callable[[list[str]], Question]
@@ -63,7 +63,7 @@ class ExplorerBase(App[None]):
 
 @dataclass
 class WidgetMessage(Message):
-    """A message that `@on(…, selector)` matches by its widget."""
+    """A message whose widget `@on(…, selector)` can match."""
 
     widget: Widget
 
@@ -76,12 +76,12 @@ class WidgetMessage(Message):
 def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:
     """Compute pieces on a daemon thread and pass each to `take` on the app's thread, until it returns False.
 
-    Textual's own workers delay the end of the app. An import of a large library, or a clipboard program that hangs,
-    must not prevent users from quitting. Computing a piece must not raise an exception.
+    Textual's own workers delay the end of the app, but an import of a large library, or a clipboard program that hangs,
+    must not prevent users from quitting. The computation of a piece must not raise an exception.
     """
 
     def run() -> None:
-        with suppress(RuntimeError):  # the app has ended in the meantime
+        with suppress(RuntimeError):  # the app has ended
             for piece in pieces:
                 if not app.is_running or not app.call_from_thread(take, piece):
                     return
@@ -90,5 +90,5 @@ def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bo
 
 
 def run_once(app: App[None], work: Callable[[], Piece], take: Callable[[Piece], object]) -> None:
-    """Do one piece of work as `run_each` does."""
+    """Call `work` on a daemon thread, and pass its result to `take` on the app's thread."""
     run_each(app, (work() for _ in range(1)), lambda piece: bool(take(piece)))

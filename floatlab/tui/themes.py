@@ -1,4 +1,4 @@
-"""Colours: three themes, and colours for the roles of a page in other themes."""
+"""Colours: three themes, and colours of the roles of a page for other themes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from textual.theme import Theme
 
 from floatlab.page.model import Role
 
-# A role's colour in the dark theme, in the light theme, in the theme for colour-blind users (only blue, orange, yellow
-# and grey, without a pair of red and green, and differing in lightness as well as hue), and among the user's own
-# sixteen colours. Each has a contrast of at least 4.5:1 with its background. The hues are those of Okabe and Ito.
+# The colours of the roles: in the dark theme, in the light theme, in the theme for colour-blind users, and among the
+# terminal's sixteen colours. The third theme uses only blue, orange, yellow and grey, which differ in lightness as well
+# as in hue, and no pair of red and green. The contrast with the background is at least 4.5:1. The hues are those of
+# Okabe and Ito.
 _COLOURS = {
     "label": ("#9aa4af", "#59636e", "#b0b0b0", "ansi_default"),
     "sign": ("#ff9e64", "#a63c00", "#e69f00", "ansi_red"),
@@ -27,7 +28,7 @@ _DARK, _LIGHT, _SAFE, _ANSI = ({f"role-{role}": row[column] for role, row in _CO
 
 
 def _theme(name: str, roles: dict[str, str], ground: tuple[str, str, str, str], **colours: str) -> Theme:
-    """Return a theme in the colours of the roles; `ground` is foreground, background, surface and panel."""
+    """Return a theme with these colours of roles; `ground` has foreground, background, surface and panel."""
     usual = {
         "primary": roles["role-significand"],
         "secondary": roles["role-implicit"],
@@ -53,7 +54,7 @@ THEMES = (
         warning="#e69f00",
     ),
 )
-# The themes that the theme key cycles through; the palette also lists Textual's.
+# The themes that the theme key cycles through; the command palette also lists Textual's themes.
 CYCLE = (*(theme.name for theme in THEMES), "ansi-dark", "ansi-light")
 
 
@@ -62,10 +63,10 @@ def role_colours(dark: bool, ansi: bool) -> dict[str, str]:
     return _ANSI if ansi else _DARK if dark else _LIGHT
 
 
-# Roles that share the colour of another; roles not listed anywhere have the colour of text.
+# Roles that share the colour of another role; roles that are not listed have the colour of text.
 _SAME = {"ruler": "label", "hint": "label"}
 _BOLD = frozenset({Role.HEADING, Role.VALUE, Role.CHANGED})
-# Styles added to a role's style under the cursor, under the mouse and for changed characters; visible without colour.
+# Styles that are added under the cursor, under the mouse and for changed characters; they are visible without colour.
 CURSOR, HOVER, CHANGED = Style(reverse=True, bold=True), Style(underline=True, bold=True), Style(underline=True)
 LEFT = Style(underline=True, bold=True)  # the cursor while the focus is elsewhere
 
@@ -73,8 +74,8 @@ LEFT = Style(underline=True, bold=True)  # the cursor while the focus is elsewhe
 def inks(variables: dict[str, str]) -> dict[Role, Style]:
     """Return the style of each role from the variables of a theme.
 
-    Textual's component classes would do the same, but once for each widget and role, which would take most of the time
-    to the first frame.
+    Textual's component classes could do the same, but for each widget and role separately, which would take most of the
+    time to the first frame.
     """
     styles = {}
     for role in Role:

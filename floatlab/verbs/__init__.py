@@ -1,1 +1,1 @@
-"""Layer 5: all commands, one folder per topic, with its options, its answers and its pages."""
+"""Layer 5: all commands, with a folder for each topic that holds its options, its answers and its pages."""

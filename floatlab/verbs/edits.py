@@ -1,4 +1,4 @@
-"""Edits of a datum by hand. Each edit returns a datum; `literal_of` returns text that denotes it exactly."""
+"""Edits of a datum by the user. An edit returns a new datum; `literal_of` returns text that denotes a datum exactly."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.verbs.question import code_of
 
-_GLANCE = 24  # up to this many characters, a decimal is convenient to edit
-_FIELD_DIGITS = 100  # more than any field has, so that an error message can report the excess
+_GLANCE = 24  # longer decimals are inconvenient to edit
+_FIELD_DIGITS = 100  # more digits than any field has, so that an error message can report the excess
 
 
 class Edit(Record):
@@ -31,7 +31,8 @@ class Edit(Record):
 def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     """Return text that denotes exactly this datum, in its own format under `context` and in every other format.
 
-    The text is a short decimal, else hexadecimal; or a code with its format, if text would not be read back exactly.
+    The text is a short decimal, else a hexadecimal number. If a number would not be read back as the same datum, the
+    text is a code with its format.
 
     >>> from floatlab import decode
     >>> literal_of(decode(0x3C7C, "fp16")), literal_of(decode(0xFF, "e4m3")), literal_of(decode(1 << 64, "x87"))
@@ -40,7 +41,7 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     if datum.is_finite:
         text = decimal_within(datum.exact, _GLANCE) or hexadecimal(datum)
     elif datum.is_nan and (datum.is_signaling or datum.payload):
-        return code_of(datum)  # text would ask every format for this payload, and not all formats can hold it
+        return code_of(datum)  # as text, the payload would apply to every format, and not all formats can hold it
     else:
         text = shortest(datum)
     try:
@@ -52,7 +53,7 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
 
 
 def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
-    """Return the datum with one bit set, or flipped; bit 0 is the least significant.
+    """Return the datum with one bit set to `value`, or flipped; bit 0 is the least significant.
 
     >>> from floatlab import decode
     >>> with_bit(decode(0x3C00, "fp16"), 15)
@@ -91,7 +92,7 @@ def fields(datum: Datum) -> dict[str, str]:
 
 
 def with_field(datum: Datum, name: str, text: str) -> Datum:
-    """Return the datum with one field replaced (decimal, 0x…, 0b…); raises LiteralError with the limits.
+    """Return the datum with one field replaced; raises LiteralError, whose message gives the limits.
 
     >>> from floatlab import decode
     >>> with_field(decode(0x3C7C, "fp16"), "E", "16")
@@ -111,14 +112,14 @@ def with_field(datum: Datum, name: str, text: str) -> Datum:
 def _whole(text: str) -> int | None:
     digits = text.strip().lower().lstrip("0")
     try:
-        # Base 0 reads 0x and 0b, but refuses the leading zeros that people type in decimals.
+        # Base 0 accepts 0x and 0b, but rejects decimals with leading zeros.
         return int(text, 0) if not digits[:1].isdecimal() else int(digits[:_FIELD_DIGITS])
     except ValueError:
         return None
 
 
 def _scaled(datum: Datum, power: int) -> Datum:
-    """Multiply by a power of two, rounded into the format (scaleB, 5.3.3)."""
+    """Return the datum multiplied by a power of two, rounded to the format (scaleB, 5.3.3)."""
     if not datum.is_finite:
         return datum
     x = datum.exact
@@ -130,7 +131,7 @@ def _negated(datum: Datum) -> Datum:
     if not fmt.signed:
         raise UnsupportedError(f"{fmt.name} has no sign")
     if not datum.magnitude and not fmt.negative_zero:
-        return datum  # the code of −0 is a NaN or a number in this format
+        return datum  # in this format, the code of −0 is a NaN or another number
     return with_bit(datum, fmt.width - 1)
 
 

@@ -1,7 +1,7 @@
-"""JSON documents: the schema of each kind of answer, for writing and for reading back.
+"""JSON documents: the schema of each kind of answer, for writing JSON and for reading it back.
 
-A topic's schemas are imported when the first of its answers is written or read, so that writing a derivation does not
-import NumPy.
+The schemas of a topic are imported when its first answer is written or read, so that NumPy is not imported for a
+derivation.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _train() -> Schemas:
 
 
 class Document(Record):
-    """A kind of answer: its schema's import, its operations, and a member that only this kind has with them."""
+    """A kind of answer: the function that imports its schema, its operations, and a member that identifies the kind."""
 
     schemas: Callable[[], Schemas]
     operations: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ DOCUMENTS = {
     "BlockDerivation": Document(_block, ("block",)),
     "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
     "Contrast": Document(_arithmetic, ("fma",), "separate"),
-    "Conversion": Document(_convert),  # read back as a derivation with all its stages
+    "Conversion": Document(_convert),  # read back as a derivation that has all stages
     "Derivation": Document(_derivations),
     "Differences": Document(_compare, ("compare",), "worst"),
     "Findings": Document(_reveal, ("reveal",), "nodes"),
@@ -135,7 +135,7 @@ def from_json(text: str) -> Any:
 
     The following can be read back: derivations and `contrast`; comparisons and integers; blocks; sums, dot products and
     matrix products that were written in full (up to 1024 terms or elements); plans and order maps; differences and
-    judgements of arrays; single updates; underflow; and curves of gradient checks. The JSON of the other answers is a
+    judgements of arrays; single updates; underflow; and curves of gradient checks. The JSON of other answers is only a
     summary.
 
     Parameters
@@ -145,12 +145,12 @@ def from_json(text: str) -> Any:
 
     Returns
     -------
-    An answer of the kind that was written. Expensive values, such as the error, are computed again on first use.
+    An answer of the kind that was written. Expensive values, such as the error, are recomputed at their first use.
 
     Raises
     ------
     FileFormatError
-        If the text is not such an object; the message names the member.
+        If the text is not such an object; the message names the invalid member.
 
     Examples
     --------
@@ -182,8 +182,8 @@ def answer_of_document(wire: object) -> object:
     kinds = (kind for kind, row in DOCUMENTS.items() if operation in row.operations and row.member in wire)
     kind = next(kinds, "Derivation")
     if kind == "Derivation" and "steps" not in wire and isinstance(operation, str):
-        raise FileFormatError(f"the JSON of {quoted(operation)} is a summary, which is not read back")
+        raise FileFormatError(f"the JSON of {quoted(operation)} is a summary, which cannot be read back")
     try:
         return read_document(DOCUMENTS[kind].schemas()[kind], wire)
     except (FloatlabError, *FAULTS) as error:
-        raise FileFormatError(f"no {kind}: {' '.join(str(error).split())[:300]}") from None
+        raise FileFormatError(f"not a valid {kind}: {' '.join(str(error).split())[:300]}") from None

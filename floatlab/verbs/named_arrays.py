@@ -1,4 +1,4 @@
-"""The arrays that the arguments of `sum`, `dot` and `matmul` name, and the presets that replace them."""
+"""The arrays named by the arguments of `sum`, `dot` and `matmul`, and the presets that replace these arguments."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _OPERANDS = {"sum": (1, "one array"), "dot": (2, "two arrays"), "matmul": (2, "t
 
 
 def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]:
-    """Return the vectors of a preset, which replaces the arguments; raises UnsupportedError."""
+    """Return the vectors of a preset, which replaces the arguments; raises UnsupportedError if there is none."""
     if name not in PRESETS:
         known = list(PRESETS)
-        raise UnsupportedError(f"--preset {quoted(name)} is none of {', '.join(known)}{guess(name, known)}")
+        raise UnsupportedError(f"--preset is one of {', '.join(known)}, not {quoted(name)}{guess(name, known)}")
     if operation != "dot" or words:
-        raise UnsupportedError(f"--preset {name} is two arrays for dot, and takes the place of others")
+        raise UnsupportedError(f"--preset {name} gives dot its two arrays: name no others")
     return list(PRESETS[name].data)
 
 
@@ -27,18 +27,18 @@ def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]
 def operands_of(
     operation: str, words: tuple[str, ...], format: Format | None = None, model: Machine | None = None
 ) -> list[Piece]:
-    """Return the arrays that the arguments name, as many as the operation accepts; raises FloatlabError.
+    """Return the arrays that the arguments name; raises FloatlabError if the number of arrays is wrong.
 
-    An array read from text comes with a record of what reading it changed.
+    An array read from text has a record of the rounding errors of the conversion.
     """
     count, arrays = _OPERANDS[operation]
     if len(words) != count:
         lists = len(words) > count and all(kind_of(word) == "list" for word in words)
-        more = "; the numbers of one are joined by commas, as in 1.5,-2" if lists else ""
-        raise UnsupportedError(f"{operation} takes {arrays}, and {len(words)} were given{more}")
+        more = "; separate the numbers of an array by commas, as in 1.5,-2" if lists else ""
+        raise UnsupportedError(f"{operation} takes {arrays}, not {len(words)}{more}")
     own = None if model is None else model.terms
     if own is not None and own.name == "tf32":
-        own = parse_format("binary32")  # the tensor core ignores the extra digits, it does not round
+        own = parse_format("binary32")  # the tensor core ignores the extra digits; it does not round
     with open_arrays(words, own or format) as opened:
         pieces = [(source.whole(), source.origin) for source in opened]
     return [piece if origin is None else source_of(piece).replace(origin=origin) for piece, origin in pieces]

@@ -1,4 +1,4 @@
-"""Options as values, used by the parser, `--help`, questions, errors, completion and the explorer."""
+"""Options as records, used by the parser, `--help`, questions, error messages, completion and the explorer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    Reader: TypeAlias = Callable[[str, str], object]  # (text typed, flag) -> value
+    Reader: TypeAlias = Callable[[str, str], object]  # takes the typed text and the flag, and returns the value
 
 WIDTHS = range(20, 1001)
 
 
 class UsageError(FloatlabError):
-    """The arguments of a command do not fit together."""
+    """A command line with invalid arguments, or with arguments that exclude each other."""
 
 
 def as_typed(text: str, flag: str) -> object:
@@ -30,7 +30,7 @@ def as_typed(text: str, flag: str) -> object:
 
 
 def whole(least: int, most: int) -> Reader:
-    """Return a reader of whole numbers within limits.
+    """Return a function that reads whole numbers within limits.
 
     >>> whole(1, 1000)("12", "--steps")
     12
@@ -64,12 +64,12 @@ def one_format(text: str, flag: str) -> Format:
     """Return the one format that an option names."""
     formats = formats_named(text, flag)
     if len(formats) > 1:
-        raise UsageError(f"{flag} takes one format, and {text} names {len(formats)}")
+        raise UsageError(f"{flag} takes one format, but {text} names {len(formats)}")
     return formats[0]
 
 
 def can_read(word: str, parse: Callable[[str], object]) -> bool:
-    """Return whether `parse`, which raises FloatlabError for text that it cannot read, can read a word.
+    """Return whether `parse` can read a word; `parse` raises FloatlabError for other words.
 
     >>> can_read("fp16", parse_format), can_read("fp15", parse_format)
     (True, False)
@@ -88,38 +88,40 @@ def _seed(text: str, flag: str) -> object:
 
 
 class Option(Record):
-    """An option of a verb: a row of the verb's table, which begins with name, metavar and help.
+    """An option of a verb: a row of the verb's table of options.
 
     Parameters
     ----------
     name
         Its name in `Question.options`, or the field of `Context` that it sets.
     metavar
-        Placeholders of its arguments, as in `N` or `X Y`. Empty: a switch, which sets `value`.
+        Placeholders of its arguments, such as `N` or `X Y`. An option without a metavar is a switch, which sets
+        `value`.
     help
         The text in `--help`; an option without help is not listed.
     flags
-        How it is typed; the first flag is used to write commands. Default: the name, as in `--little-endian`.
+        The flags on the command line; the first flag is used to write commands. By default, a flag made from the name,
+        as in `--little-endian`.
     optional
-        The value if the flag is given without an argument.
+        The value if the flag is typed without an argument.
     read
         Converts the typed text to the value; raises FloatlabError.
     default
-        The value that is equivalent to leaving the option out.
+        The value that means the same as no option.
     part
-        The destination of the value: the question's "options", "context" or "formats", or the "output".
+        The part of the question to which the value belongs: "options", "context" or "formats"; or "output".
     group
         The heading in `--help`.
     choices
-        The possible values, each with a description; `title` is their heading in the explorer.
+        The possible values with descriptions; `title` is their heading in the explorer.
     forms
         The subcommands of the verb that accept it; empty for all.
     names
-        Parser that tells whether a misplaced word could be a value of this option, such as a format or a type.
+        Function that returns whether a misplaced word could be a value of this option, such as a format or a type.
     noun
-        The noun for such a word in the error message.
+        The noun for such a word in an error message.
     also
-        Names for it in other programs, for "did you mean".
+        Names of this option in other programs, for "did you mean".
     """
 
     name: str
@@ -152,7 +154,7 @@ class Option(Record):
 
     @property
     def flag(self) -> str:
-        """The flag for error messages: the first long one."""
+        """The flag for error messages: the first long flag."""
         return next(flag for flag in self.spellings if flag.startswith("--"))
 
     def may_be(self, word: str) -> bool:
@@ -160,7 +162,7 @@ class Option(Record):
         return self.names is not None and can_read(word[:64], self.names)
 
     def value_of(self, typed: object) -> object:
-        """Return the value of the parser's result: text is converted, a switch and several arguments stay unchanged."""
+        """Return the option's value: text is converted; the value of a switch or of several arguments is unchanged."""
         if isinstance(typed, str) and self.metavar:
             return self.read(typed, self.flag)
         return tuple(typed) if isinstance(typed, list) else typed
@@ -179,7 +181,7 @@ class Option(Record):
 
 
 class OptionRule(Record):
-    """Options that exclude others, or that need one of several others; and the reason."""
+    """A rule: options that exclude others, or that need one of several others, with the reason."""
 
     options: tuple[str, ...]
     reason: str
@@ -188,7 +190,7 @@ class OptionRule(Record):
 
 
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
-    """Return options under one heading of `--help`; options without `forms` get the given ones."""
+    """Return options under one heading of `--help`; options without `forms` get `forms`."""
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 
@@ -197,25 +199,30 @@ FORMATS = Option(
     names=parse_format, noun="format", also=("type", "fmt", "precision"),
 )  # fmt: skip
 
-# The choices of each rule of rounding, with descriptions.
+# The choices of each rounding rule, with descriptions.
 _DIRECTIONS = tuple((direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction)
 _OVERFLOW = (
-    ("native", "as the format has it: ∞, else NaN"),
-    ("saturate", "the largest number, for ∞ too"),
-    ("propagate", "the largest number, but ∞ stays"),
+    ("native", "the format's own result: ∞, else NaN, else the largest number"),
+    ("saturate", "the largest number, also for operands that are ∞"),
+    ("propagate", "the largest number, but operands that are ∞ stay ∞"),
     ("none", "∞, else the largest (P3109 report 4.0)"),
     ("none-nan", "∞, else NaN (P3109's executable specification)"),
 )
-_ABSENT = (("largest", "the nearest thing there is"), ("zero", "zero"), ("nan", "NaN"), ("error", "refuse"))
+_ABSENT = (
+    ("largest", "the largest number, or for 0 the smallest"),
+    ("zero", "zero"),
+    ("nan", "NaN"),
+    ("error", "an error"),
+)
 _NEGATIVE = (("native", "NaN, or P3109's rule"), ("zero", "zero"), ("drop", "the sign is dropped"))
 _FTZ = ((False, "stay subnormal"), (True, "become zero (ftz)"))
 _DAZ = ((False, "count"), (True, "are read as zero (daz)"))
-_TININESS = (("after", "seen after rounding"), ("before", "seen before rounding"))
+_TININESS = (("after", "detected after rounding"), ("before", "detected before rounding"))
 _NAN = (
     ("first", "the first NaN operand, quieted"),
-    ("x86", "as x86 does it"),
-    ("arm", "as Arm does it"),
-    ("riscv", "as RISC-V does it"),
+    ("x86", "the rule of x86"),
+    ("arm", "the rule of Arm"),
+    ("riscv", "the rule of RISC-V"),
 )
 
 DIRECTION = grouped(
@@ -244,11 +251,13 @@ ROUNDING = DIRECTION + grouped(
     Option(
         "flush_inputs", "", "read subnormal operands as zero", ("--daz",), choices=_DAZ, title="Subnormal operands",
     ),
-    Option("tininess", "WHEN", "when a result is tested for being tiny", choices=_TININESS, title="Tininess"),
+    Option(
+        "tininess", "WHEN", "whether tininess is detected before or after rounding", choices=_TININESS, title="Tininess",
+    ),
     Option(
         "negative", "RULE", "a negative number in an unsigned format", choices=_NEGATIVE, title="Unsigned formats",
     ),
-    Option("nan", "RULE", "which NaN an operation gives", choices=_NAN, title="NaN results"),
+    Option("nan", "RULE", "the NaN that an operation returns", choices=_NAN, title="NaN results"),
     part="context",
 )  # fmt: skip
 SILENT_NAN = Option(
@@ -268,17 +277,17 @@ OUTPUT = grouped(
         "quiet", "", "only the shortest decimal (--quiet=code: only the code)", value="value",
         also=("code", "value-only"),
     ),
-    # argparse does not support "an option whose value is optional but must be joined with =".
+    # argparse does not support an option whose value is optional but must be joined with =.
     Option("quiet", flags=("--quiet-code",), value="code"),
     part="output",
 )  # fmt: skip
 
-# Shared options of verbs whose results are rounded into formats; they follow the verb's own options.
+# Options shared by the verbs whose results are rounded to formats; they follow the verb's own options.
 RESULT = (FORMATS, *ROUNDING, *OUTPUT)
 
 
 class ContextChoice(Record):
-    """One choice: the Context's field, its value, and its description."""
+    """A choice of a rounding rule: the field of `Context`, its value, and its description."""
 
     field: str
     value: object
@@ -307,7 +316,7 @@ RULES: tuple[ContextChoice, ...] = tuple(
 
 
 def context_words(context: Context) -> str:
-    """Describe how a context differs from the default, the direction first.
+    """Return the rules of a context that differ from the default, the rounding direction first, as text.
 
     >>> context_words(Context(rounding="RTZ", overflow="saturate"))
     'RTZ, overflow saturate'

@@ -1,7 +1,7 @@
 """The presenter that `floatlab/__init__` registers: page and JSON for every kind of answer.
 
-Each kind of answer has a function that imports its page module only when it is needed, so that showing a derivation
-does not import NumPy.
+For each kind of answer, a function imports the page module when the first such answer is shown. So NumPy is not
+imported to show a derivation.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def answer_of(answer: object) -> Answer:
     return ROWS[kind.__name__](answer)
 
 
-# Each function handles the classes in its parameter's annotation; the names of these classes are unique.
+# The annotation of a function's parameter names the classes that it handles; the names of these classes are unique.
 ROWS: dict[str, Callable[[Any], Answer]] = {}
 
 

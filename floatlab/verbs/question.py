@@ -1,8 +1,8 @@
-"""A question: a verb with all its arguments, as a value that can be answered, stored, changed and written as a command.
+"""A question: a verb with all its arguments. It can be answered, stored, changed and written as a command.
 
-An `Answer` is the result: one model that renders as a page, as JSON or as a short form. A `Verb` describes a verb for
-the command line, `--help`, completion and the explorer. It converts command-line words to questions, and questions to
-command lines.
+An `Answer` is the result of a question; it can be rendered as a page, as JSON or as a short text. A `Verb` describes a
+verb for the command line, `--help`, completion and the explorer. It converts command-line arguments to questions, and
+questions to command lines.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Question(Record):
         return dict(self.options).get(name, default)
 
     def having(self, **options: Any) -> Question:
-        """Return the question with some options set, or reset to their default by None.
+        """Return the question with some options set; the value None resets an option to its default.
 
         >>> Question("show", ("1",)).having(interval=True).having(interval=None).options
         ()
@@ -61,7 +61,7 @@ class Question(Record):
     def spelled_out(self) -> Question:
         """Return an equivalent question without `bits` and `little_endian`, with values rewritten as explicit codes.
 
-        Raises LiteralError or FormatError for values that cannot be read as codes.
+        Raises LiteralError or FormatError if a value is not a code.
 
         >>> asked = Question("show", ("0x7c3c@fp16", "bits:0x0038")).having(bits=True, little_endian=True)
         >>> asked.spelled_out().values
@@ -78,17 +78,18 @@ class Question(Record):
         return self.replace(values=tuple(values)).having(bits=None, little_endian=None)
 
 
-# Progress callback: receives the total amount of work and its unit; returns the callback for the amount done.
+# Callback at the start of a long computation. It receives the total amount of work and its unit, and returns a callback
+# that receives the amount done.
 Started = Callable[[int, str], Callable[[int], None]]
 
 
 class Scene(Record):
-    """One step of a derivation, as shown to the user.
+    """A step of a derivation as shown to the user.
 
     `page` has all rows so far, with the newest rows marked. `reason` explains the step. `flags` are the flags raised so
-    far, and `separate_flags` those of the separate multiply-add beside a fused one. `frames` are animation frames
-    between the previous scene and this one, such as the smaller term moving right. `steps` are the steps shown, each as
-    a derivation and an index into its steps.
+    far; for `fma`, `separate_flags` are those of multiply-then-add. `frames` are animation frames between the previous
+    scene and this one, in which, for instance, the smaller term is shifted. `steps` are pairs of a derivation and the
+    index of the step that is shown.
     """
 
     name: str
@@ -101,13 +102,14 @@ class Scene(Record):
 
 
 class Answer(Record):
-    """The result of a question; pages and JSON are made lazily.
+    """The result of a question; its page and its JSON are made when they are needed.
 
-    `page` draws it, `records` returns its JSON objects (one per line), `words` its values in the fewest characters, and
-    `codes` its codes. `results` are the resulting `Datum` objects. `parts` draws each result by itself, if the page is
-    a stack of such parts. `operands` are an operation's operands as read. `scenes` returns its page as an animation,
-    with or without strips of the operands' bits. `found` is the model itself. `status` is the exit status of a command:
-    1 if the answer is a failed check. `table` returns the numbers as CSV, and `chart` the chart for a plot.
+    `page` returns the page, `records` the JSON objects (one per line), `words` the values in as few characters as
+    possible, and `codes` the codes. `results` are the resulting `Datum` objects. If the page consists of the pages of
+    several results, `parts` returns these pages. `operands` are the operands of an operation as read. `scenes` returns
+    the page as an animation, with or without the operands' bits. `found` is the object that is shown. `status` is the
+    exit status of the command: 1 if a check failed. `table` returns the numbers as CSV, and `chart` returns the chart
+    for a plot.
     """
 
     page: Callable[[], Page]
@@ -119,7 +121,7 @@ class Answer(Record):
     parts: Callable[[], list[Page]] = list
     operands: tuple[Datum, ...] = ()
     scenes: Callable[[bool], tuple[Scene, ...]] = lambda strips: ()
-    missing: str = ""  # names a missing optional package that the answer needs: exit status 3
+    missing: str = ""  # a missing optional package, by name; the exit status is then 3
     found: Any = None
     status: int = 0
     table: Callable[[], str] | None = None
@@ -127,7 +129,7 @@ class Answer(Record):
 
 
 def written(*answers: object) -> Callable[[], list[Wire]]:
-    """Return a function that serialises any answers to JSON objects."""
+    """Return a function that converts the objects to JSON objects."""
 
     def records() -> list[Wire]:
         from floatlab.verbs.json_documents import document_of
@@ -138,12 +140,12 @@ def written(*answers: object) -> Callable[[], list[Wire]]:
 
 
 def plain_answer(found: object, page: Callable[[], Page], *words: str) -> Answer:
-    """Return an answer with one page and one JSON object, and the same text for its values and its codes."""
+    """Return an answer with one page and one JSON object; `words` are both its values and its codes."""
     return Answer(page, written(found), lambda: [*words], lambda: [*words], found=found)
 
 
 def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
-    """Return the answer that stacks the pages of these derivations."""
+    """Return the answer for these derivations; its page consists of their pages."""
 
     def parts() -> list[Page]:
         from floatlab.page.datum import show_page
@@ -175,32 +177,32 @@ class Verb(Record):
     Parameters
     ----------
     summary, examples, explanation
-        A one-line summary; example commands that really run, without `floatlab`; the meaning of its values.
+        A one-line summary; example commands that run, without the word `floatlab`; an explanation of the values.
     takes
-        The name of its values in `--help`, and their description.
+        The placeholder of the values in `--help`, and their description.
     options
-        Its options, in the order of `--help`.
+        The options, in the order of `--help`.
     rules
-        The options that exclude or need others.
+        The rules on options that exclude or need others.
     notes
-        Sentences under headings of groups of options.
+        Sentences that `--help` shows under the headings of groups of options.
     form
-        Returns the subcommand that the values select, for verbs with subcommands.
+        For verbs with subcommands: function that returns the subcommand that the values select.
     one_format
-        The error for several formats, with `{}` for their names; empty if several are allowed.
+        The error message for several formats, with `{}` for their names; empty if several are allowed.
     formats_by
-        The error for -f on a verb that has another option for its formats; the message begins with that option.
+        The error message for -f, for verbs that have another option for formats; the message begins with that option.
     settle
-        Validates and completes a question parsed by the table; raises UsageError.
+        Function that validates and completes a parsed question; raises UsageError.
     needs_values, joins
-        `needs_values`: whether values are required. `joins`: whether all values on a line of standard input form one
+        `needs_values`: whether values are required. `joins`: whether all values on a line of standard input are one
         question.
     reads_array, reads_files
-        Whether - as a value reads an array from standard input; whether values may name files.
+        Whether the value - reads an array from standard input; whether values may be names of files.
     plot
-        Draws the figure for `--plot FILE` from the answer.
+        Function that draws the figure of `--plot FILE` from the answer.
     also
-        Other programs' words for the verb, and the equivalent command: "plus + → add A B".
+        Names of the verb in other programs, and the equivalent command: "plus + → add A B".
     """
 
     name: str
@@ -249,10 +251,10 @@ class Verb(Record):
         return question if self.settle is None else self.settle(question)
 
     def _check(self, option: Option, chosen: Mapping[str, object], form: str) -> None:
-        """Refuse an option that would be ignored, or that contradicts another."""
+        """Reject an option that would be ignored, or that contradicts another option."""
         if form and option.forms and form not in option.forms:
             where = " ".join(option.forms)
-            raise UsageError(f"{option.flag} means nothing to {self.name} {form} (it goes with: {where})")
+            raise UsageError(f"{option.flag} is not an option of {self.name} {form} (only of: {where})")
         for rule in self.rules:
             if option.name not in rule.options:
                 continue
@@ -288,7 +290,7 @@ class Verb(Record):
         return join(["floatlab", *self.words(question)])
 
     def option(self, name: str, value: object = None) -> Option:
-        """Return the option with this name; of several switches with one name, the one that sets `value`."""
+        """Return the option with this name; if several switches have it, return the switch that sets `value`."""
         found = [option for option in self.options if option.name == name]
         if not found:
             raise FloatlabError(f"{self.name} has no option {name}")
@@ -312,7 +314,7 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
 
 
 def code_of(datum: Datum) -> str:
-    """Return the datum as a code with its format, which can be read back for any datum.
+    """Return a datum as the text of its code and format, from which every datum can be read back.
 
     >>> from floatlab import decode
     >>> code_of(decode(0x3C7C, "fp16"))
@@ -322,7 +324,7 @@ def code_of(datum: Datum) -> str:
 
 
 def as_code(literal: Literal, option: str) -> Code:
-    """Return the code that a literal denotes; for a number, raise LiteralError naming the option that needs a code."""
+    """Return the code that a literal denotes; raise LiteralError, which names `option`, if it is a number."""
     if not isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: {option} takes a code, such as bits:0x38")
     return literal.value
@@ -336,6 +338,6 @@ def reversed_code(literal: Literal) -> Literal:
     """
     typed = as_code(literal, "--little-endian")
     if typed.width % 8:
-        raise LiteralError(f"{quoted(literal.text)}: --little-endian takes whole bytes, and this is {typed.width} bits")
+        raise LiteralError(f"{quoted(literal.text)}: --little-endian takes whole bytes, not {typed.width} bits")
     flipped = int.from_bytes(typed.code.to_bytes(typed.width // 8, "big"), "little")
     return Literal(f"bits:0x{flipped:0{typed.width // 4}x}", typed.replace(code=flipped))

@@ -1,6 +1,6 @@
-"""Table of all verbs: the folder, the `answers` function and the explorer's screen of each.
+"""Table of all verbs. An entry has the verb's definition, its `answers` function and its screen in the explorer.
 
-Imports happen when an entry is used: a command loads only the folder of its own verb.
+An entry imports modules only when it is used, so a command loads only the folder of its own verb.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Entry(Record):
     """A verb: a function that imports its definition, and a function that imports its `answers` function.
 
-    A verb without `answers` has no questions; the command line runs it directly. `screen` is the name of the explorer's
-    screen that shows the answers; it is empty if the verb exists only on the command line.
+    A verb without `answers` has no questions; the command line runs it directly. `screen` is the name of the screen
+    that shows the answers in the explorer; it is empty if the verb exists only on the command line.
     """
 
     verb: Callable[[str], Verb]
@@ -183,12 +183,13 @@ def verb_named(name: str) -> Verb:
 
 
 def answer_question(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: one answer per value if the verb treats values separately, else one for all.
+    """Answer a question: one answer per value if the verb treats values separately, else one answer for all values.
 
     Parameters
     ----------
     started
-        Called for long computations with the total and its unit; returns the callback that counts progress.
+        Function that is called at the start of a long computation with the total amount of work and its unit. It
+        returns the function that receives the amount done.
 
     Raises
     ------
@@ -203,7 +204,7 @@ def answer_question(question: Question, started: Started | None = None) -> list[
 
 
 def asks(name: str) -> bool:
-    """Return whether a verb has questions; the command line runs the others directly."""
+    """Return whether a verb has questions; the command line runs other verbs directly."""
     return name in VERBS and VERBS[name].answers is not None
 
 
@@ -211,7 +212,7 @@ def answers_of(name: str) -> Answers:
     """Import and return the `answers` function of a verb; raises FloatlabError for a verb without questions."""
     entry = VERBS.get(name)
     if entry is None or entry.answers is None:
-        raise FloatlabError(f"{name} is not a question")
+        raise FloatlabError(f"{name} has no answers: it can only be run on the command line")
     return entry.answers()
 
 

@@ -79,7 +79,7 @@ def test_957_becomes_896():
     assert (element.rounded.overflowed, element.code, element.error) == (True, 0x7E, -61)
     assert element.flags == Flags.OVERFLOW | Flags.INEXACT
     assert become(block) == [896]
-    # The other rules: twice the scale, and a finer step is lost for not saturating.
+    # The other rules double the scale: nothing saturates, but a digit of precision is lost.
     assert become(one(["957"], "mxfp8_e4m3", "up")) == [960]
     assert become(one(["957"], "mxfp8_e4m3", "ceil")) == [960]
     assert become(one(["957"], "mxfp8_e4m3", "even")) == [896]

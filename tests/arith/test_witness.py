@@ -1,4 +1,4 @@
-"""Witnesses: they differ, they are the same for a seed, and None is a proof where a format is searched through."""
+"""Witnesses: their results differ, a seed determines them, and None is a proof if all operands were tried."""
 
 from itertools import product
 
@@ -20,7 +20,7 @@ FP16 = parse_format("fp16")
 
 
 def differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
-    """Say whether these are operands that show the difference, by the contrast alone."""
+    """Return whether fma and multiply-then-add differ for these operands, using `contrast` only."""
     try:
         both = contrast(fma(a, b, c, a.format, context), multiply_then_add(a, b, c, a.format, context))
     except FloatlabError:

@@ -1,4 +1,4 @@
-"""What each operation should give, by the words of IEEE 754-2019 and exact rationals: the oracle's own arithmetic.
+"""Expected results of the operations, by the text of IEEE 754-2019, in exact rational arithmetic.
 
 Every function takes the meanings of the operands and returns (kind, value, negative, flags): kind is
 `finite` (a Fraction still to be rounded; `negative` is the sign of a zero), `infinite` or `nan`.
@@ -81,7 +81,7 @@ OPERATIONS = {"add": add, "sub": sub, "mul": mul, "div": div, "fma": fma, "rem":
 
 
 def nan_flags(operation: str, fmt: Format, codes: tuple[int, ...]) -> frozenset[str] | None:
-    """Return what an operation with a NaN operand raises; None where no operand is a NaN."""
+    """Return the flags that an operation with a NaN operand raises; None if no operand is a NaN."""
     meanings = [oracle.decode(fmt, code) for code in codes]
     nans = [code for code, meaning in zip(codes, meanings, strict=True) if meaning.kind == "nan"]
     if not nans:

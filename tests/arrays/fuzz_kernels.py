@@ -1,9 +1,9 @@
-"""Call every entry of the extension with anything: it may refuse or return nonsense, and nothing else.
+"""Call every function of the extension with random arguments: it may raise an error or return nonsense, but not crash.
 
     python -m tests.arrays.fuzz_kernels [--calls 1000000] [--seed 0]
 
-Recipes, readings and stages are packed numbers, of which some are replaced; buffers are too short or too long,
-lie askew, overlap or are no buffers. By itself this finds crashes only. To find whatever is undefined, build the
+Recipes, readings and stages are packed numbers, some of which are replaced. Buffers are too short or too long, are
+misaligned, overlap, or are not buffers. Alone, this program finds only crashes. To find undefined behaviour, build the
 extension with sanitizers and load their library first:
 
     gcc -shared -fPIC -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -DFLOATLAB_MOST=0 \\
@@ -11,7 +11,7 @@ extension with sanitizers and load their library first:
         -o floatlab/_kernels.abi3.so -lm
     LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 python -m tests.arrays.fuzz_kernels
 
-The suite of tests/arrays runs in the same way.
+The tests in tests/arrays can be run in the same way.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ARITY = {"convert": 1, "sqrt": 1, "sqrt_to_nearest": 1, "fma": 3, "fma_to_neares
 
 
 class Fuzz:
-    """Calls with drawn arguments; what is drawn depends on the seed only."""
+    """Calls with random arguments, which depend only on the seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -66,7 +66,7 @@ class Fuzz:
             return self.random.choice((None, b"", "text", 3, np.zeros((2, 3))[:, ::2], bytes(size)))
         if self.rarely(20):
             size = max(0, size + self.random.choice((-8, -1, 1, 8)))
-        if self.rarely(3):  # of the memory that all share
+        if self.rarely(3):  # a part of the shared memory
             at = self.random.randrange(64) * (1 if self.rarely() else 8)
             return self.memory[at : at + size]
         own = np.frombuffer(self.random.randbytes(size + 8), np.uint8).copy()
@@ -74,7 +74,7 @@ class Fuzz:
         return own[at : at + size]
 
     def garbled(self, packed: object) -> object:
-        """Return packed numbers with a few of them replaced."""
+        """Return packed numbers, some of which are replaced."""
         if packed is None or self.rarely(2):
             return packed
         numbers = np.frombuffer(bytearray(memoryview(packed).cast("B")), np.uint8).copy()
@@ -92,14 +92,14 @@ class Fuzz:
         )  # fmt: skip
 
     def place(self, buffer: int, size: int, reading: int = -1) -> tuple[int, ...]:
-        """Return where numbers lie; sometimes in another buffer, row or size."""
+        """Return the position of numbers; sometimes with a wrong buffer, row or size."""
         found = list(_place(buffer, size, reading))
         if self.rarely(40):
             found[self.random.randrange(5)] = self.random.choice((-1, 0, 1, 2, 3, 4, 8, 99, self.number()))
         return tuple(found)
 
     def call(self, program: object, written: list[object], read: list[object], count: int, steps: int = 1) -> object:
-        """Call `run`, now and then with other numbers than fit."""
+        """Call `run`, sometimes with invalid numbers."""
         if self.rarely(40):
             count = self.random.choice((-1, 0, 1, count + 1, 2**31, 2**60, 2**61, 2**62, 2**63 - 1))
         return _kernels.run(
@@ -156,10 +156,10 @@ class Fuzz:
                 rounding_rule_for(format, self.context(), DOUBLE),
             )  # fmt: skip
         states = self.room((steps + 1) * rows * count * 8)
-        if self.rarely() and program.packed:  # more steps than there are rows, which must not be done
+        if self.rarely() and program.packed:  # more steps than rows, which must be rejected
             steps = self.random.choice((steps + 1, 2**31, 2**61, 2**62, 2**63 - 1, -1))
         readings = [self.garbled(each) for each in program.readings]
-        packed = program.packed if steps > 2**20 else self.garbled(program.packed)  # with a stride of 0, years
+        packed = program.packed if steps > 2**20 else self.garbled(program.packed)  # stride 0 takes years
         if self.rarely(40):
             count += 1
         return _kernels.run(packed, (states, self.room(count)), tuple(readings), count, steps, self.number() % 2**64)
@@ -189,7 +189,7 @@ class Fuzz:
 
 
 def fuzz(calls: int, seed: int = 0) -> Counter[str]:
-    """Make so many calls; return how many of each entry were done, and how many refused."""
+    """Make random calls; return the numbers of successful and of rejected calls for each function."""
     drawn, found = Fuzz(seed), Counter[str]()
     entries = (*[drawn.run] * 8, *[drawn.read_codes] * 2, *[drawn.walk] * 4, drawn.accumulate, drawn.modes)
     with np.errstate(all="ignore"):
@@ -204,7 +204,7 @@ def fuzz(calls: int, seed: int = 0) -> Counter[str]:
 
 
 def main() -> None:
-    """Make the calls that were asked for, and say what came of them."""
+    """Make the requested calls, and print the counts."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--calls", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Operands of operations, weighted to where results go wrong: ties, cancellation, both ends of the range, specials."""
+"""Operands that are hard for operations: ties, cancellation, both ends of the range, special values."""
 
 import numpy as np
 
@@ -31,9 +31,9 @@ def operands(operation, format, dtype, count, seed=0):
 
 
 def products_and_a_bit(format, dtype, count, seed=0):
-    """Return operands of an fma whose product is a tie of the format, to which z adds next to nothing, or nothing.
+    """Return operands of an fma whose product is a tie of the format, and whose z is tiny or zero.
 
-    The sum of product and z in binary64 is the tie itself, whatever z is: rounded again it forgets z.
+    In binary64, the sum of product and z is the tie itself for every z, so a second rounding ignores z.
     """
     rng = np.random.default_rng(seed)
     p = format.precision

@@ -1,4 +1,4 @@
-"""Block formats on arrays: the scalar derivation bit for bit, and peers for the elements."""
+"""Block formats on arrays: compared with the scalar derivation bit for bit, and elements with other libraries."""
 
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ DTYPES = (np.float32, np.float64, np.float16)
 
 
 def hostile(fmt, dtype, kinds, rng):
-    """Return a block of each kind: ordinary ones, wide ones, ties, extremes, zeros, and those with special values."""
+    """Return a block of each kind: ordinary numbers, a wide range, ties, extremes, zeros, special values."""
     size, digits = fmt.block, fmt.magnitudes.precision
     info = np.finfo(dtype)
     least, most = int(np.log2(float(info.smallest_subnormal))), info.maxexp - 1
@@ -42,7 +42,7 @@ def hostile(fmt, dtype, kinds, rng):
                 block = np.where(rng.random(size) < 0.5, 0.0, -0.0)
             elif kind % 12 == 5:
                 block[int(rng.integers(size))] = [np.nan, np.inf, -np.inf][kind % 3]
-            elif kind % 12 == 6:  # the largest just at, below and above where rules turn
+            elif kind % 12 == 6:  # the largest element at, below and above the thresholds of the rules
                 turn = [1.0, 1.5, 2.0, float(fmt.magnitudes.largest), 2 - 2.0**-digits, 1.75][kind % 6]
                 block /= np.abs(block).max() or 1
                 near = np.asarray(np.ldexp(turn, e // 2), dtype)
@@ -53,7 +53,7 @@ def hostile(fmt, dtype, kinds, rng):
                 block[-1] = 2.0 ** (e // 2)
             elif kind % 12 == 8:  # only the first few
                 block[int(rng.integers(1, size)) :] = 0
-            elif kind % 12 == 9:  # all that there is between smallest and largest
+            elif kind % 12 == 9:  # all binades between smallest and largest
                 block = np.copysign(info.smallest_subnormal * rng.integers(1, 9, size), rng.standard_normal(size))
                 block[0] = info.max
             blocks.append(block.astype(dtype))
@@ -256,7 +256,7 @@ def test_the_floor_of_nvfp4s_scales_is_the_smallest_subnormal():
     assert blocks.tensor_scale == 1
     assert blocks.scales.ravel().tolist() == [0x7E, 0x01]
     assert quantize_blocks(x, "nvfp4")[1, 0] == x[1, 0]
-    x[1, 0] /= 5  # below it, the block keeps what e2m1 can say
+    x[1, 0] /= 5  # below it, the block has the numbers of e2m1
     assert encode_blocks(x, "nvfp4").scales.ravel().tolist() == [0x7E, 0x01]
     assert quantize_blocks(x, "nvfp4")[1, 0] == np.float32(2.0**-9)
 
@@ -339,7 +339,7 @@ def test_scales_of_ones_own():
 
 
 def test_a_tensor_scale_beyond_binary64s_range_is_worked_out_exactly():
-    # The largest number of such blocks is no float: no quotient of floats gives the scale of a tensor.
+    # The largest number of such blocks is not a float, so the tensor's scale is not a quotient of floats.
     fmt = BlockFormat("own", parse_format("e2m1f"), parse_format("e11m3"), 16, parse_format("fp32"))
     assert fmt.element.largest * fmt.scale.largest > Fraction(float(np.finfo(np.float64).max))
     x = np.float64([2.0**1000] * 16)
@@ -366,7 +366,7 @@ def test_blocks_unpack_compare_and_say_what_they_are():
 
 @pytest.mark.parametrize("fmt", [fmt for fmt in FORMATS if fmt.tensor is None], ids=lambda fmt: fmt.name)
 def test_every_scale_times_every_element_is_decoded_exactly(fmt):
-    # The largest are beyond float32, which is why the values are float64 unless a dtype is asked for.
+    # The largest values are beyond float32, so values are float64 unless a dtype is given.
     element, scale = fmt.element, fmt.scale
     codes = np.arange(1 << element.width, dtype=np.uint8)
     if isinstance(element, Format):
@@ -403,7 +403,7 @@ def test_what_decoded_blocks_are_depends_on_their_format_only():
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("fmt", "rule"), WAYS, ids=lambda each: getattr(each, "name", "").lower())
 def test_every_exponent_of_a_block_gets_the_scale_of_the_scalar_derivation(fmt, rule):
-    # With mantissas where rules turn: the table by exponent field must know them all, and both ends.
+    # With mantissas at the thresholds of the rules: the table by exponent field must have all of them, and both ends.
     p = fmt.magnitudes.precision
     turns = [1.0, 1 + 2.0**-23, 1.5, 2 - 2.0**-p - 2.0**-23, 2 - 2.0**-p, 2 - 2.0**-23]
     exponents = [*range(-149, -120), -30, -1, 0, 1, 30, 125, 126, 127]

@@ -1,4 +1,4 @@
-"""Threads, byte orders, and arrays that are refused."""
+"""Threads, byte orders, and arrays that are rejected."""
 
 import threading
 import time

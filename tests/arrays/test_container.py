@@ -48,7 +48,7 @@ def pair(format, codes):
 
 
 def assert_same(ours, theirs):
-    """The same bits, but for NaNs, which need only both be NaN."""
+    """Assert that both have the same bits; for NaNs, assert only that both are NaN."""
     theirs = np.asarray(theirs)
     if not isinstance(ours, FloatArray):
         assert np.array_equal(ours, theirs)
@@ -154,7 +154,7 @@ def test_what_is_made_of_what():
     assert np.asarray(x).dtype == np.float32
     assert np.asarray(x, np.float64).tolist() == x.tolist()
     kept = FloatArray(np.array([0x7E01, 0x7C01], np.uint16).view(np.float16))
-    assert kept.codes.tolist() == [0x7E01, 0x7C01]  # its own codes, NaNs with payloads and all
+    assert kept.codes.tolist() == [0x7E01, 0x7C01]  # its own codes, including NaNs with payloads
     assert (-kept).codes.tolist() == [0xFE01, 0xFC01]
     assert x.nbytes == 2
     assert (len(x), x.ndim, x.size, x.shape) == (2, 1, 2, (2,))
@@ -403,7 +403,7 @@ def test_what_cannot_be_done_is_named(ask, named):
 
 
 class Integers:
-    """An array of integers as another library has them."""
+    """An array of integers of another library."""
 
     dtype = np.dtype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Arrays into formats and back: every code, shapes and dtypes, and what is refused."""
+"""Conversion of arrays to formats and back: every code, shapes and dtypes, and arguments that are rejected."""
 
 import tracemalloc
 
@@ -180,7 +180,7 @@ def test_a_word_that_is_none_is_named_whatever_it_is():
 
 
 def test_what_is_settled_for_one_call_is_not_another_ones():
-    # Work is kept by what was asked for: calls that differ in one word, turn about, each get their own.
+    # Prepared work is cached by its arguments: alternating calls that differ in one argument get different work.
     x = np.float32([1.0625, 1.1, -1.1, 1e6, np.nan])
     ways = [
         (given, name, direction, overflow, flags)

@@ -1,4 +1,4 @@
-"""The NumPy lane's quick way against the one that has all the rules, and NumPy's own casts."""
+"""The fast path of the NumPy lane, compared with the path that has all rules, and with NumPy's own casts."""
 
 from functools import partial
 
@@ -18,14 +18,14 @@ KINDS = [parse_format(name) for name in ("e8m0", "e4m3", "e5m2fnuz", "p3109_k8p1
 
 
 def words_for(format, dtype, count, seed):
-    """Return words around every edge of a format, and words of any bits."""
+    """Return words near every boundary of a format, and words of random bits."""
     edges = telling(format, dtype, count, seed).view(f"u{dtype().itemsize}")
     bits = np.random.default_rng(seed).integers(0, 1 << 8 * dtype().itemsize, count, f"u{dtype().itemsize}")
     return np.concatenate([edges, bits])
 
 
 def sized(w, t):
-    """Return a format of so many bits of exponent and digits; with one bit of exponent all codes are numbers."""
+    """Return a format with these widths of exponent and significand; with one exponent bit, all codes are numbers."""
     return parse_format(f"e{w}m{t}{'f' if w == 1 else ''}")
 
 
@@ -34,7 +34,7 @@ def slowly(rule, words, drawn):
 
 
 def assert_quick_is_slow(format, source, count, seed=0):
-    """Hold the quick way to the slow one in every direction, with flags and without; return in how many it is."""
+    """Assert that the fast path gives the results of the slow one, in every direction; return how often it was used."""
     words, tried = words_for(format, SOURCES[source], count, seed), 0
     for i, direction in enumerate(Direction):
         context = Context(
@@ -96,7 +96,7 @@ def test_to_nearest_even_numpy_casts_alike(dtype, to):
 
 @pytest.mark.parametrize("direction", Direction)
 def test_pieces_are_one_array(direction):
-    # More than two pieces, with what is put aside in all of them.
+    # More than two pieces, with deferred elements in all of them.
     words = np.resize(words_for(parse_format("fp16"), np.float32, 20_000, 4), 70_000)
     context = Context(direction, seed=11)
     codes, flags = encode(words.view(np.float32), "fp16", context=context, lane="numpy", return_flags=True)

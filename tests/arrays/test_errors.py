@@ -1,4 +1,4 @@
-"""How two arrays differ: every number against one computed plainly, whatever way the arrays were cut into pieces."""
+"""Differences of two arrays: compared with a plain computation, for every division of the arrays into pieces."""
 
 import math
 import tracemalloc
@@ -37,7 +37,7 @@ def pairs(dtype):
 
 
 def plainly(x, y):
-    """Measure element by element, with data of the codec."""
+    """Measure element by element, with data from the scalar codec."""
     fmt = fl.parse_format(x.dtype.name)
     unsigned = f"u{x.dtype.itemsize}"
     found = {"absolute": [], "relative": [], "ulps": [], "equal_bits": 0, "equal": 0, "signs": 0, "infinity": 0}
@@ -60,7 +60,7 @@ def plainly(x, y):
 
 
 def percentile(values, percent):
-    """Return the smallest value that so many are at most (nearest rank)."""
+    """Return the percentile by the nearest-rank definition."""
     ordered = sorted(values)
     return ordered[-(-len(ordered) * round(percent * 10) // 1000) - 1]
 

@@ -1,4 +1,4 @@
-"""Every width of exponent and significand that a word holds, in every lane: codes, values, flags around each edge."""
+"""All widths of exponent and significand that fit into a word, in every lane: codes, values, flags near boundaries."""
 
 import itertools
 import zlib
@@ -28,7 +28,7 @@ CONTEXTS = [
 
 
 def widths(word):
-    """Return all formats of the pattern that a word's lane of integers can round into, IEEE's specials and others'."""
+    """Return all formats that the integer lane of a word size can round to, with IEEE specials and with others."""
     found = []
     for w, t in itertools.product(range(1, word.exponent_bits + 1), range(word.trailing_bits + 1)):
         for suffix in ("", "fn", "f") if w == 1 else ("", "fn"):
@@ -42,13 +42,13 @@ def widths(word):
 
 
 EVERY = sorted({format.name: format for name in ("fp32", "fp64") for format in widths(SOURCES[name])}.items())
-# With a range far from a word's: all of a word's numbers are tiny, or the smallest normal number is infinity's word.
+# Ranges far from the word's: all numbers of the word are tiny, or the smallest normal number has infinity's word.
 MOVED = [Format(f"moved_{bias}", 4, 4, bias=bias) for bias in (-120, -127, -128, -129, -200, -1025, -1100)]
 ODD = [parse_format(name) for name in ("p3109_k31p24se", "p3109_k30p24sf", "e7m23fnuz", "e8m23fnuz", "e5m23fn")]
 
 
 def words_around(format, source):
-    """Return codes of a source on both sides of whatever decides: codes of the format, ties, ends of the range."""
+    """Return codes of a source on both sides of all boundaries: codes of the format, ties, ends of the range."""
     top, normal = format.largest_magnitude, format.smallest_normal_magnitude
     codes = {0, 1, 2, 3, normal - 2, normal - 1, normal, normal + 1, top // 2, top // 2 + 1, top - 2, top - 1, top}
     exact = [Datum(format, code).exact for code in sorted(codes) if 0 <= code <= top]
@@ -56,7 +56,7 @@ def words_around(format, source):
     exact += [beyond, Exact(False, (2 << format.precision) - 1, format.emax - format.precision)]
     exact += [Exact(False, 1, format.qmin - 1), Exact(False, 1, format.qmin - 40)]
     exact.append(Exact(False, (2 << format.precision) - 1, format.emin - format.precision - 1))  # nearly 2^emin
-    exact += [Exact(False, a.c * 2 + b, a.q - 1) for a in exact for b in (-1, 1) if a.c]  # ties, and what is near
+    exact += [Exact(False, a.c * 2 + b, a.q - 1) for a in exact for b in (-1, 1) if a.c]  # ties and their neighbours
     words = set()
     for x in exact:
         word = round_exact(x, source, Context("RTZ")).code
@@ -81,7 +81,7 @@ def assert_lanes_agree(format, source, contexts=CONTEXTS, room=40):
                 pytest.fail(f"{said}: {x.codes[i]:#x} gives {found[i]:#x} {flags[i]}, scalar {codes[i]:#x} {raised[i]}")
             assert np.array_equal(encode(x, format, context=context, lane=lane), codes), said
             if not context.rounding.is_stochastic:
-                # Without what overflows there are shorter ways.
+                # Without overflows, faster paths are used.
                 finite = (codes & codes.dtype.type((1 << format.magnitude_bits) - 1)) <= format.largest_magnitude
                 short = finite & ((raised & 4) == 0)
                 few = FloatArray.from_codes(x.codes[short], source)
@@ -97,7 +97,7 @@ def assert_lanes_agree(format, source, contexts=CONTEXTS, room=40):
 
 
 def pairs():
-    """Yield every format with every source from whose words a lane of integers rounds into it."""
+    """Yield every format with every source format from which an integer lane rounds to it."""
     for (name, format), (which, source) in itertools.product(EVERY, SOURCES.items()):
         word = SOURCES["fp64"] if which == "fp64" else SOURCES["fp32"]
         if can_round(word, format) or can_round(SOURCES["fp64"], format):

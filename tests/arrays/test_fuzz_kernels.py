@@ -1,4 +1,4 @@
-"""The entries of the extension refuse or return, whatever they are given; `fuzz_kernels` says how to look deeper."""
+"""The functions of the extension return or raise an error for all arguments; see `fuzz_kernels` for longer runs."""
 
 import pytest
 

@@ -38,9 +38,9 @@ LANES = ["numpy", "compiled"] if compiled.is_built() else ["numpy"]
 
 
 def assert_lanes_agree(format, context, x):
-    """Hold every lane to the scalar one, with flags and without, which are loops of their own."""
+    """Assert that all lanes agree with the scalar lane, with and without flags, which use different loops."""
     expected, raised = encode(x, format, context=context, return_flags=True, lane="scalar")
-    # Without overflows the compiled lane has a shorter way.
+    # Without overflows, the compiled lane uses a faster path.
     small = np.abs(x) <= float(min(format.largest, int(np.finfo(np.float32).max)))
     for lane in LANES:
         codes, flags = encode(x, format, context=context, return_flags=True, lane=lane)
@@ -102,7 +102,7 @@ def test_the_table_is_the_same_rounding(format, monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("format", FORMATS, ids=lambda each: each.name)
 def test_the_lanes_are_the_scalar_kernel_on_100_000_values(format, dtype):
-    third = len(RULES) // 3  # the rules of one way to overflow
+    third = len(RULES) // 3  # the rules for one kind of overflow
     for i, direction in enumerate(Direction):
         x = telling(format, dtype, 25_000, seed=i)
         assert len(x) > 100_000
@@ -141,7 +141,7 @@ def test_stochastic_rounding_does_not_depend_on_blocks(monkeypatch):
 
 
 def random_words(dtype, count, seed):
-    """Return words of any bits: every exponent alike, NaNs and infinities among them."""
+    """Return words of random bits: all exponents are equally frequent, and NaNs and infinities occur."""
     bits = np.random.default_rng(seed).integers(0, 1 << 8 * np.dtype(dtype).itemsize, count, f"u{dtype().itemsize}")
     return bits.view(dtype)
 

@@ -1,4 +1,4 @@
-"""Arithmetic on arrays: against the scalar operations, the processor, MPFR and ml_dtypes, and what is refused."""
+"""Arithmetic on arrays, compared with the scalar operations, the processor, MPFR and ml_dtypes; and rejected calls."""
 
 import itertools
 
@@ -20,7 +20,7 @@ from tests.arrays.test_lanes import HANDMADE
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
 
-# Beside every kind of special value: digits and exponents at the limits of what a pair of floats gives.
+# Special values, and digits and exponents at the limits of the results of a pair of floats.
 AT_LIMITS = [parse_format(name) for name in ("e8m20", "e8m21", "e9m3", "e11m20", "e11m49", "e11m50", "e10m51")]
 FORMATS = [row.format for row in CATALOG if row.format.width <= 64] + HANDMADE + AT_LIMITS
 RULES = [
@@ -48,7 +48,7 @@ def assert_as_scalar(operation, given, format, context, lane=None):
 
 
 def hostile_cases(step):
-    """Give every operation and direction, with rules that change from one to the next."""
+    """Yield all operations and directions, with varying rules."""
     for i, (operation, direction) in enumerate(itertools.product(OPERATIONS, Direction)):
         yield operation, Context(direction, seed=i, fma_invalid=bool(i % 3), **RULES[(i * 29 + step * 7) % len(RULES)])
 
@@ -130,7 +130,7 @@ def test_the_processor_has_the_same_results(name):
         with np.errstate(all="ignore"):
             given = [each.astype(dtype) for each in given]
             theirs = getattr(np, operation)(*given)
-        ours, _ = operate(operation, given, name, return_flags=True)  # who asks for flags gets the longer way
+        ours, _ = operate(operation, given, name, return_flags=True)  # with flags, the slower path is used
         assert ours.dtype == dtype
         numbers = ~np.isnan(theirs)
         assert np.array_equal(np.isnan(ours), ~numbers)
@@ -152,7 +152,7 @@ def test_results_of_the_processor_are_the_scalar_ones(name):
              "float8_e3m4", "float8_e4m3"],
 )  # fmt: skip
 def test_ml_dtypes_agrees_since_rounding_twice_is_innocuous_for_two_operands(name):
-    # Theirs rounds to binary32 and then again: harmless, since binary32 has more than 2p + 2 digits of these p.
+    # ml_dtypes rounds to binary32 first: this is innocuous, since 24 ≥ 2p + 2 for these formats.
     dtype = np.dtype(getattr(ml_dtypes, name))
     every = np.arange(1 << (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}").view(dtype)
     if dtype.itemsize == 1:
@@ -177,7 +177,7 @@ def test_ml_dtypes_agrees_since_rounding_twice_is_innocuous_for_two_operands(nam
 
 
 def mpfr(function, given, precision):
-    """Return what MPFR finds, rounded to nearest with so many digits and all exponents."""
+    """Return MPFR's result, rounded to nearest to `precision` digits, with unlimited exponents."""
     gmpy2 = pytest.importorskip("gmpy2", reason="gmpy2 is not installed")
     with gmpy2.context(precision=precision, emin=-5000, emax=5000):
         return [float(getattr(gmpy2, function)(*(gmpy2.mpfr(v, 60) for v in row))) for row in zip(*given, strict=True)]
@@ -206,7 +206,7 @@ def test_an_fma_by_way_of_a_binary64_sum_is_wrong_and_ours_is_not(name):
     wide = [each.astype(np.float64) for each in given]
     naive = encode(wide[0] * wide[1] + wide[2], name)
     ours = operate("fma", given, name, as_codes=True)
-    assert np.count_nonzero(naive != ours) > 200  # the test can fail
+    assert np.count_nonzero(naive != ours) > 200  # check that the test can fail
     assert_as_scalar("fma", [each[:1500] for each in given], format, Context())
 
 
@@ -216,7 +216,7 @@ def test_an_fma_by_way_of_a_binary64_sum_is_wrong_and_ours_is_not(name):
      ("e11m20", np.float64, 21, -500), ("bf16", np.float32, 8, -63)],
 )  # fmt: skip
 def test_what_is_missing_of_a_product_may_be_below_every_float(name, dtype, digits, exponent):
-    # (1 + 2^-d)² is 1 + 2^(1-d) and 2^-2d: the last term of such small numbers underflows, and must not be forgotten.
+    # (1 + 2^-d)² is 1 + 2^(1-d) + 2^-2d. For small numbers, the last term underflows, but must not be ignored.
     x = ((1 + 2.0**-digits) * 2.0 ** np.arange(exponent - 3, exponent + 4)).astype(dtype)
     for direction in Direction:
         context = Context(direction, seed=5)
@@ -268,7 +268,8 @@ def test_fma_in_binary64_is_correctly_rounded():
 
 @pytest.mark.parametrize("name", ["e4m3", "fp16", "e8m19", "e8m20", "fp32", "fp64"])
 def test_stochastic_thresholds_are_those_of_the_exact_result(name):
-    # e8m19 is the last for which a pair shows all 32 digits; from there on inexact results go one by one.
+    # e8m19 is the widest for which a pair has all 32 digits; for wider formats, inexact results are computed one by
+    # one.
     rng = np.random.default_rng(7)
     x, y, z = ((rng.random(250) * 3).astype(np.float32) for _ in range(3))
     z = z * np.float32(2.0) ** -rng.integers(0, 60, 250).astype(np.float32)
@@ -332,7 +333,7 @@ def test_numbers_are_read_into_the_format_as_the_scalar_operations_read_them():
         found = operate("add", [[0.1, 0.3], 0.2], "bf16", context=context, as_codes=True)
         expected = [fl.add(a, 0.2, format="bf16", context=context).result.code for a in (0.1, 0.3)]
         assert found.tolist() == expected
-    # An array's 0.1 is taken as it is: a number just above binary16's 0.1 and just below the one that follows.
+    # The 0.1 of an array is not rounded first: it lies between two adjacent numbers of binary16.
     assert operate("add", [np.float64([0.1]), 0.0], "fp16", "RTP") > quantize(0.1, "fp16")
 
 
@@ -395,7 +396,7 @@ def test_a_refused_result_leaves_out_as_it_was(x, y, operation):
 
 
 def test_a_block_that_only_passes_through_is_not_refused():
-    # What takes the place of a NaN or of an unsafe pair while the rest is rounded is no value of anybody's.
+    # What name no others of a NaN or of an unsafe pair while the rest is rounded is no value of anybody's.
     context = Context(absent="error")
     assert fl.arrays.divide(np.float32([1, 2]), np.float32([2, 1]), "e2m1", context=context).tolist() == [0.5, 2]
     huge = np.float64([1e308, 3])

@@ -1,4 +1,4 @@
-"""Ranks, distances, spacing and neighbours: against Datum, NumPy's own functions, and what is refused."""
+"""Ranks, distances, spacing and neighbours, compared with Datum and NumPy's functions; and rejected calls."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_numpy_has_the_same_neighbours_and_spacing(dtype):
         numbers = ~(np.isnan(x) | np.isnan(y))
         assert np.array_equal(next_after(x, y)[numbers].view(word), np.nextafter(x, y)[numbers].view(word))
         assert np.isnan(next_after(x, y)[~numbers]).all()
-        theirs = np.abs(np.spacing(x))  # from the largest number theirs is infinite
+        theirs = np.abs(np.spacing(x))  # NumPy's is infinite for the largest number
         some = np.isfinite(theirs)
         if dtype is np.float16:  # NumPy's halves at negative powers of two, there alone
             some &= (x > 0) | (np.frexp(x)[0] != -0.5)

@@ -1,4 +1,4 @@
-"""Packed codes: the layout against a stream of bits, round trips, and what is refused."""
+"""Packed codes: the layout compared with a stream of bits, round trips, and rejected calls."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from floatlab.errors import FloatlabError
 
 
 def as_one_number(codes, width):
-    """The layout, said another way: a row is one integer, code i times 2^(width·i), little-endian."""
+    """Return the layout in another form: a row is an integer, the sum of code i times 2^(width·i), little-endian."""
     whole = sum(int(code) << (width * i) for i, code in enumerate(codes))
     return list(whole.to_bytes(-(-len(codes) * width // 8), "little"))
 

@@ -1,8 +1,8 @@
-"""Arrays against other libraries: from float32 into every format they have, and every code back.
+"""Arrays compared with other libraries: from float32 to all formats that these have, and all codes back.
 
-NaNs are compared as NaNs. Everything else is compared code by code, and wherever a library differs the
-difference is a row of `DIFFERENCES`: where, what the library gives instead, and with which version that was
-seen. docs/arrays-and-peers.md says for each who is right, and by which text.
+NaNs only have to be NaNs; all other results are compared code by code. Every difference of a library is a row of
+`DIFFERENCES`: the values, the library's results, and the versions in which this was seen. docs/arrays-and-peers.md says
+for each difference which library is right, and by which text.
 """
 
 from importlib import import_module
@@ -46,7 +46,7 @@ def kind_of(peer, name):
 
 
 def cast(peer, name, x):
-    """Return the codes into which a library casts float32."""
+    """Return the codes of a library's cast from float32."""
     module, kind = kind_of(peer, name)
     code = np.uint8 if parse_format(name).width <= 8 else np.uint16
     if peer == "torch":
@@ -58,7 +58,7 @@ def cast(peer, name, x):
 
 
 def cast_back(peer, name, codes):
-    """Return the float32 that a library reads in codes."""
+    """Return the codes as float32, cast by a library."""
     module, kind = kind_of(peer, name)
     if peer == "torch":
         return module.from_numpy(codes).view(kind).to(module.float32).numpy()
@@ -68,7 +68,7 @@ def cast_back(peer, name, codes):
 
 
 class Difference(NamedTuple):
-    """Where a library's codes are not ours, and what it gives there."""
+    """A difference from other libraries: the values for which their codes differ, and their codes."""
 
     name: str
     seen: dict  # of the libraries that differ, the versions with which this was seen
@@ -123,13 +123,13 @@ def is_nan(codes, name):
 
 
 def values(name, count=20_000):
-    """Return what is telling for a format, and as many random bit patterns."""
+    """Return values that are hard for a format, and as many random bit patterns."""
     random = np.random.default_rng(5).integers(0, 1 << 32, count, dtype=np.uint32)
     return np.concatenate([telling(parse_format(name), np.float32, count), random.view(np.float32)])
 
 
 def assert_explained(peer, name, x):
-    """Hold a library's codes against ours, with the rows of differences put in."""
+    """Assert that a library's codes are ours, except for the known differences."""
     ours, theirs = encode(x, name), cast(peer, name, x)
     same = (ours == theirs) | (is_nan(ours, name) & is_nan(theirs, name))
     explained = same.copy()
@@ -237,10 +237,10 @@ def gfloat_format(name):
 
 
 def gfloat_takes(fmt, x):
-    """Say which values gfloat has an answer for.
+    """Return the values that gfloat can convert.
 
-    It refuses NaNs where there is none; below zero in unsigned formats, and below the smallest where there is no
-    zero, it gives the code of something else.
+    It rejects NaNs if the format has none. For negative values in unsigned formats, and for values below the smallest
+    in formats without a zero, its codes are wrong.
     """
     takes = ~np.isnan(x) | fmt.has_nan
     if not fmt.signed:

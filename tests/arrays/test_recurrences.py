@@ -1,4 +1,4 @@
-"""Recurrences: the compiled walk makes the bits that operations on arrays make, step by step."""
+"""Recurrences: the compiled loop gives the same bits as array operations, step by step."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ COUNT, STEPS, EVERY = 5, 24, 3
 
 
 def stages(rng, rounding, overflow):
-    """Return a line of stages on rows a to f, g being what is given; w is pulled back towards it in the end."""
+    """Return random stages on rows a to f; g is the given row, towards which the last stage moves w."""
     rows, found = [*"abcdef"], []
     for i in range(6):
         operation = OPERATIONS[rng.integers(len(OPERATIONS))]
@@ -38,7 +38,7 @@ def stages(rng, rounding, overflow):
 
 
 def step_by_step(lines, rows, given):
-    """Do the steps with `operate` and `quantize`, one row after the other."""
+    """Do the steps with `operate` and `quantize`, row by row."""
     for k, row in enumerate(given):
         rows["g"] = row
         for stage in lines:
@@ -55,7 +55,7 @@ def step_by_step(lines, rows, given):
 
 
 def same(a, b):
-    """Compare bits, NaNs apart, whose payloads rows of binary64 do not keep for others."""
+    """Return whether the bits are equal; for NaNs, only whether both are NaN, since rows of binary64 lose payloads."""
     nans = np.isnan(a)
     return np.array_equal(nans, np.isnan(b)) and np.array_equal(
         np.where(nans, 0, a).view(np.uint64), np.where(nans, 0, b).view(np.uint64)
@@ -123,7 +123,7 @@ def test_refusals():
 
 @pytest.fixture
 def program():
-    """A program of one stage on steps of five rows, and its one reading."""
+    """A program of one stage on steps of five rows, and its only reading."""
     if not compiled.is_built():
         pytest.skip("there is no kernel")
     return Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._program(

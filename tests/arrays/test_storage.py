@@ -1,4 +1,4 @@
-"""Files: what is saved comes back, an interrupted save loses nothing, and no file does harm."""
+"""Files: saved arrays can be loaded, an interrupted save loses nothing, and malicious files are harmless."""
 
 import io
 import json
@@ -77,7 +77,7 @@ def test_members_are_plain_names_and_plain_integers(path):
 
 def test_formats_without_a_name_come_back(path):
     own = Format("ours", 4, 4, bias=9, infinities=False, nans=3, subnormals=False)
-    usurper = Format("e4m3fn", 3, 5)  # another format under a known name
+    usurper = Format("e4m3fn", 3, 5)  # a different format with a known name
     for format in (own, usurper, parse_format("e5m6fnuz"), parse_format("p3109_k6p3se")):
         x = FloatArray([0.5, 1.25, -3], format)
         save(path, [x])
@@ -150,7 +150,7 @@ def npy(array, shape=None):
 
 
 def bundle(path, contents=None, members=(), compression=zipfile.ZIP_STORED, entry=None):
-    """Write a file by hand: `contents` as they are, or one array of codes with some of its entry changed."""
+    """Write a file directly: with these `contents`, or with an array of codes whose entry is partly changed."""
     if contents is None:
         one = {"key": None, "member": "array.npy", "format": "e4m3fn", "context": None} | (entry or {})
         contents = {"floatlab": 1, "kind": "one", "arrays": [one]}
@@ -239,7 +239,7 @@ def test_a_member_repeated_or_shared_is_refused(path):
         bundle(path, members=[("array.npy", npy(np.array([56], np.uint8)))] * 2)
     with pytest.raises(FileFormatError, match="two members have the same name"):
         load(path)
-    # Many members over the same bytes: each is small, together they are more than there is.
+    # Many members that share the same bytes: each is small, but their sum is larger than the file.
     data = npy(np.zeros(100_000, np.uint8))
     one = {"key": None, "member": "array.npy", "format": "e4m3fn", "context": None}
     bundle(path, {"floatlab": 1, "kind": "list", "arrays": [one | {"member": "array.npy"}] * 50}, [("array.npy", data)])

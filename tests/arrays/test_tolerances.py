@@ -1,4 +1,4 @@
-"""Near enough, as NumPy and PyTorch say it: their verdicts and ours, on pairs that lie about the limit."""
+"""Tolerances as defined by NumPy and PyTorch: their verdicts and ours, on pairs near the limit."""
 
 import math
 import re
@@ -13,7 +13,7 @@ PAIRS = 1000
 
 
 def generated(seed, dtypes=(np.float16, np.float32, np.float64)):
-    """Yield pairs of arrays with tolerances, most of whose elements differ by about what is allowed."""
+    """Yield pairs of arrays with tolerances; most elements differ by about the tolerance."""
     rng = np.random.default_rng(seed)
     for _ in range(PAIRS):
         dtype = rng.choice(dtypes)
@@ -92,7 +92,7 @@ def test_pytorchs_verdict_counts_and_differences_are_ours():
 
 
 def refusal(torch, x, y, **given):
-    """Return what PyTorch says, or nothing where it passes."""
+    """Return the message of PyTorch; empty if it passes."""
     try:
         torch.testing.assert_close(x, y, **given)
     except AssertionError as error:

@@ -1,10 +1,10 @@
-"""Arrays weighted to where roundings go wrong: ties, boundaries, both ends of the range, specials."""
+"""Arrays of numbers that are hard to round: ties, boundaries, both ends of the range, special values."""
 
 import numpy as np
 
 
 def telling(format, dtype, count, seed=0):
-    """Return floats of a dtype that a rounding into the format may get wrong."""
+    """Return floats of a dtype that are hard to round to the format."""
     rng = np.random.default_rng(seed)
     low, top = 2.0 ** max(format.qmin, -1074), float(min(format.largest, int(np.finfo(np.float64).max)))
     found = [0.0, np.inf, np.nan, 1.0, float(np.finfo(dtype).smallest_subnormal), float(np.finfo(dtype).max)]

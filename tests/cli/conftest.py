@@ -1,4 +1,4 @@
-"""Commands, run in this process for speed or as programs where the process itself is the question."""
+"""Commands, run in this process for speed, or as programs if the test is about the process."""
 
 import io
 import os
@@ -17,7 +17,7 @@ PROGRAM = [sys.executable, "-m", "floatlab"]
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
+    """The result of a command: status and output."""
 
     status: int
     out: str
@@ -48,14 +48,14 @@ def feed(command, monkeypatch):
 
 @pytest.fixture
 def environment(monkeypatch):
-    """Return what a program is started with: the house on its path, and no settings of the reader's."""
+    """Return the environment of a program: floatlab on its path, and no user settings."""
     monkeypatch.setenv("PYTHONPATH", str(HOUSE))
     return lambda **more: {**os.environ, **more}
 
 
 @pytest.fixture
 def program(environment, tmp_path):
-    """Run a command as a program, through a shell line where its streams are the question (`{floatlab}`)."""
+    """Run a command as a program, or a shell line with `{floatlab}` if the test is about streams."""
 
     def run(line: str, **more: str) -> subprocess.CompletedProcess:
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""`floatlab matmul --backends`: times and distances, who is absent, and clear refusals."""
+"""`floatlab matmul --backends`: times and differences, missing libraries, and clear errors."""
 
 import json
 import sys
@@ -39,8 +39,8 @@ def test_who_is_there_is_timed_and_compared(capsys):
         "cupy CuPy 14.0 on Fake GPU",
         "minimum median spread GFLOP/s",
         "sent in fetched in minimum",
-        "verdict 2 runs do not tell which is fastest: --runs 4 or more",
-        "in total 2 runs do not tell",
+        "verdict 2 runs do not show which is fastest: use --runs 4 or more",
+        "in total 2 runs do not show",
         "nearest numpy and cupy to the exact product",
     ):
         assert words in " ".join(out.split())
@@ -122,7 +122,7 @@ def test_nobody_there_is_a_part_that_is_missing(capsys):
         ((*MATRICES, "--backends", "numpy", "--ways"), "--ways and --backends exclude each other"),
         ((*MATRICES, "--backends", "numpy", "--e4m3"), "libraries multiply in"),
         ((*MATRICES, "--backends", "numpy", "--runs", "0"), "--runs"),
-        ((MATRICES[0], "--backends", "numpy"), "two arrays, and 1 were given"),
+        ((MATRICES[0], "--backends", "numpy"), "two arrays, not 1"),
         ((MATRICES[0], MATRICES[0], "--backends", "numpy"), "shapes do not match"),
         (("1,2", "3,4", "--backends", "numpy"), "shapes do not match"),
     ],

@@ -1,4 +1,4 @@
-"""Whatever is typed wrong ends with status 2 and one line that names it; nothing is written, nothing is raised."""
+"""Wrong input gives status 2 and one line that names it; there is no output and no exception."""
 
 import os
 import sys
@@ -7,9 +7,9 @@ import pytest
 
 from floatlab.cli.main import main
 
-# The words of a command, and what its one line must name.
+# The arguments of a command, and text that its error message must contain.
 WRONG = [
-    # no value, or none that is a number
+    # no value, or a value that is not a number
     (["show"], "show needs a value"),
     (["--fp16"], "show needs a value"),
     (["show", "--"], "show needs a value"),
@@ -140,7 +140,7 @@ WRONG = [
     (["show", "1.5", "--svg"], "--svg needs FILE"),
     (["show", "1.5", "--svg", ""], "--svg ''"),
     (["show", "1.5", "--svg", "/"], "--svg '/'"),
-    (["show", "0x3c7c", "--svg", "/"], "--svg '/'"),  # its hint does not come before its error
+    (["show", "0x3c7c", "--svg", "/"], "--svg '/'"),  # the hint is not printed before the error
     (["show", "1.5", "--svg", "/no/such/place.svg"], "'/no/such/place.svg'"),
     (["show", "1.5", "--svg", "a\0b"], r"'a\x00b'"),
     # convert
@@ -165,7 +165,7 @@ WRONG = [
     (["version"], "did you mean '--version'"),
     (["help", "nonsense"], "'nonsense' is not a verb"),
     (["help", "shwo"], "did you mean 'show'"),
-    # what a terminal would obey, what is not text, and what is too long to be shown
+    # control sequences, invalid text, and text that is too long to be shown
     (["show", "\x1b[31m1.5"], r"\x1b[31m1.5"),
     (["show", "1.5", "-f", "\x1b]0;owned\x07"], r"\x1b]0;owned\x07"),
     (["show", "1.5", "--\x1b[2Jfp16"], r"\x1b[2J"),

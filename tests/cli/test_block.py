@@ -1,4 +1,4 @@
-"""`block` on the command line: rows from a pipe, what it refuses, and where its names lead from other verbs."""
+"""`block` on the command line: rows from a pipe, errors, and hints to it from other verbs."""
 
 import json
 

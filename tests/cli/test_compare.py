@@ -40,7 +40,7 @@ def test_within_is_0_beyond_is_1(command, saved):
 def test_shapes_that_do_not_go_together_are_a_difference(command):
     ended = command("compare", "1,2", "1,2,3")
     assert ended.status == 1
-    assert "the shapes 2 and 3 do not go together" in ended.out
+    assert "the shapes 2 and 3 cannot be broadcast" in ended.out
     assert command("compare", "1,2", "1,2,3", "--json").status == 1
     assert command("compare", "1,2", "1,2,3", "--quiet").out == "shapes\n"
 
@@ -87,15 +87,15 @@ def test_raw_numbers(command, saved, tmp_path):
         ((), "compare takes two arrays, not 0"),
         (("1",), "compare takes two arrays, not 1"),
         (("1", "2", "3"), "compare takes two arrays, not 3"),
-        (("1", "-"), "compare reads no standard input"),
+        (("1", "-"), "compare does not read standard input"),
         (("1", "nowhere.npy"), "'nowhere.npy' is no file, nor a list of numbers"),
         (("1", "2", "--rtol", "-1"), "--rtol takes a finite number from 0 on, not '-1'"),
         (("1", "2", "--atol", "x"), "--atol takes a finite number from 0 on, not 'x'"),
         (("1", "2", "--rtol", "nan"), "--rtol takes a finite number"),
         (("1", "2", "--worst", "x"), "--worst takes a whole number"),
         (("1", "2", "--dtype", "f32"), "--dtype is for files of raw numbers"),
-        (("1", "2", "--shape", "2"), "--shape is for raw numbers"),
-        (("1", "2", "--fp16", "--fp32"), "counts the ulps of one format, and -f names binary16, binary32"),
+        (("1", "2", "--shape", "2"), "--shape is for files of raw numbers"),
+        (("1", "2", "--fp16", "--fp32"), "counts the ulps of one format, but -f names binary16, binary32"),
         (("1", "2", "--html", ""), "--html '' names no file"),
         (("1", "2", "--html", "/nowhere/x.html"), "--html '/nowhere/x.html' cannot be written"),
         (("1", "2", "-f", "fp128"), "binary128"),
@@ -157,7 +157,7 @@ def test_help_says_what_arrays_are(command):
 
 
 def sparse(path, size, ones=()):
-    """Write a .npy of zeros that takes no room on the disk, and a few ones."""
+    """Write a sparse .npy file of zeros and a few ones."""
     header = {"descr": "<f4", "fortran_order": False, "shape": (size // 32768, 32768)}
     with open(path, "wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -170,7 +170,7 @@ def sparse(path, size, ones=()):
 
 
 def started(words, environment, tmp_path, parent=()):
-    """Start a command whose standard error is a terminal; return it and the other end of the terminal."""
+    """Start a command with a terminal as standard error; return the process and the other end of the terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*parent, *PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env=environment(),
@@ -181,12 +181,12 @@ def started(words, environment, tmp_path, parent=()):
 
 
 def told(terminal):
-    """Return what was written to a terminal until it was closed."""
+    """Return the text that was written to a terminal until it was closed."""
     found = b""
     try:
         while piece := os.read(terminal, 65536):
             found += piece
-    except OSError:  # the end, on Linux
+    except OSError:  # Linux raises this at the end
         pass
     os.close(terminal)
     return found.decode()

@@ -1,4 +1,4 @@
-"""`floatlab compare A B --inputs X Y`: q, and the cause of what two products differ by."""
+"""`floatlab compare A B --inputs X Y`: q, and the cause of the difference of two products."""
 
 import json
 
@@ -106,7 +106,7 @@ def test_one_element_that_is_wrong_is_found(capsys, files, tmp_path):
     np.save(tmp_path / "wrong.npy", wrong)
     _, out, _ = compare(capsys, str(tmp_path / "wrong.npy"), files["fused"], "--inputs", files["x"], files["y"])
     assert "Yes: element (41, 7) of A is wrong; all others agree." in out
-    assert "at (41, 7)" in out.partition("How large: q")[2]
+    assert "at (41, 7)" in out.partition("Size: q")[2]
 
 
 def test_results_of_two_formats_are_not_attributed(capsys):
@@ -126,13 +126,13 @@ def test_numbers_that_are_not_finite_do_not_end_the_analysis(capsys, files, tmp_
     status, out, err = compare(capsys, *words[:2], "--inputs", words[2], files["y"])
     assert (status, err) == (1, "")
     assert "Yes: element (41, 7) of A is NaN or infinite, or should be; all others agree." in out
-    assert "How large" not in out
+    assert "Size: q" not in out
     assert "judgement" not in json.loads(compare(capsys, *words[:2], "--inputs", words[2], files["y"], "--json")[1])
 
 
 def test_there_is_one_verdict(capsys, files):
     _, out, _ = compare(capsys, files["serial"], files["bf16"], "--inputs", files["x"], files["y"])
-    first, _, details = out.partition("How large: q")
+    first, _, details = out.partition("Size: q")
     assert first.startswith("No: this is rounding, by a choice of precision")
     assert "inputs rounded to bf16" in details
     assert "rounding?" not in out
@@ -142,7 +142,9 @@ def test_there_is_one_verdict(capsys, files):
 
 def test_whether_it_is_rounding_stands_above_the_verdict(capsys, files):
     plain = compare(capsys, files["serial"], files["bf16"])[1]
-    assert "if these are products of X and Y, --inputs X Y tells whether this is rounding" in " ".join(plain.split())
+    assert ("if these are products of X and Y, --inputs X Y finds out whether the difference is rounding") in " ".join(
+        plain.split()
+    )
     told = compare(capsys, files["serial"], files["fused"], "--inputs", files["x"], files["y"])[1]
     told = " ".join(told.split("equal bits")[0].split())
     assert told.startswith("No: this is rounding (FMA)")

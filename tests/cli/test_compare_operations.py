@@ -43,7 +43,7 @@ def test_a_layer_with_a_bias(capsys, layer):
     status, out, _ = compare(capsys, *words)
     assert status == 1
     assert out.split("\n")[0].strip() == "Yes: [0:4, 2:5, 4:9] of B are zero; all others agree."
-    assert "What they differ by, as results of linear" in out
+    assert "Causes of the difference, as results of linear" in out
     found = json.loads(compare(capsys, *words, "--json")[1])["diagnosis"]
     assert (found["status"], found["nearer"]) == ("bug", "actual")
     assert found["causes"][0]["where"] == [[[0, 4], [2, 5], [4, 9]]]
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_one_line(capsys, layer, words, said):
 def test_a_bias_needs_inputs(capsys):
     assert (
         compare(capsys, "1,2", "1,2", "--bias", "1")[2]
-        == "floatlab: --bias needs --inputs: it is added to their product\n"
+        == "floatlab: --bias needs --inputs: it is added to the product of the inputs\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Completion: the script of a shell offers what the tables have, and bash really completes with it."""
+"""Completion: the scripts have all options of the tables, and bash completes with its script."""
 
 import shutil
 import subprocess
@@ -28,7 +28,7 @@ def test_every_verb_and_every_listed_option_is_in_the_script(command, shell):
 
 
 def completed(text, *words):
-    """Return what bash offers for the last of these words."""
+    """Return the completions that bash offers for the last word."""
     words = ("floatlab", *words)
     quoted = " ".join(f"'{word}'" for word in words)
     asked = f"{text}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _shtab_floatlab\n"

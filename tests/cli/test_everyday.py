@@ -1,4 +1,4 @@
-"""What newcomers type: it works, or one line says what does."""
+"""Commands that newcomers type: they work, or one line says which command does."""
 
 import json
 import sys
@@ -36,7 +36,7 @@ def test_up_is_upwards_for_both_signs(command):
 
 
 class TestComparing:
-    """`cmp` compares what was read, and says into which format."""
+    """`cmp` compares the values as read, and names the format."""
 
     def test_a_number_without_a_format_is_read_into_binary32(self, command):
         ended = command("cmp", "0.1", "0.1@fp16")
@@ -59,7 +59,7 @@ class TestComparing:
 
 
 class TestConverting:
-    """Formats may stand after the value."""
+    """Formats may follow the value."""
 
     @pytest.mark.parametrize("words", ["fp16", "--to fp16", "to fp16"])
     def test_one_format(self, command, words):
@@ -131,7 +131,7 @@ class TestArraysOnStandardInput:
 
 
 class TestObservedUnderRules:
-    """`--observed` tries every way under the rules that are given."""
+    """`--observed` tries all candidates with the given rules."""
 
     # In binary16 the sum of the first two is subnormal: a machine that flushes has 0 there, and 2^-14 at the end.
     TERMS = "0x1p-14,-0x1.8p-15,0x1p-14"
@@ -150,7 +150,7 @@ class TestObservedUnderRules:
         words = ["sum", self.TERMS, "--fp16", "--observed", str(found)]
         ended = command(*words, "--ftz")
         assert ended.out.splitlines()[0].split(":")[1].startswith(" serial")
-        assert "every way flushes tiny results to zero" in ended.out
+        assert "every candidate flushes tiny results to zero" in ended.out
         assert "none of" not in ended.out
         assert not command(*words, "--quiet").out.startswith("serial")
 
@@ -208,7 +208,7 @@ SAID = [
     ("info fp16", "did you mean floatlab formats"),
     ("version", "did you mean '--version'"),
     ("-v", "did you mean '--version'"),
-    # formats in the wrong place, and other names for them
+    # formats in the wrong place, and other names of formats
     ("0.1 fp16", "-f 'fp16' names it"),
     ("add 0.1 0.2 fp16", "'fp16' is a format, not a number: -f fp16 names it"),
     ("0.1 --half", "-f half names this format"),
@@ -219,11 +219,11 @@ SAID = [
     ("0.1 -f mxfp4", "floatlab block VALUE"),
     ("convert 0.1", "convert 0.1 fp16"),
     ("convert fp32 0.1 --through fp16", "--through 'fp32' names it"),
-    ("convert 0.1 fp16 --through fp32", "'fp16' is another"),
-    # what would be ignored
+    ("convert 0.1 fp16 --through fp32", "add 'fp16' there"),
+    # options that would be ignored
     (
         "sum 1,2 --observed 3 --schedule pairwise",
-        "--observed and --schedule exclude each other: --observed tries the usual ways",
+        "--observed and --schedule exclude each other: --observed tries the usual candidates",
     ),
     ("dot 1,2 3,4 --observed 11 --fma", "--observed and --fma exclude each other"),
     # options by their other names

@@ -1,4 +1,4 @@
-"""Names that would drive the terminal, of files, tensors and anything typed: every verb shows them escaped."""
+"""Names with control characters, of files, of tensors and in arguments: every verb shows them escaped."""
 
 import io
 import os
@@ -20,7 +20,7 @@ from tests.files.making import safetensors, tensor
 
 HOSTILE = "\x1b]0;title\x07\x1b[31m\x9b2J\x85\x7f\u202e\u2066\u200f\ufeff\u2028"
 OWN_COLOURS = re.compile(rf"\x1b\[(?:0|{'|'.join(sorted(set(ANSI.values())))})m")
-# What a terminal obeys, reorders by or does not show: controls, formats, surrogates, unassigned, private, separators.
+# Characters that a terminal interprets, reorders or does not show.
 OBEYED = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
 
 pieces = st.sampled_from(["\x1b", "\x1b[31m", "\x1b[0m", "\x1b]52;c;QQ==\x07", "\x9b", "\x85", "\x90", "\u202e",
@@ -33,7 +33,7 @@ MANNERS = [[], ["--color", "always"], ["--ascii"], ["--json"], ["--quiet"], ["--
 
 
 def run(*words):
-    """Run a command; return its status and everything that it wrote."""
+    """Run a command; return its status and its output."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         status = main(list(words))
@@ -41,13 +41,13 @@ def run(*words):
 
 
 def obeyed(written, coloured=False):
-    """Return what is left in written text that a terminal would obey, but the ends of lines."""
+    """Return the characters of a text that a terminal would interpret, except line ends."""
     left = OWN_COLOURS.sub("", written) if coloured else written
     return [ch for ch in left if ch != "\n" and unicodedata.category(ch) in OBEYED]
 
 
 def commands(name, folder):
-    """Return commands of every verb into which the name goes, in files, in tensors and as it is."""
+    """Return commands of all verbs that contain the name, as a file, as a tensor and as an argument."""
     one = os.path.join(folder, f"{name}.npy")
     np.save(one, np.ones(3, np.float32))
     several = os.path.join(folder, f"{name}.safetensors")

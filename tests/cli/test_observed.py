@@ -1,4 +1,4 @@
-"""`floatlab dot --observed`: the forum question answered, and clear refusals."""
+"""`floatlab dot --observed`: the example from a forum, and clear errors."""
 
 import json
 
@@ -53,8 +53,11 @@ def test_a_product_is_attributed_from_a_file(capsys, tmp_path):
         (("sum", "1,2", "--observed", "pear"), "pear"),
         (("sum", "1,2", "--targets", "numpy.sum"), "--targets needs --observed"),
         (("dot", "1,2", "3,4", "--observed", "11", "--targets", "numpy.pear"), "pear"),
-        (("dot", "1,2", "3,4", "--difference", "1"), "--difference needs --observed: it is that of two results"),
-        (("dot", "1,2", "3,4", "--observed", "11", "--difference", "1"), "--difference is that of two results"),
+        (
+            ("dot", "1,2", "3,4", "--difference", "1"),
+            ("--difference needs --observed: it is the difference of two results"),
+        ),
+        (("dot", "1,2", "3,4", "--observed", "11", "--difference", "1"), "--difference needs two results"),
         (("matmul", "1,2", "3;4", "--observed", "nowhere.npy"), "nowhere.npy"),
     ],
 )
@@ -87,7 +90,7 @@ def test_rows_and_two_arrays_are_attributed(capsys, tmp_path):
 def test_what_alone_does_not_explain_it_is_said(capsys):
     _, out, _ = run(capsys, *FORUM)
     assert "together: +22 ulps from the first to the second" in out
-    assert "not by FMA alone: none of 14 pairs of ways that differ by it gives both" in out
+    assert "not by FMA alone: of 14 pairs of candidates that differ only in it, none gives both results" in out
     assert "serial → serial with FMA: 0x3d6533f0 → 0x3d6533f6, +6 ulps" in out
     wire = json.loads(run(capsys, *FORUM, "--json")[1])
     assert [(each["cause"], each["ulps"]) for each in wire["refuted"]] == [("FMA", 6), ("order", -16)]
@@ -96,13 +99,13 @@ def test_what_alone_does_not_explain_it_is_said(capsys):
 
 def test_a_result_that_nothing_gives_is_told_beside_what_is_given_instead(capsys):
     _, out, _ = run(capsys, "sum", "1,0x1p-24,0x1p-24", "--observed", "1.5")
-    assert "No way that was tried gives 1.5; what they give instead way code value serial 0x3f800000 1" in out
+    assert "No candidate gives 1.5; results of the candidates way code value serial 0x3f800000 1" in out
 
 
 def test_lists_say_how_much_they_leave_out(capsys):
     _, out, _ = run(capsys, "dot", "--preset", "forum", "--observed", "0.06,0.0559577569366")
-    assert "and 26 other ways" in out
-    assert "pairs of ways that give both, the first 6 " in out
+    assert "and 26 other candidates" in out
+    assert "pairs of candidates that give both results, the first 6 " in out
     _, out, _ = run(capsys, "dot", "--preset", "forum", "--observed", "0.06,0.056")
     assert "one way to compute gives both" in out
     assert "pairs of ways" not in out

@@ -1,4 +1,4 @@
-"""The verbs of arithmetic as commands: what is typed wrong, mixed formats, codes, streams, ways to be shown."""
+"""The arithmetic verbs as commands: wrong input, mixed formats, codes, streams, forms of output."""
 
 import json
 from xml.etree import ElementTree
@@ -11,7 +11,7 @@ OPERANDS = ["1.125", "0.12457275390625", "-1"]
 
 
 def words(verb: str) -> list[str]:
-    """Return a verb with as many operands as it takes."""
+    """Return a verb and its operands."""
     return [verb, *OPERANDS[: ARITIES[verb]]]
 
 
@@ -25,7 +25,7 @@ WRONG = [
     (["sqrt", "1", "2"], "sqrt takes one value, and got 2"),
     (["fma", "1", "2"], "fma takes three values, and got 2"),
     (["fma", *"1234"], "fma takes three values, and got 4"),
-    (["fma", "--witness", "-f", "e2m0fn"], "no numbers of this format; all of them were tried"),
+    (["fma", "--witness", "-f", "e2m0fn"], "the same result for all numbers of this format"),
     (["cmp", "1"], "cmp takes two values"),
     (["toint", "1", "2"], "toint takes one value"),
     (["rint"], "rint needs a value"),
@@ -54,7 +54,7 @@ WRONG = [
     # formats
     (["add", "1", "2", "--fp17"], "did you mean '--fp16'"),
     (["add", "1", "2", "-fp16"], "did you mean --fp16"),
-    (["add", "1", "2", "--fp16", "--fp32"], "one result, in one format, and -f names binary16, binary32"),
+    (["add", "1", "2", "--fp16", "--fp32"], "one result, in one format; -f names binary16, binary32"),
     (["div", "1", "2", "-f", "fp16,bf16"], "binary16, bfloat16"),
     (["add", "1@e19m236", "1@fp64"], "no promotion format holds e19m236, binary64: name the result's format with -f"),
     (["sub", "1", "2", "-f", "e8m0", "--absent", "error"], "e8m0fnu"),
@@ -125,7 +125,7 @@ def test_steps_beyond_the_end_are_all_the_steps(command, verb):
     assert len(first.out) < len(whole.out)
     brief = command(*words(verb), "--brief")
     assert brief.status == 0
-    # One page line for each way; a narrow page may fold it.
+    # One line per computation; a narrow page may wrap it.
     assert len(brief.out.splitlines()) <= 4
 
 
@@ -146,14 +146,14 @@ def test_steps_shorten_the_records_of_both_ways(command):
         ("add 1.125 0.12457275390625 --fp16", "0x3d00"),
         ("add 1.125 0.12457275390625 --fp32", "0x3f9ff200"),
         ("fma 1.0009765625 1.0009765625 -1.001953125 --fp16", "0x0010"),
-        # Without -f: binary32, or what holds all operands.
+        # Without -f: binary32, or a format that contains all operands.
         ("add 1 1", "0x40000000"),
         ("add 1.125@fp32 0.1246@fp16", "0x3f9ff200"),
         ("add 1@fp16 1@bf16", "0x40000000"),
         ("add 1@e5m2 1@e4m3", "0x4000"),
         ("add 1@fp16 1", "0x4000"),
         ("add 1@x87 1@fp64", "0x40000000000000000000000000000000"),
-        # With it: narrower than the operands, and rounded once: through binary32 it would be a tie.
+        # With -f: narrower than the operands, and rounded once; through binary32, it would be a tie.
         ("add 1@fp64 0x1.00002p-11@fp64 --fp16", "0x3c01"),
         ("add 1.125@fp32 0.1246@fp16 --e4m3", "0x3a"),
         # Codes.

@@ -1,4 +1,4 @@
-"""How answers are shown: colour, width, characters, pictures, JSON."""
+"""Output of answers: colour, width, characters, pictures, JSON."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -36,7 +36,7 @@ class Out:
         ("auto", {"FORCE_COLOR": "1", "TERM": "dumb"}, False, True),
         ("auto", {"FORCE_COLOR": ""}, False, False),
         ("auto", {"NO_COLOR": "1"}, True, False),
-        ("auto", {"NO_COLOR": "0"}, True, False),  # set and not empty: what it says does not matter
+        ("auto", {"NO_COLOR": "0"}, True, False),  # set and not empty: its value does not matter
         ("auto", {"NO_COLOR": ""}, True, True),
         ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
         ("auto", {"NO_COLOR": "", "FORCE_COLOR": "1"}, False, True),
@@ -69,7 +69,7 @@ def test_the_width_is_the_terminals_within_reason(monkeypatch, columns, width):
 
 def test_the_width_is_80_without_a_terminal():
     assert _width(None, Out(False)) == 80
-    assert _width(None, Out(True)) == 80  # a terminal that cannot say
+    assert _width(None, Out(True)) == 80  # a terminal of unknown width
 
 
 @pytest.mark.parametrize("width", [20, 32, 40, 60, 80, 100, 1000])
@@ -120,7 +120,7 @@ def test_a_picture_of_several_values_is_one_picture(command):
 
 
 def test_a_picture_beside_json_or_one_word(command, tmp_path):
-    # Neither draws a page by itself; the file that was asked for must not be forgotten.
+    # Neither draws a page, but the requested file must be written.
     for manner in ("--json", "--quiet"):
         path = tmp_path / f"picture{manner}.svg"
         ended = command("show", "0.1", "--fp16", "--svg", str(path), manner)
@@ -195,7 +195,7 @@ def test_quiet_is_one_word_a_result(command):
 def test_hints_are_words_and_do_not_mix_with_data(command):
     ended = command("show", "0x3c7c", "--fp16", "--quiet")
     assert ended.out == "15490\n"
-    assert ended.err == "floatlab: 0x3c7c is the number 15484; bits:0x3c7c reads it as a code\n"
+    assert ended.err == "floatlab: 0x3c7c is the number 15484; for the code, type bits:0x3c7c\n"
 
 
 def test_a_hexadecimal_number_too_long_for_a_code_gets_no_hint(command):

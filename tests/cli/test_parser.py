@@ -1,4 +1,4 @@
-"""What the parser makes of words: minus signs, options anywhere, two dashes, and what it takes from argparse."""
+"""The parser: minus signs, options anywhere, two dashes, and its use of argparse's internals."""
 
 import argparse
 import re
@@ -144,7 +144,7 @@ def test_no_short_option_can_be_taken_for_a_value(verb):
 
 
 def test_what_is_taken_from_the_inside_of_argparse_is_still_there():
-    """argparse promises none of these names: every version of Python that floatlab runs on must pass here."""
+    """argparse does not document these names, so this test must pass with every supported version of Python."""
     plain = argparse.ArgumentParser()
     assert isinstance(plain._negative_number_matcher, re.Pattern)
     assert isinstance(plain._option_string_actions, dict)
@@ -152,14 +152,14 @@ def test_what_is_taken_from_the_inside_of_argparse_is_still_there():
     positional = plain.add_argument("values", nargs="*")
     assert positional in plain._actions
     assert not positional.option_strings
-    # The matcher is asked about words, by match, before they are taken for options.
+    # argparse calls the matcher's `match` for a word before it treats the word as an option.
     plain._negative_number_matcher = re.compile("-xyz")
     assert plain.parse_intermixed_args(["-xyz"]).values == ["-xyz"]
     plain.add_argument("-f", "--format")
     assert plain._option_string_actions["--format"].nargs is None
     plain.add_argument("--json", action="store_true")
     assert plain._option_string_actions["--json"].nargs == 0
-    # Errors are raised, with the option's name apart.
+    # Errors are raised as exceptions that have the option's name as an attribute.
     quiet = argparse.ArgumentParser(exit_on_error=False)
     quiet.add_argument("-f", "--format")
     with pytest.raises(argparse.ArgumentError) as caught:
@@ -169,7 +169,7 @@ def test_what_is_taken_from_the_inside_of_argparse_is_still_there():
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_option_looks_like_a_negative_number(verb):
-    # One that did would make argparse take every negative value for an option.
+    # Such an option would make argparse treat every negative value as an option.
     assert parser_of(verb)._has_negative_number_optionals == []
 
 
@@ -211,7 +211,7 @@ def test_the_version_is_one_line_that_begins_with_it_and_names_the_lane(command,
     assert found
     assert found[1] == __version__
     assert (found[2] == "yes") == compiled.is_built()
-    monkeypatch.setitem(sys.modules, "floatlab._kernels", None)  # as where there was no compiler
+    monkeypatch.setitem(sys.modules, "floatlab._kernels", None)  # as on a machine without a compiler
     assert said.fullmatch(command("--version").out)[2] == "no"
 
 

@@ -1,4 +1,4 @@
-"""The process: how it starts, how it is broken off, and what it leaves behind."""
+"""The process: start-up, interruption, and files that it leaves."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pip
         "yes 1.5 | {floatlab} show - --fp16 --quiet | head -n 1",
         "yes 1.5 | {floatlab} show - --fp16 --json | head -n 1",
         "yes 1.5 | {floatlab} show - --fp16 | head -n 1",
-        "yes abc | {floatlab} show - --quiet 2>&1 | head -n 1",  # only words, for ever, and nobody hears them
+        "yes abc | {floatlab} show - --quiet 2>&1 | head -n 1",  # writes only to standard error, which is closed
         "{floatlab} formats e4m3 | true",
         "{floatlab} --help | true",
         "{floatlab} show --help | true",
@@ -148,7 +148,7 @@ def test_words_that_cannot_be_written_do_not_matter(monkeypatch):
     assert door.main(["show", "abc"]) == 2
 
 
-# What a scalar verb may not wait for: 17 ms for dataclasses, 95 for numpy, 320 for textual.
+# Modules that a scalar verb must not import: dataclasses takes 17 ms, numpy 95, textual 320.
 HEAVY = {"numpy", "rich", "textual", "dataclasses", "ml_dtypes", "torch", "asyncio", "inspect"}
 
 

@@ -1,4 +1,4 @@
-"""`floatlab sum`, `dot` and `matmul`: known results, JSON that adds up, and clear refusals."""
+"""`floatlab sum`, `dot` and `matmul`: known results, consistent JSON, and clear errors."""
 
 import json
 from fractions import Fraction
@@ -89,7 +89,7 @@ def test_errors_of_all_entries_add_up_to_the_error_of_the_result(capsys, words):
     assert Fraction(wire["error"]["exact"]) == exactly(wire["result"]) - exact
     entries = wire["nodes"]
     assert sum(Fraction(each["error"]["exact"]) for each in entries) == exactly(wire["result"]) - exact
-    # The last of them is the result, and each node's error is what its value lacks of what it was given.
+    # The last node is the result, and the error of a node is its value minus the exact sum of its operands.
     assert entries[-1]["value"] == wire["result"] or entries[-1]["kind"] == "node"
     given = [np.prod(row) for row in zip(*operands, strict=True)]
     values = [exactly(e["value"]) if e["value"] else given[e["id"]] for e in entries if e["id"] is not None]
@@ -113,7 +113,7 @@ def test_long_sums_name_the_worst_nodes(capsys, tmp_path):
     np.save(tmp_path / "x.npy", values)
     status, out, _ = ask(capsys, "sum", str(tmp_path / "x.npy"))
     assert status == 0
-    assert "The 5 roundings that missed most" in out
+    assert "The 5 roundings with the largest errors" in out
     wire = json.loads(ask(capsys, "sum", str(tmp_path / "x.npy"), "--schedule", "numpy", "--json")[1])
     assert float(wire["result"]["shortest"]) == pytest.approx(float(values.sum()), rel=1e-7)
     assert np.float32(wire["result"]["shortest"]) == values.sum()
@@ -128,7 +128,7 @@ def test_the_worst_of_many_are_sorted_and_products_are_among_them(capsys):
     assert worst == [each for each in sorted(errors, reverse=True)[:5] if each]
     assert {each["kind"] for each in wire["worst"]} == {"node", "term"}
     tensor = ["dot", "random:uniform:100:seed=1", "random:uniform:100:seed=2", "--machine", "volta.f16.f32"]
-    assert "that missed most" in ask(capsys, *tensor)[1]
+    assert "with the largest errors" in ask(capsys, *tensor)[1]
 
 
 @given(st.fractions(min_value=0).filter(bool))
@@ -139,7 +139,7 @@ def test_bounds_are_rounded_up_to_three_digits(x):
 def test_very_long_sums_leave_the_worst_out(capsys, monkeypatch):
     monkeypatch.setattr("floatlab.verbs.reduce.page._SEARCHED", 1500)
     words = ["sum", "random:uniform:2000:seed=1", "--fp32"]
-    assert "of 2,000 terms the worst roundings are not looked for" in ask(capsys, *words)[1]
+    assert "the worst roundings are not determined for 2,000 terms" in ask(capsys, *words)[1]
     assert json.loads(ask(capsys, *words, "--json")[1])["worst"] == []
 
 
@@ -167,11 +167,11 @@ def test_pages_keep_to_their_width(capsys, width):
     ("words", "said"),
     [
         (["sum"], "sum needs an array"),
-        (["sum", "1,2", "3"], "sum takes one array, and 2 were given; the numbers of one are joined by commas"),
-        (["dot", "1,2"], "dot takes two arrays, and 1 were given"),
+        (["sum", "1,2", "3"], "sum takes one array, not 2; separate the numbers of an array by commas"),
+        (["dot", "1,2"], "dot takes two arrays, not 1"),
         (["dot", "1,2", "3"], "needs as many numbers in a as in b, not 2 and 1"),
         (["sum", "1,2;3,4"], "shape (2, 2)"),
-        (["dot", "-", "-"], "brings one array"),
+        (["dot", "-", "-"], "has only one array"),
         (["sum", "1,2", "--schedule", "lans(2)"], "did you mean 'lanes'"),
         (["sum", "1,2", "--schedule", "((0 1) 2)"], "3 terms"),
         (["sum", "1,2", "--adder", "kahn"], "kahan"),
@@ -179,7 +179,7 @@ def test_pages_keep_to_their_width(capsys, width):
         (["sum", "1,2", "--accumulator", "fp16,fp32"], "--accumulator takes one format"),
         (["sum", "1,2", "--fma"], "--fma"),
         (["dot", "--preset", "form"], "forum"),
-        (["dot", "1", "2", "--preset", "forum"], "takes the place"),
+        (["dot", "1", "2", "--preset", "forum"], "name no others"),
         (["dot", "1", "2", "--machine", "hoper.f16.f32"], "hopper"),
         (["dot", "1", "2", "--machine", "hopper.f16.f32", "--fma"], "fixed by the machine"),
         (["matmul", "1,2", "3"], "do not make a matrix product"),

@@ -1,4 +1,4 @@
-"""`floatlab reveal` on the command line: claims, JSON, and clear answers where there is nothing to claim."""
+"""`floatlab reveal` on the command line: claims, JSON, and clear results if no claim can be made."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ def random(x):
 
 
 def in_some_order(x):
-    """Add along a tree that is not the one that masks see: small data are added backwards."""
+    """Add in an order that depends on the data: small numbers are added backwards, unlike the probes."""
     x = x if np.abs(x).max() > 1e9 or np.ptp(x) == 0 else x[::-1]
     return x.dtype.type(np.add.accumulate(x)[-1])
 
@@ -66,7 +66,7 @@ def test_one_word_and_one_object(capsys):
 def test_without_a_matching_replay_there_is_no_claim(capsys):
     status, out, _ = reveal(capsys, f"{__name__}:in_some_order", "--terms", "12")
     assert status == 1
-    assert "no claim is made" in out
+    assert "no claim is made" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

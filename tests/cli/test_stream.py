@@ -1,4 +1,4 @@
-"""`-`: values from standard input, one a line, answered as they come."""
+"""`-`: values from standard input, one per line, answered immediately."""
 
 import io
 import json
@@ -13,11 +13,11 @@ from floatlab.cli import standard_input
 from floatlab.cli.main import main
 from tests.cli.conftest import PROGRAM
 
-PATIENCE = 30  # seconds: machines are noisy, and a program that hangs hangs for ever
+PATIENCE = 30  # seconds; generous, since machines are noisy and a program that hangs never ends
 
 
 def first_lines(stream, count):
-    """Read lines, but not for ever."""
+    """Read lines, with a time limit."""
     found = []
     reader = threading.Thread(target=lambda: found.extend(stream.readline() for _ in range(count)), daemon=True)
     reader.start()
@@ -122,7 +122,7 @@ def test_a_line_that_is_too_long_is_skipped_and_not_kept(feed, monkeypatch):
 
 
 def test_a_million_digits_on_a_line(feed):
-    # Bounded work, and bounded words: the value is not written out again.
+    # Work and output are bounded: the value is not repeated in full.
     ended = feed(b"0." + b"3" * 1_000_000 + b"\n" + b"x" * 1_000_000 + b"\n", "show", "-", "--fp16")
     assert ended.status == 2
     assert "0x3555" in ended.out
@@ -132,7 +132,7 @@ def test_a_million_digits_on_a_line(feed):
 
 
 def test_a_missing_library_is_told_once_at_the_end(feed, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if the library were not installed
     ended = feed(b"1.5\n2.5\n", "show", "-", "--fp16", "--like", "torch", "--quiet")
     assert (ended.status, ended.out) == (3, "1.5\n2.5\n")
     assert ended.err == "floatlab: --like torch needs torch: pip install torch\n"
@@ -159,7 +159,7 @@ def test_standard_input_is_not_read_without_being_named(command, monkeypatch):
 
 
 def test_a_pipe_that_never_ends_does_not_hold_a_program(environment):
-    # As under cron: standard input is open, and nobody will ever write to it.
+    # As under cron: standard input is open, but nothing is ever written to it.
     reading, writing = os.pipe()
     try:
         done = subprocess.run(

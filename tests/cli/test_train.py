@@ -1,4 +1,4 @@
-"""`floatlab train`: numbers equal NumPy's own loops, files that are written, and one line for what cannot be."""
+"""`floatlab train`: numbers equal to those of NumPy loops, written files, and one-line errors."""
 
 import csv
 import io
@@ -23,10 +23,10 @@ def rows(text):
 def test_the_worked_example_is_told(command):
     ended = command(*UPDATES)
     assert (ended.status, ended.err) == (0, "")
-    assert "1.167429447174072265625" in ended.out  # the master copy, exactly
+    assert "1.167429447174072265625" in ended.out  # the exact value of the master copy
     words = " ".join(ended.out.split())
     assert "a plain it never moved: the update is under half an ulp" in words
-    assert "0.43017578125 ulp of the weight it meets first" in words
+    assert "0.43017578125 ulp of the starting weight" in words
     assert "b master 1.125 1.126 1.146 1.167 −4.27e-4 101" in words
 
 
@@ -53,7 +53,7 @@ def test_one_update_digit_by_digit(command):
         "sum          1.0010000000|01101110001 × 2^0",
         "tail below half → keep",
         "no: the update is 0.43017578125 ulp of w",
-        "counts up    just above 2^-11, 0.5 ulp  first 0x1001 0.0004888",
+        "moves up     just above 2^-11, 0.5 ulp  first 0x1001 0.0004888",
     ):
         assert words in ended.out
 
@@ -68,7 +68,7 @@ def test_below_a_power_of_two_the_way_down_is_half(command):
 def test_a_master_copy_is_what_the_update_meets(command):
     ended = command("train", "step", "1", "--grad", "0.5", "--lr", "1e-4", "--fp16", "--remedies", "master")
     assert "no: the update is" in ended.out
-    assert "the master copy moved, and rounds to the same binary16" in " ".join(ended.out.split())
+    assert "the master copy moved, but is rounded to the same number in binary16" in " ".join(ended.out.split())
 
 
 def test_gradients_come_from_files(command, tmp_path):
@@ -142,7 +142,7 @@ def test_gradients_that_underflow(command, tmp_path):
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["x^3", "1.5", "--reported", "6.75"], 0, "rounding and the finite step explain the mismatch"),
+        (["x^3", "1.5", "--reported", "6.75"], 0, "rounding and truncation explain the mismatch"),
         (["x^3", "1.5", "--reported", "6.8"], 1, "a bug"),
         (["x^3", "1.5", "--reported", "6.8", "--h", "1e-7"], 0, "unclear"),
         (["math:atan", "1", "--fp16"], 0, "its derivative is 0.5"),
@@ -165,7 +165,7 @@ def test_an_ascii_page_in_46_columns(command):
 def test_csv_beside_the_page(command, tmp_path):
     path = tmp_path / "steps.csv"
     ended = command(*UPDATES, "--csv", str(path))
-    assert "What each does" in ended.out
+    assert "Outcome of each remedy" in ended.out
     assert len(rows(path.read_text())) == 102
     ended = command("train", "underflow", "1e-9,1", "--csv", "-")
     assert ended.out.splitlines() == ["exponent,gradients", "-30,1", "0,1"]
@@ -204,7 +204,7 @@ step -inf 1 | the weight is a finite number, not '-inf'
 1 --grad inf --lr 1 | gradient is a finite number, not 'inf'
 1 --grad 1 | a gradient needs a learning rate: --lr L
 1 --grad 1 --lr nan | the learning rate is a finite number above 0, not 'nan'
-1 --update 1 --lr 3 | --lr goes with --grad G
+1 --update 1 --lr 3 | --lr needs a gradient, --grad G; an update is added without it
 1 --update 1 --grad 1 --lr 1 | both were given
 1 | neither was
 step 1 | train step takes an update (train step W U
@@ -221,7 +221,7 @@ step 1 | train step takes an update (train step W U
 1 --update 1 --steps -5 | --steps takes a whole number
 1 --update 1 --every 0 | --every takes a whole number from 1
 1 --update 1,2,3 --steps 5 | update has numbers for 3 steps, not for 5
-1 --update 1 --master fp32 | --master means nothing to train W (it goes with: step)
+1 --update 1 --master fp32 | --master is not an option of train W (only of: step)
 1 --update 1 --csv /nowhere/x | cannot be written
 1 --update 1 --csv - --json | both want standard output
 1 --update 1 --csv '' | names no file
@@ -232,30 +232,30 @@ network --seeds 0 | --seeds takes a whole number from 1
 network --steps 0 | --steps takes a whole number from 1
 network --noise nan | noise is a finite number from 0 up
 network --lr 0 | the learning rate is a finite number above 0
-network --fp16 | takes its formats by --configs
+network --fp16 | takes its formats from --configs
 network 3 | no values
 underflow nowhere.npy | 'nowhere.npy' is no file
 underflow 1,2 --scale 0 | the loss scale is a finite number above 0
 underflow 1,2 --grads e8m0 | no zero and no sign
-underflow 1,2 --lr 3 | --lr means nothing to train underflow
+underflow 1,2 --lr 3 | --lr is not an option of train underflow
 check six 1 | did you mean 'sin'?
 check sin nan | x is a finite number
 check sin 1e50 | is beyond binary32
 check sin 1 --reported x | the reported derivative is a finite number
-check sin 1 --h 1 | --h needs --reported: it is the step that D is checked with
-check sin 1 -r RTZ | --rounding means nothing to train check
+check sin 1 --h 1 | --h needs --reported: it is the step for checking D
+check sin 1 -r RTZ | --rounding is not an option of train check
 check log -1 | log is not defined at -1
 check 1/x 0 | 1/x is not defined at 0
 check sys:exit 1 | 'sys:exit' raises SystemExit
 check os:getcwd 1 | raises TypeError
 check math:nosuch 1 | 'math' has no 'nosuch'
-check math:pi 1 | is no function
-step 1,2 3 | a step is of one number
-step 1 2 --weights nvfp4 | one weight has no nvfp4
+check math:pi 1 | is not a function
+step 1,2 3 | a step takes one number
+step 1 2 --weights nvfp4 | one weight cannot be in nvfp4
 step 1 2 3 | takes a weight and an update
 step 1 2 --remedies fp33 | there is no remedy 'fp33'
 stap 1 2 | did you mean 'step'?
-- --update 1 | reads no standard input
+- --update 1 | does not read standard input
 """
 
 
@@ -274,7 +274,7 @@ def test_numbers_beyond_binary64_are_told(command):
     for words in (("1e400", "--update", "1"), ("1", "--update", "1e400"), ("1", "--grad", "0.1,-1e400", "--lr", "1")):
         ended = command("train", *words)
         assert (ended.status, ended.out) == (2, "")
-        assert "is beyond binary64, which holds the numbers of a run" in ended.err
+        assert "is beyond binary64, in which runs are recorded" in ended.err
     assert command("train", "step", "1", "1e400", "-f", "fp128", "--quiet").out == "1e400\n"
 
 
@@ -287,7 +287,7 @@ def test_what_diverges_warns_of_nothing(command):
 def test_beside_a_reference_that_diverged_nothing_is_good(command):
     words = ("--configs", "fp32,fp8+master", "--lr", "100", "--steps", "30", "--samples", "4", "--hidden", "4")
     out = " ".join(command("train", "network", *words).out.split())
-    assert "fp32 diverged: there is no reference for the others" in out
+    assert "fp32 diverged, so the other configurations have no reference" in out
     assert "not compared" in out
     assert "as good" not in out
 
@@ -319,4 +319,4 @@ def test_one_configuration_twice(command):
 def test_records_beyond_memory_are_refused_at_once(command):
     ended = command("train", "1", "--update", "1", "--steps", "1000000000", "--every", "1")
     assert (ended.status, ended.out) == (2, "")
-    assert "recording every 1 steps keeps 1,000,000,001 numbers" in ended.err
+    assert "recording every 1 steps would store 1,000,000,001 numbers" in ended.err

@@ -1,4 +1,4 @@
-"""`floatlab matmul --ways`: a table of times, errors and distances, and clear refusals."""
+"""`floatlab matmul --ways`: a table of times, errors and differences, and clear errors."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_all_ways_are_timed_and_held_to_the_exact_product(capsys):
         "spread: the interquartile range",
         "largest q",
         "sum of 2 runs",
-        "verdict 2 runs do not tell which is fastest: --runs 4 or more",
+        "verdict 2 runs do not show which is fastest: use --runs 4 or more",
         "to the exact product",
     ):
         assert words in " ".join(out.split())
@@ -73,10 +73,10 @@ def test_the_size_of_blocks_changes_the_bits(capsys):
 
 
 def test_no_winner_is_named_that_the_runs_do_not_show(capsys, monkeypatch):
-    """On a clock by which each way takes the same time in every run, and then all of them the same."""
+    """Use a clock by which every computation takes constant time; then one by which all take the same time."""
     seconds = {"by element": 5.0, "by row": 3.0, "by column": 3.0, "whole": 1.0, "in blocks": 2.0}
     for time, said in (
-        (seconds.get, "fastest whole: 1 s in the median, then in blocks with 2 s"),
+        (seconds.get, "fastest whole: median 1 s; then in blocks, median 2 s"),
         ({**seconds, "in blocks": 1.0}.get, "whole and in blocks cannot be told apart: their medians differ by 0 µs"),
     ):
         now = [0.0]
@@ -124,7 +124,7 @@ def test_ctrl_c_shows_what_was_timed(capsys, monkeypatch):
         ((*MATRICES, "--backends", "--block-size", "8"), "--block-size needs --ways"),
         ((*MATRICES, "--block-size", "8"), "--block-size needs --ways: it is the number of terms in a block"),
         ((*MATRICES, "--runs", "3"), "--runs needs --ways or --backends"),
-        ((MATRICES[0], "--ways"), "two arrays, and 1 were given"),
+        ((MATRICES[0], "--ways"), "two arrays, not 1"),
         ((MATRICES[0], MATRICES[0], "--ways"), "shapes do not match"),
     ],
 )

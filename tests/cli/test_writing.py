@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and never in the place of an input, a pipe or a device."""
+"""Files that commands write: complete or not at all; an input, a pipe or a device is never replaced."""
 
 import os
 import stat
@@ -25,7 +25,7 @@ def arrays(tmp_path, monkeypatch):
 
 
 def parts(folder):
-    """Return what unfinished writing has left in a folder."""
+    """Return the temporary files that unfinished writing has left in a folder."""
     return [each for each in os.listdir(folder) if each.endswith(".part")]
 
 
@@ -111,7 +111,7 @@ def test_two_outputs_are_two_files(command, arrays):
 
 
 def test_a_number_is_no_input(command, arrays):
-    for _ in range(2):  # the second time a file is called so
+    for _ in range(2):  # the second time that a file gets this name
         assert command("show", "1.5", "--svg", "1.5").status == 0
     assert (arrays / "1.5").read_text(encoding="utf-8").startswith("<svg")
 
@@ -128,7 +128,7 @@ def test_standard_output_is_not_replaced(program, tmp_path):
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("verb", "option"), CASES)
 def test_a_full_disk_leaves_what_was_there(arrays, verb, option):
-    """The limit on the size of files stands in for the disk: writing ends after some bytes, as it does there."""
+    """A limit on the size of files simulates a full disk: writing fails after some bytes."""
     (arrays / "out").write_bytes(OLD)
     code = (
         "import resource, sys\n"

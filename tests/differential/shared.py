@@ -1,4 +1,4 @@
-"""Where the shared oracle files lie: beside the repository, and only on machines that have them."""
+"""The location of the shared oracle files: beside the repository, on machines that have them."""
 
 import gzip
 from pathlib import Path
@@ -17,5 +17,5 @@ def lines(name: str):
 
 
 def names(pattern: str) -> list[str]:
-    """Return the files that match, or one stand-in, so that an absent folder shows as skips and not as silence."""
+    """Return the files that match, or a placeholder, so that an absent folder is visible as skipped tests."""
     return sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob(pattern)) or [pattern]

@@ -1,7 +1,7 @@
 """This machine's own arithmetic: binary32 and binary64 through NumPy, and a fused multiply-add through MPFR.
 
-A tenth of the operands is random bits, the rest lies where rounding is hard: near ties, near
-cancellation, at the ends of the range. The default run takes a sample; the slow one a million.
+A tenth of the operands are random bits. The others are hard cases of rounding: near ties, near cancellation, at the
+ends of the range. The default run uses a sample, the slow run a million.
 """
 
 import gmpy2

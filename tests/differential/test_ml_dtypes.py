@@ -26,7 +26,7 @@ def codes_of(array) -> np.ndarray:
 
 
 def is_known_difference(name: str, pattern: int) -> bool:
-    """Tell where ml_dtypes is known to answer otherwise, and why that is not floatlab's answer."""
+    """Return whether a result of ml_dtypes is known to differ; the comments say why floatlab's result is right."""
     if name in ("e2m3fn", "e3m2fn", "e2m1fn"):
         return pattern & 0x7FFFFFFF > 0x7F800000  # a NaN becomes −0; here the largest, with invalid
     if name == "e8m0fnu":
@@ -47,7 +47,7 @@ def check_casts(name: str, patterns: np.ndarray) -> None:
             continue
         ours = convert(decode(pattern, BINARY32), fmt).result
         compared += 1
-        # Payloads and signs of NaN are each library's own affair.
+        # Payloads and signs of NaNs may differ between libraries.
         if not (ours.code == code or (ours.is_nan and decode(code, fmt).is_nan)):
             raise AssertionError((name, hex(pattern), hex(code), ours))
     assert compared > 0.9 * len(patterns)

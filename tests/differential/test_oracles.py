@@ -19,7 +19,7 @@ def format_of(word: str):
 
 
 def meaning(datum) -> tuple[str, bool, Fraction | None]:
-    """Say what a datum is: its kind, its sign (of no meaning for a NaN), its value."""
+    """Return the kind, the sign (meaningless for a NaN) and the value of a datum."""
     if datum.is_nan:
         return "nan", False, None
     if datum.is_infinite:
@@ -28,7 +28,7 @@ def meaning(datum) -> tuple[str, bool, Fraction | None]:
 
 
 def meaning_of_text(text: str) -> tuple[str, bool, Fraction | None]:
-    """Read C's hexadecimal float by hand: no float stands in between."""
+    """Parse C's hexadecimal notation without using a Python float."""
     negative, body = text.startswith("-"), text.lstrip("-")
     if body == "nan":
         return "nan", False, None
@@ -76,7 +76,7 @@ WRONG = {("f32_to_e8m0.nosat.near_even.txt.gz", "00400001"): "01"}
 
 
 def is_excepted(name: str, operand: str, answer: str) -> bool:
-    """Tell whether a line is the wrong one, proving it: the other neighbour is strictly nearer."""
+    """Return whether a line is the known wrong line, with a proof that the other neighbour is strictly nearer."""
     if WRONG.get((name, operand)) != answer:
         return False
     # binary32's subnormal 0x00400001 is 0x400001 · 2^−149 = 2^−127·(1 + 2^−22).

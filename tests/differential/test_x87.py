@@ -1,4 +1,4 @@
-"""This machine's x87 unit: which NaN its instructions keep, and every other special operand, bits and flags."""
+"""This machine's x87 unit: the NaN that an instruction returns, and all other special operands, bits and flags."""
 
 import ctypes
 import platform
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
     reason="needs an x86 processor and a C compiler",
 )
 
-# Operands lie 16 bytes apart; `fldt` and `fstpt` move 80 bits without looking at them.
+# Operands are 16 bytes apart; `fldt` and `fstpt` move 80 bits without interpreting them.
 SOURCE = r"""
 #include <stddef.h>
 #define LOOP(name, text) \
@@ -100,7 +100,7 @@ def special(draws: RandomIntegers, fmt) -> int:
 
 
 def check(unit, name: str, compute, source, target, operands: list[tuple[int, ...]]) -> int:
-    """Hold each result and its flags against the processor's; return how many results were NaNs."""
+    """Assert that results and flags are those of the processor; return the number of NaN results."""
     a, b = [codes[0] for codes in operands], [codes[-1] for codes in operands]
     nans = 0
     for codes, (code, status) in zip(operands, run(unit, name, a, b), strict=True):

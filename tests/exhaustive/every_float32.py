@@ -1,15 +1,14 @@
-"""Every float32 there is, into binary16 against NumPy's cast and into e4m3 against the scalar codec: minutes of work.
+"""Conversion of all float32: to binary16, compared with NumPy's cast, and to e4m3, compared with the scalar codec.
 
     python -m tests.exhaustive.every_float32 [--to fp16|e4m3] [--lane LANE] [--processes N]
 
-What is compared is codes, all of them. binary16: numbers and infinities as NumPy casts them. NumPy leaves signaling
-NaNs signaling, and puts a last digit 1 where nothing else would be left of the payload; floatlab quiets them (IEEE
-754-2019, 6.2), which alone keeps them NaNs. So a NaN is compared with NumPy's quieted: the same sign, and the same
-digits of the payload but for that 1. e4m3: a table of 65,536 entries, which the scalar codec makes here: from binary32
-into so short a format a rounding depends on the upper 16 bits, with the lower ones or-ed into the last of them.
-
-Progress goes to standard error, the verdict to standard output; the status is 1 where anything differs, with the
-first values that do, and 130 after Ctrl-C.
+It takes minutes. All codes are compared. For binary16, numbers and infinities must be those of NumPy's cast. NumPy
+leaves signaling NaNs signaling, and sets the last bit if the payload would become 0; floatlab quiets NaNs (IEEE
+754-2019, 6.2), so that this bit is not needed. Therefore a NaN is compared with NumPy's NaN after quieting: the same
+sign and the same payload, except for that bit. For e4m3, the expected codes are in a table of 65,536 entries made by
+the scalar codec: the rounding depends only on the upper 16 bits, if the lower bits are OR-ed into the last of these.
+Progress is written to standard error, the verdict to standard output. The status is 1 if a value differs (the first
+such values are printed), and 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def differences(task: tuple[str, str | None, int, int]) -> tuple[int, int, list[
 
 
 class Progress:
-    """What stands on standard error: a bar that is drawn over itself, or a line at every tenth if no one watches."""
+    """Progress on standard error: a bar on a terminal, else a line for every tenth."""
 
     def __init__(self, name: str, total: int) -> None:
         self.name, self.total, self.done = name, total, 0
@@ -81,7 +80,7 @@ class Progress:
         self.told = 0.0  # when, on a terminal; how much, elsewhere
 
     def step(self, count: int) -> None:
-        """Count values as done, and say so if it is time."""
+        """Count values as done, and update the output if it is time."""
         self.done += count
         elapsed, share = time.monotonic() - self.began, self.done / self.total
         due = elapsed - self.told > 0.2 if self.live else share - self.told >= 0.1
@@ -99,7 +98,7 @@ class Progress:
 
 
 def compare(to: str, lane: str | None, processes: int, first: int, last: int) -> int:
-    """Compare a stretch of bit patterns; print the verdict and return how many differ."""
+    """Compare a range of bit patterns; print the verdict, and return the number of differences."""
     tasks = [(to, lane, start, min(BLOCK, last + 1 - start)) for start in range(first, last + 1, BLOCK)]
     progress = Progress(f"binary32 → {to}", last + 1 - first)
     total, found = 0, []

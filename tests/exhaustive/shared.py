@@ -1,4 +1,4 @@
-"""Every pair of codes of a format through an operation, held against the oracle."""
+"""An operation on all pairs of codes of a format, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pattern_names(width: int) -> list[str]:
 
 
 def wrong(fmt: Format, operation: str, operands, direction: str) -> list[str]:
-    """Return the operands on which floatlab and the oracle differ, with both answers."""
+    """Return the operands for which floatlab and the oracle differ, with both results."""
     context, rules = Context(rounding=direction), Rules(direction)
     compute = FUNCTIONS[operation]
     data = [Datum(fmt, code) for code in range(1 << fmt.width)]
@@ -56,7 +56,7 @@ def wrong(fmt: Format, operation: str, operands, direction: str) -> list[str]:
 
 
 def _expected(operation, fmt, codes, rules, known):
-    """Ask the oracle, once for every exact value: the sums of a small format repeat thousands of times."""
+    """Return the oracle's result, cached by exact value, since the sums of a small format repeat thousands of times."""
     flags = truth.nan_flags(operation, fmt, codes)
     if flags is not None:
         return None, flags

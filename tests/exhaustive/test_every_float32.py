@@ -1,4 +1,4 @@
-"""The command that compares every float32: on stretches of them, and that it finds what is wrong."""
+"""The command that compares all float32: on ranges of them, and its detection of wrong results."""
 
 import numpy as np
 import pytest

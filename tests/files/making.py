@@ -1,4 +1,4 @@
-"""Files made by hand, as nobody's library would write them."""
+"""Files with arbitrary contents, which no library would write."""
 
 import io
 import json
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def safetensors(header, data=b"", length=None):
-    """Return a file of a header (text, or what becomes JSON) that may say any length of itself."""
+    """Return a safetensors file with this header (text, or an object for JSON), which may have a wrong length."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return (len(text) if length is None else length).to_bytes(8, "little") + text + data
 
@@ -17,7 +17,7 @@ def tensor(dtype="F32", shape=(2,), offsets=(0, 8), **more):
 
 
 def npy(array, shape=None, descr=None):
-    """Return a `.npy` whose header may lie about the shape or the dtype."""
+    """Return a `.npy` file whose header may have a wrong shape or dtype."""
     out = io.BytesIO()
     np.lib.format.write_array(out, array, allow_pickle=array.dtype.hasobject)
     found = out.getvalue()

@@ -1,4 +1,4 @@
-"""Files that lie: one line each that names the file, in little time and memory, and nothing executed."""
+"""Malicious files: each gives a one-line error that names the file, in little time and memory; no code is executed."""
 
 import contextlib
 import io
@@ -35,7 +35,7 @@ def zipped(members, compression=zipfile.ZIP_STORED):
 
 
 def lying_zip(size):
-    """Return a zip whose only member says another size than it has."""
+    """Return a zip file whose only member has a wrong size in its header."""
     data = npy(np.zeros(8, np.float32))
     found = bytearray(zipped([("a.npy", data)], zipfile.ZIP_DEFLATED))
     for signature, place in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
@@ -45,7 +45,7 @@ def lying_zip(size):
 
 
 def directory_of(size):
-    """Return the end of a zip that says its list of members is so long."""
+    """Return the end of a zip file whose directory claims this length."""
     return b"\0" * 100 + struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, size, 0, 0)
 
 
@@ -166,7 +166,7 @@ def test_what_is_no_file_is_not_waited_for(make, named, ending, tmp_path):
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".txt", ""])
 def test_a_file_that_has_nothing_yet_is_not_waited_for(ending, monkeypatch, tmp_path):
-    """As /proc/kmsg: a plain file by its mode, whose bytes come when they come."""
+    """Like /proc/kmsg: a regular file by its mode, but reading it blocks until there are bytes."""
     path = tmp_path / f"x{ending}"
     path.write_bytes(b"")
     monkeypatch.setattr("builtins.open", lambda *_, **__: Waiting(path))
@@ -175,7 +175,7 @@ def test_a_file_that_has_nothing_yet_is_not_waited_for(ending, monkeypatch, tmp_
 
 
 class Waiting(io.FileIO):
-    """A file that nothing can be read from now."""
+    """A file from which a read would block."""
 
     def read(self, size=-1):
         return None
@@ -254,7 +254,7 @@ def honest(tmp_path):
 
 
 def damaged(data, generator):
-    """Return bytes some of which are changed, gone, or more."""
+    """Return bytes with random changes, deletions and insertions."""
     found = bytearray(data)
     for _ in range(generator.choice([1, 1, 2, 5])):
         at = generator.randrange(len(found) or 1)

@@ -1,4 +1,4 @@
-"""What there is to open: folders, files, and the arrays in them. Nothing hangs, and every name can be shown."""
+"""Lists of folders, files and the arrays in them: listing never blocks, and every name can be shown."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Arrays that words name: every kind of file as NumPy and safetensors write it, lists, and random ones."""
+"""Arrays that arguments name: all kinds of files as NumPy and safetensors write them, lists, and random arrays."""
 
 import gc
 import math

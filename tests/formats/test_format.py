@@ -1,4 +1,4 @@
-"""Format: what it derives, what it refuses, and that codes and magnitudes belong together."""
+"""Format: derived parameters, invalid parameters, and the correspondence of codes and magnitudes."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Names: what a user may type for a format, and what is said about the rest."""
+"""Names: the names of formats that a user may type, and the errors for other names."""
 
 import pytest
 from hypothesis import given

@@ -1,7 +1,7 @@
-"""Answers byte for byte: one file per invocation, with its exit status, its output and its words.
+"""Output of commands byte for byte: a file per command, with its exit status, standard output and standard error.
 
 `python -m tests.golden.test_golden` writes the files anew; read the difference before committing it.
-A file whose name is new is made from a line of INVOCATIONS.
+The files are made from the lines of INVOCATIONS.
 """
 
 import contextlib

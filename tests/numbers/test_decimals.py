@@ -49,9 +49,9 @@ def finite_codes(fmt, codes):
 
 
 def distances(fmt, code: int, n: int) -> list[Fraction]:
-    """Return how far the decimals of n digits that read back as a code lie from it, as far as they matter.
+    """Return the distances from a code of the relevant decimals of n digits that read back as the code.
 
-    The nearest below and above in the value's decade and the ones beside it are all there is to try.
+    Only the nearest decimals below and above, in the value's decade and in the adjacent decades, are relevant.
     """
     meaning = oracle.decode(fmt, code)
     value = abs(meaning.value)

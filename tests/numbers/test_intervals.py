@@ -45,12 +45,12 @@ def inside(x: Fraction, interval) -> bool:
 def landing(x: Fraction, format: Format, context: Context) -> int | None:
     try:
         return read(x, format, context).result.code
-    except UnsupportedError:  # what is refused lands nowhere
+    except UnsupportedError:  # a rejected number rounds to no datum
         return None
 
 
 def probes(format) -> list[Fraction]:
-    """Return every number of the format, the points halfway and a quarter between, and points far out."""
+    """Return all numbers of the format, points halfway and a quarter between them, and points far outside."""
     values = {Fraction(0), format.largest * 2, format.largest * 1000}
     for code in range(1 << format.width):
         datum = decode(code, format)

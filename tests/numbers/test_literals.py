@@ -1,4 +1,4 @@
-"""Literals: every form that is read, every form that is refused, and text made to stall a reader."""
+"""Literals: accepted forms, rejected forms, and text that would make a naive reader slow."""
 
 import time
 import tracemalloc
@@ -137,7 +137,7 @@ HOSTILE = {
     f"{'1' * 190_000}/{'1' * 190_000}": {"binary16": 0x3C00},
     f"{'_'.join('1' * 500_000)}": HUGE,
 }  # fmt: skip
-# Generous: what costs more than linear time takes minutes here, what is linear well under a second.
+# A generous limit: more than linear time would take minutes, linear time takes well under a second.
 SECONDS, MEGABYTES = 20, 100
 
 

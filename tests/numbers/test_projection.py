@@ -17,7 +17,7 @@ from tests import oracle, strategies
 from tests.numbers.small import SMALL
 
 TINY = Fraction(1, 1 << 120)
-STICKY = Fraction(1, 3 << 200)  # so little that only the sticky bit tells of it
+STICKY = Fraction(1, 3 << 200)  # so small that it affects only the sticky bit
 
 
 def context_of(rules: oracle.Rules, seed: int = 0) -> Context:
@@ -41,7 +41,7 @@ def is_dyadic(x: Fraction) -> bool:
 
 
 def verdict(fmt, x: Fraction, context: Context, negative: bool = False):
-    """Return (code, flag names) from the scalar lane, through whichever door takes this rational."""
+    """Return (code, flag names) of the scalar kernel, by the function that accepts this rational."""
     try:
         if is_dyadic(x) and x:
             rounded = round_exact(exact_of(x), fmt, context)
@@ -92,7 +92,7 @@ def test_every_direction_and_overflow_rule_over_a_dense_grid_of_rationals(fmt):
             rules = oracle.Rules(direction, overflow, "largest", tininess, flush)
             context = context_of(rules)
             for x in grid:
-                # Where a rule has no say, one of its settings is enough.
+                # If a rule has no effect, one of its settings is enough.
                 if overflow != "native" and abs(x) <= largest:
                     continue
                 if (flush or tininess == "before") and abs(x) >= least:

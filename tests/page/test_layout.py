@@ -1,4 +1,4 @@
-"""Pages in every width: nothing is lost, nothing runs over the edge."""
+"""Pages in every width: no text is lost, and no line is too long."""
 
 import re
 from xml.etree import ElementTree
@@ -39,9 +39,9 @@ def test_no_line_is_wider_than_asked(name, width):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_bit_and_digit_survives_any_width(name):
-    """The characters of a page, without spaces and in no order, are there at every width.
+    """The page has the same characters at every width, without spaces and in any order.
 
-    But for tables' headers, and for what is drawn to scale: there the narrow picture shows less.
+    Exceptions are headers of tables and drawings to scale, of which a narrow page shows less.
     """
     page = Page(
         tuple(

@@ -109,9 +109,9 @@ def shown(text: str, format: str, width: int = 80, **choices) -> str:
         ("2^-127", "e8m0", {}, "none below"),
         ("2^-127", "e8m0", {"absent": "error"}, "none below"),
         ("6", "e2m1", {"absent": "error"}, "all numbers above land here"),
-        ("1e9", "fp16", {"rounding": "RTZ"}, "what was typed lies past the right end of this line"),
-        ("-1e9", "e4m3", {"overflow": "saturate"}, "what was typed lies past the left end of this line"),
-        ("1e-6", "fp16", {"flush_results": True}, "past the right end"),
+        ("1e9", "fp16", {"rounding": "RTZ"}, "the typed number is beyond the right end of this line"),
+        ("-1e9", "e4m3", {"overflow": "saturate"}, "the typed number is beyond the left end of this line"),
+        ("1e-6", "fp16", {"flush_results": True}, "beyond the right end"),
     ],
 )
 def test_distances_and_ends_in_words(text, format, choices, words):

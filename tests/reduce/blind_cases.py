@@ -1,6 +1,6 @@
 """Blind cases: two results, their inputs, and the true reason why the results differ.
 
-Written from what people bring (other kernels, other precisions, bugs), not from how the engine looks for it.
+The cases are those that users have (other kernels, other precisions, bugs), independent of the engine's method.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ ROUNDING = frozenset({"order", "fma", "accumulator", "compensated", "products", 
 class Case:
     """A pair of results and the truth about it.
 
-    The names are right where they hold one of the sets of `names`, and beyond it nothing but `also`.
+    A diagnosis is right if its names contain one of the sets of `names`, and all its other names are in `also`.
     """
 
     label: str
@@ -230,7 +230,7 @@ RNDS += (inputs_split, output_rounded, flush_to_zero)
 
 
 def plain(kind):
-    """A fault alone: in a result that is the other one otherwise, or in one of another order."""
+    """Return a kind of case with only a fault: in an otherwise equal result, or in a result of another order."""
 
     def made(d):
         good = d.good()
@@ -245,7 +245,7 @@ def plain(kind):
 
 
 def with_tf32(kind):
-    """A fault in a result whose inputs were rounded: both are named."""
+    """Return a kind of case with a fault in a result whose inputs were rounded: both must be named."""
 
     def made(d):
         if d.name != "float32":
@@ -278,7 +278,7 @@ KINDS["small scale"] = faults.small_scale
 
 
 def case(seed, kind=None):
-    """Return one blind case; the seed decides everything. None where the kind cannot be at that dtype and shape."""
+    """Return a blind case, which depends only on the seed; None if the kind is impossible for the dtype and shape."""
     rng = np.random.default_rng(seed)
     kind = str(rng.choice(list(KINDS))) if kind is None else kind
     dtype = str(rng.choice(list(DTYPES), p=(0.5, 0.2, 0.15, 0.15)))
@@ -311,7 +311,7 @@ def case(seed, kind=None):
 
 
 def cases(count, start=0, kind=None):
-    """Give so many blind cases."""
+    """Yield `count` blind cases."""
     seed = start
     while count:
         made = case(seed, kind)

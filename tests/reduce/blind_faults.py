@@ -1,7 +1,7 @@
 """Bugs for blind cases: each takes a good product and returns a bad one, its true names, others that fit, and where.
 
-Where the shape leaves a cause no way to be told from others (a bias a column of one row is any row at all), the names
-hold all that give these very bits.
+If the shape makes causes indistinguishable (with one row, a bias per column could be any row), the names contain all
+causes that give the same bits.
 """
 
 import numpy as np
@@ -16,12 +16,12 @@ def changed(good, bad):
 
 
 def size(d, good):
-    """How large numbers of the product are."""
+    """Return the typical magnitude of the numbers of the product."""
     return float(np.sqrt(np.mean(f64(good)[np.isfinite(f64(good))] ** 2))) or 1.0
 
 
 def rough(d):
-    """Rounding of the dtype, in units of one: how far apart two legitimate results may be."""
+    """Return the relative difference that two legitimate results of the dtype may have."""
     return {"float32": 2.0**-24, "float64": 2.0**-53, "fp16": 2.0**-11, "bf16": 2.0**-8}[d.name]
 
 
@@ -30,7 +30,7 @@ def magnitude(d):
 
 
 def beyond(d, good, bad, most=None):
-    """Say which elements are so far off that no rounding of this dtype makes it."""
+    """Return which elements differ by more than rounding in this dtype can explain."""
     return np.abs(f64(bad) - f64(good)) > 4 * rough(d) * (d.k + 4) * magnitude(d)
 
 

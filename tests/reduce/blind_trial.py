@@ -1,4 +1,4 @@
-"""What a diagnosis makes of blind cases: counts of right and wrong answers, and the confusion table."""
+"""Diagnoses of blind cases: counts of right and wrong diagnoses, and the confusion matrix."""
 
 from collections import Counter
 from dataclasses import dataclass, field

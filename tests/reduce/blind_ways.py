@@ -1,4 +1,4 @@
-"""Computations of products for blind cases, in NumPy alone: no part of floatlab decides a bit here."""
+"""Computations of products for blind cases, in NumPy only: floatlab does not take part."""
 
 from itertools import pairwise
 

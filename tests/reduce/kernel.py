@@ -1,8 +1,8 @@
-"""Which kernel of OpenBLAS NumPy uses here, and whether it is one that was asked for.
+"""The OpenBLAS kernel that NumPy uses here, and whether it is the requested kernel.
 
-`OPENBLAS_CORETYPE=Haswell python -m tests.reduce.kernel Haswell` ends with status 0 where that is so, and with 1 where
-OpenBLAS took another one, silently: the name is unknown to it, or the processor cannot run it. Then the kernel that is
-in use stands on standard output. Without a name it says only which one that is.
+`OPENBLAS_CORETYPE=Haswell python -m tests.reduce.kernel Haswell` has status 0 if the kernel is used. The status is 1 if
+OpenBLAS silently uses another kernel, because it does not know the name or the processor cannot run the kernel. The
+kernel in use is then printed. Without a name, only the kernel in use is printed.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ def kernel():
 
 
 def is_called(found, name):
-    """Say whether two names are those of one kernel."""
+    """Return whether two names denote the same kernel."""
     return name == found or {name, found} in ALIKE
 
 

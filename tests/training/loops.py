@@ -1,4 +1,4 @@
-"""Training loops written for the tests, in NumPy and ml_dtypes only: what the laboratory is held against."""
+"""Training loops written for the tests, in NumPy and ml_dtypes only, with which results are compared."""
 
 import math
 from fractions import Fraction

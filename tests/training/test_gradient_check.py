@@ -96,7 +96,7 @@ def test_numbers_of_a_format():
         (lambda: check_gradient(polynomial, 1, "inf"), "reported derivative is a finite number"),
         (lambda: check_gradient(polynomial, 1, 1, h=0), "h is a finite number above 0"),
         (lambda: check_gradient(polynomial, 1, 1, "fp16", h=1e-9), "h is zero in binary16"),
-        (lambda: RoundedNumber(1, "fp16") ** 0.5, "a power here"),
+        (lambda: RoundedNumber(1, "fp16") ** 0.5, "the exponent of a power"),
     ],
 )
 def test_refusals(call, match):

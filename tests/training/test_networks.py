@@ -1,4 +1,4 @@
-"""Networks in formats: each step as NumPy and ml_dtypes compute it, and losses that part where the literature says."""
+"""Networks in formats: steps as NumPy and ml_dtypes compute them, and losses that differ as in the literature."""
 
 import ml_dtypes
 import numpy as np
@@ -130,9 +130,9 @@ def test_divergence_has_a_name():
         (lambda: learn("linear", "master"), "begins with a remedy"),
         (lambda: learn("linear", "e8m0"), "weights is e8m0fnu, which has no zero and no sign"),
         (lambda: learn("linear", "fp99"), "fp99"),
-        (lambda: learn("linear", ""), "configurations names none"),
-        (lambda: learn("linear", "fp32", seeds=0), "seeds is a number of them"),
-        (lambda: learn(make_problem(), "fp32", samples=3), "samples goes with a problem's name"),
+        (lambda: learn("linear", ""), "configurations is empty"),
+        (lambda: learn("linear", "fp32", seeds=0), "seeds is the number of seeds"),
+        (lambda: learn(make_problem(), "fp32", samples=3), "samples is for a problem given by name"),
         (lambda: learn("linear", "fp32", lr=0), "learning rate is a finite number above 0"),
         (lambda: learn("linear", "fp32", steps=-1), "steps is a whole number"),
         (

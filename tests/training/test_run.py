@@ -292,7 +292,7 @@ def test_what_is_skipped_has_not_stalled():
         (lambda: fl.training.step(1, grad=1, optimizer="adam"), "optimizer is an SGD"),
         (lambda: fl.training.step(1, grad=1, optimizer=SGD(1, 0.9), state={"b": "nan"}), "state b is a finite number"),
         (lambda: fl.training.learn("linear", 5), "configurations is a text of names or a list"),
-        (lambda: fl.training.learn("linear", "fp32", seeds=1.5), "seeds is a number of them"),
+        (lambda: fl.training.learn("linear", "fp32", seeds=1.5), "seeds is the number of seeds"),
         (lambda: LossScale(1, True), "growth_interval"),
     ],
 )

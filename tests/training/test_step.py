@@ -1,4 +1,4 @@
-"""One update: the traced step is the step that arrays make, and its thresholds are those that a search finds."""
+"""One update: the traced step equals the step of arrays, and its thresholds are those that a search finds."""
 
 from fractions import Fraction
 
@@ -145,9 +145,9 @@ def test_beyond_the_largest():
         (lambda: step(1, float("nan")), "update is a finite number, not nan"),
         (lambda: step(1e6, 1, weights="fp16"), "the weight 1000000.0 is beyond binary16, whose largest is 65504"),
         (lambda: step(1, 1, weights="fp16", grads="e8m0"), "grads is e8m0fnu, which has no zero and no sign"),
-        (lambda: step(1, 1, weights="mxfp4"), "in blocks, it depends on its neighbours"),
-        (lambda: step(1, 1, weights="fp16", grads="mxfp4"), "grads is a format of single numbers"),
-        (lambda: step(1, 1, lr=1), "an update is added as it is"),
+        (lambda: step(1, 1, weights="mxfp4"), "its rounding depends on its block"),
+        (lambda: step(1, 1, weights="fp16", grads="mxfp4"), "grads must be a format of single numbers"),
+        (lambda: step(1, 1, lr=1), "an update is added without them"),
         (lambda: step(1, grad=1), "needs a learning rate"),
         (lambda: step(1), "give an update, or a gradient"),
         (lambda: step(1, grad=1, lr=0), "the learning rate is a finite number above 0, not '0'"),

@@ -13,7 +13,7 @@ from floatlab.tui.app.app import Explorer
 from floatlab.tui.screens.asking import AskingScreen
 
 SIZES = [(46, 20), (80, 24), (120, 34)]
-# For what is the same in every size, as long as there is a size: the others are tried when there is time.
+# For tests that do not depend on the size: other sizes are slow tests.
 ANY_SIZE = [pytest.param(size, marks=[pytest.mark.slow] if size != SIZES[1] else []) for size in SIZES]
 
 
@@ -28,13 +28,13 @@ def driven(test):
 
 
 def seen(app):
-    """Return what is on the screen."""
+    """Return the text of the screen."""
     # A space that lines do not break at is a space to the eye.
     return "\n".join(strip.text.replace("\u00a0", " ").rstrip() for strip in app.screen._compositor.render_strips())
 
 
 class Person:
-    """Somebody at the keyboard."""
+    """A simulated user: sends keys and clicks."""
 
     def __init__(self, app, pilot):
         self.app, self.pilot = app, pilot
@@ -58,7 +58,7 @@ class Person:
         await self.press(*(_KEYS.get(character, character) for character in text))
 
     async def fill(self, selector, text):
-        """Put text into a box, in the place of what it holds."""
+        """Replace the text of a box."""
         box = self.app.screen.query_one(selector)
         box.focus()
         await self.pilot.pause()
@@ -87,7 +87,7 @@ _KEYS = {
 
 
 def _busy(app):
-    """Say whether a message is waiting or being handled, or a worker that is no thread runs."""
+    """Return whether a message is waiting or being handled, or a worker without a thread is running."""
     for pump in (app, *app._registry):
         queue = pump._message_queue
         waits = any(not each.done() for each in queue.ready_event._waiters)
@@ -104,7 +104,7 @@ def _stale(screen):
 
 
 async def rest(app, most=5.0):
-    """Wait until nothing is under way; Textual itself waits for a processor that rests, which takes far longer."""
+    """Wait until no work is pending; Textual itself waits until the processor is idle, which takes far longer."""
     end, quiet = monotonic() + most, 0
     while quiet < 3 and monotonic() < end and app._exception is None:
         await asyncio.sleep(0)
@@ -116,7 +116,7 @@ async def rest(app, most=5.0):
 
 @contextmanager
 def prompt(app, wait=rest):
-    """Let the pilot go on as soon as everything has been done."""
+    """Make the pilot continue as soon as no work is pending."""
 
     async def wait_for_idle(min_sleep=0.0, max_sleep=1.0):
         await wait(app)

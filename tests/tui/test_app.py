@@ -1,4 +1,4 @@
-"""The explorer as a whole: screens, sessions, themes, the palette, the keys, copying, and how it ends."""
+"""The explorer as a whole: screens, sessions, themes, the command palette, keys, copying, and exit."""
 
 import json
 import shlex
@@ -342,7 +342,7 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
         (["--nonsense"], "tui --help lists them"),
         (["--version"], "tui --help lists them"),
         (["--host", "x"], "--host needs --serve"),
-        (["--serve", "--host", ""], "names no host"),
+        (["--serve", "--host", ""], "needs a host"),
         (["show", "1", "--nonsense"], "show --help lists the options"),
         (["--theme"], "--theme needs NAME"),
         (["add", "1"], "add takes two values"),

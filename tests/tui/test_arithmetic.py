@@ -596,7 +596,7 @@ async def test_fused_beside_separate_and_where_they_part(size):
         assert "different bits" in person.screen
         await person.press("3")
         assert f"{MARK} round RNE" in player.text
-        assert "here they part" in " ".join(player.text.split())
+        assert "here they differ" in " ".join(player.text.split())
         assert " ".join(part(person, "#why").text.split()).startswith("Separate: binary16 keeps 11 digits")
         heads = ["fused: the product keeps all its digits", "separate: the product is rounded first"]
         together = [each for each in player.text.splitlines() if all(head in each for head in heads)]
@@ -653,7 +653,7 @@ async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypat
         bar = person.app.screen.query_one(ProgressBar)
         await until(person, lambda: bar.percentage == 0.4)
         assert "40%" in person.screen
-        assert "Escape gives up" in person.screen
+        assert "Escape cancels" in person.screen
         await person.press("escape")
         assert not isinstance(person.app.screen, WitnessSearch)
         await until(person, ended.is_set)
@@ -666,9 +666,9 @@ async def test_a_format_without_a_witness_says_so(monkeypatch):
     async with opened("fma 0.1@fp16 2@fp32 1") as person:
         await person.press("w")
         await found(person)
-        assert complaint(person) == "that needs one format: f chooses it"
+        assert complaint(person) == "this needs a single format: choose it with f"
         await person.press("N")
-        assert complaint(person) == "that needs one format: f chooses it"
+        assert complaint(person) == "this needs a single format: choose it with f"
         monkeypatch.setattr("floatlab.tui.screens.arithmetic.operands.witness", lambda *_, **__: None)
         await person.press("f")
         await pick(person, "e5m2")
@@ -702,7 +702,7 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         await person.type("4")
         await person.press("enter")
         assert at(person) == 1
-        assert verdict(person) == "✓ right: 4; n for the next"
+        assert verdict(person) == "✓ right: 4; n for the next question"
         assert words(part(person, "#controls"))["practice"] == "end practice 1/1"
         await person.press("n")
         assert verdict(person) == ""
@@ -712,7 +712,7 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         await person.type("1.5")  # wrong
         await person.press("enter")
         assert at(person) == 2
-        assert verdict(person) == "✗ it is 1.24957275390625; n for the next"
+        assert verdict(person) == "✗ the answer is 1.24957275390625; n for the next question"
         await person.press("n")
         assert asked(person) == posed[3].prompt
         assert "round RNE" not in player.text
@@ -722,7 +722,7 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         await person.press("n")
         await person.press("enter")  # nothing is typed: show it
         assert at(person) == 4
-        assert "it is 1.25" in verdict(person)
+        assert "the answer is 1.25" in verdict(person)
         assert "N for other operands" in verdict(person)
         assert words(part(person, "#controls"))["practice"] == "end practice 2/4"
         await person.press("n", "n")  # from the beginning, with nothing more to ask
@@ -737,7 +737,7 @@ async def test_practice_refuses_to_jump_and_ends():
         for key in ("3", "home", "end", "space"):
             await person.press(key)
             assert at(person) == 0
-            assert complaint(person) == "in practice the steps come one by one: n asks for the next"
+            assert complaint(person) == "in practice, steps are shown one by one: n asks about the next step"
         await person.choose("#steps", "4")
         assert at(person) == 0
         await command(person, "Step 5: result")
@@ -803,7 +803,7 @@ async def test_other_exercises(size):
 async def test_where_there_is_nothing_to_ask():
     async with opened("cmp 1 2 --fp16") as person:
         await person.press("x")
-        assert complaint(person) == "there is nothing to ask about this operation on these operands"
+        assert complaint(person) == "there are no questions about this operation on these operands"
         assert words(part(person, "#controls"))["practice"] == "practice"
 
 

@@ -1,4 +1,4 @@
-"""Questions that take long: the screen stays alive, says how far the work is, and can stop it."""
+"""Questions that take long: the screen remains responsive, shows the progress, and can stop the work."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ class Slow(TaskScreen, inherit_bindings=False):
 
 
 class Work:
-    """Answers when the test says so: each value of a question is a piece of work with a name."""
+    """Work that ends when the test demands it: each value of a question names a piece of work."""
 
     def __init__(self):
         self.gates, self.ended = {}, {}
@@ -157,7 +157,7 @@ async def test_escape_stops(work):
         task.open(asked("slowly"))
         await person.press("escape")
         await until(person, lambda: work.ended.get("slowly") == "stopped")
-        assert said(person) == "stopped: this is still the answer before"
+        assert said(person) == "stopped: this is the previous answer"
         assert task.question == asked("quick")
         work.gate("other").set()
         task.open(asked("other"))

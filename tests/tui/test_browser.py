@@ -1,4 +1,4 @@
-"""The explorer's server on the loopback interface: whom it lets in, and what it starts for them."""
+"""The explorer's server on the loopback interface: the requests that it admits, and the explorers that it starts."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from tests.cli.conftest import HOUSE
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 AppService = pytest.importorskip("textual_serve.app_service", reason="textual-serve is not installed").AppService
 
-PATIENCE = 60.0  # seconds: a machine that is slow, not one that hangs
+PATIENCE = 60.0  # seconds; generous for slow machines
 FREE = "127.0.0.1"
 
 
@@ -306,13 +306,13 @@ def test_a_visitor_asks_no_module_and_reads_no_file(hook):
             await found.send_json(["stdin", "w"])
             await read_until(found, b"How does a library add?")
             await found.send_json(["stdin", "evil_hook:total"])
-            await read_until(found, b"Enter takes this name")
+            await read_until(found, b"Enter uses this name")
             await found.send_json(["stdin", "\r"])
             seen = await read_until(found, b"is not asked here")
             await found.send_json(["stdin", "/"])
             await read_until(found, b"Leave the box")
             await found.send_json(["stdin", f"{hook.parent / 'numbers.txt'}"])
-            seen += await read_until(found, b"no files are read here")
+            seen += await read_until(found, b"files are not readable here")
             await found.close()
             assert b"fault" not in seen
 
@@ -356,14 +356,14 @@ def test_the_program_prints_its_address_and_refuses_the_rest(hook):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["--files", "."], "--files needs --serve: it says how --serve serves"),
+        (["--files", "."], "--files needs --serve: it is a setting of --serve"),
         (["--visitors", "2"], "--visitors needs --serve"),
         (["--name", "x"], "--name needs --serve"),
-        (["--serve", "--files", ""], "--files '' names no folder"),
+        (["--serve", "--files", ""], "--files needs a folder"),
         (["--serve", "--visitors", "0"], "--visitors takes a whole number from 1"),
         (["--serve", "--files", "nowhere"], "--files 'nowhere' is no folder that can be read: No such file"),
         (["--serve", "--files", "a.txt"], "--files 'a.txt' is no folder that can be read: Not a directory"),
-        (["--serve", "sum", "a.txt"], "'a.txt': no list of numbers, and no files are read here"),
+        (["--serve", "sum", "a.txt"], "'a.txt': not a list of numbers, and files are not readable here"),
         (["--serve", "--files", "sub", "sum", "../a.txt"], "'../a.txt' lies outside the folder"),
         (["--serve", "reveal", "evil_hook:total"], "is not asked here"),
     ],

@@ -88,7 +88,7 @@ async def test_every_view_by_key_and_by_mouse(size):
 async def test_the_summary_says_what_the_command_says():
     async with opened(START, (80, 60)) as person:
         page = to_text(answer_question(read_question(START.split()))[0].page())
-        for line in details(person).split("How many")[0].splitlines():
+        for line in details(person).split("Number of elements")[0].splitlines():
             assert line.strip() in page or line.startswith(("  actual", "  expected"))
 
 
@@ -249,7 +249,7 @@ async def test_arrays_are_typed_and_their_paths_completed(files):
         await person.type("::g")
         await person.press("right")
         assert box.value == "both.npz::gpu"
-        assert "do not go together" in details(person)
+        assert "cannot be broadcast" in details(person)
         await retype(person, "#expected Input", "dee")
         await person.press("right")
         await person.type("c")
@@ -327,7 +327,7 @@ async def test_the_cause_of_a_product(size, files):
         await person.press("right")
         assert task.question.option("inputs") == ("x.npy", "y.npy")
         await person.press("escape")
-        assert "How large: q is" in details(person)
+        assert "Size: q is" in details(person)
         assert details(person).startswith("  No: this is rounding, by a choice of precision")
         asked = answer_question(task.question.replace(options=()).having(inputs=("x.npy", "y.npy")))[0]
         width = task.query_one("#details").scrollable_content_region.width
@@ -404,14 +404,19 @@ async def test_escape_keeps_what_a_diagnosis_has_found(files):
 async def test_a_cause_opens_at_its_view(files):
     async with opened("compare cpu.npy gpu.npy --inputs x.npy y.npy") as person:
         assert person.app.screen.view == "cause"
-        assert "How large: q is" in person.screen
+        assert "Size: q is" in person.screen
 
 
 @driven
 async def test_what_there_is_nothing_to_say_of_is_said():
     said = {
         "compare 1,2 1,2": ("same bits", "0 ulps", "No element differs", "No element differs"),
-        "compare 1,2 1,2,3": ("do not go together", "has a distance", "no elements in common", "no elements in common"),
+        "compare 1,2 1,2,3": (
+            "cannot be broadcast",
+            "has a distance",
+            "no elements in common",
+            "no elements in common",
+        ),
         "compare nan nan": ("no tolerance", "has a distance", "nan", "1 element beyond tolerance"),
     }
     for command, words in said.items():

@@ -149,10 +149,10 @@ async def test_a_code_is_found_by_digits_bits_and_arrows():
         await person.type("0x7f")
         assert "0x7f = nan" in person.screen
         await person.press("backspace", "g")
-        assert "no code begins so" in person.screen
+        assert "no code begins with this" in person.screen
         assert "0x70 = 128" in person.screen
         await person.press("escape")
-        assert "no code begins so" not in person.screen
+        assert "no code begins with this" not in person.screen
         await person.click_bit(task.query_one("#bits"), 7)
         assert table.code(table.cursor) == "0xf0"
         copied = []

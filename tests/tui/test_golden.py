@@ -1,4 +1,4 @@
-"""What stands on the screen, character by character: one text file for each scene and size.
+"""The text of the screen, character by character: a file for each scene and size.
 
 `python -m tests.tui.test_golden` writes the files anew, and the pictures of the documents from the same scenes;
 read the difference and look at the pictures before committing them.

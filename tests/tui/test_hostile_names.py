@@ -1,4 +1,4 @@
-"""Names that would drive the terminal: the explorer shows them escaped, or at least lets nothing of them through."""
+"""Names with control characters: the explorer shows them escaped, or at least removes these characters."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""Inspect, driven as a person would drive it: what is typed, flipped, nudged and picked shows in every row."""
+"""The screen Inspect, driven by keys and clicks: edits and choices are shown in every row."""
 
 import pytest
 
@@ -214,7 +214,7 @@ async def test_the_last_row_stays():
     async with opened("show 0.1 --fp16") as person:
         await person.press("x")
         assert list(codes(person)) == ["binary16"]
-        assert "the last row stays" in person.screen
+        assert "the last row cannot be removed" in person.screen
 
 
 @driven

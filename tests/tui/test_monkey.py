@@ -1,4 +1,4 @@
-"""A monkey at the keyboard: random keys, clicks and new sizes, over all screens. Nothing fails and nothing hangs."""
+"""A monkey test: random keys, clicks and sizes on all screens cause no exception and no hang."""
 
 import asyncio
 import random
@@ -11,7 +11,7 @@ from floatlab.verbs.registry import answer_question
 from tests.tui.stage import opened
 
 KEYS = [
-    *"abcdefghijklmnoprstuvwxyzUVYN0123456789",  # q would end the show
+    *"abcdefghijklmnoprstuvwxyzUVYN0123456789",  # q would end the explorer
     *["space", "enter", "escape", "tab", "shift+tab", "left", "right", "up", "down", "home", "end", "pageup"],
     *["pagedown", "delete", "backspace", "plus", "minus", "slash", "less_than_sign", "greater_than_sign", "ctrl+p"],
     *["full_stop", "colon", "at", "question_mark", "left_square_bracket", "right_square_bracket", "ctrl+r", "ctrl+c"],

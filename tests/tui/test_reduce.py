@@ -1,4 +1,4 @@
-"""Reduce: sums and products touched: the order, the additions, the tree and its nodes, other orders, libraries."""
+"""The screen Reduce, driven by keys and clicks: orders, additions, the tree and its nodes, libraries."""
 
 import asyncio
 import shlex
@@ -24,7 +24,7 @@ def tree(person):
 
 
 def rows(person):
-    return [text_of(each.cells[0]).strip() for each in tree(person).sprigs]
+    return [text_of(each.cells[0]).strip() for each in tree(person).tree_rows]
 
 
 def result(person):
@@ -36,7 +36,7 @@ def said(person):
 
 
 def asks(person, command):
-    """Say whether the screen asks what a command asks."""
+    """Return whether the question of the screen is that of a command."""
     return person.app.shown.question == read_question(shlex.split(command))
 
 
@@ -156,14 +156,14 @@ async def test_the_worst_are_found_in_turn():
     async with opened(LONG) as person:
         await person.press("n")
         worst = tree(person).tree_shown.worst
-        assert tree(person).sprig.id == worst[0]
+        assert tree(person).current_row.id == worst[0]
         await person.press("n")
-        assert tree(person).sprig.id == worst[1]
+        assert tree(person).current_row.id == worst[1]
         await person.press("N")
-        assert tree(person).sprig.id == worst[0]
+        assert tree(person).current_row.id == worst[0]
     async with opened("sum 1,2,3 --fp16") as person:
         await person.press("n")
-        assert said(person) == "no addition here has missed anything"
+        assert said(person) == "no addition has a rounding error"
 
 
 @driven
@@ -171,7 +171,7 @@ async def test_a_click_on_the_mark_folds():
     async with opened(LONG) as person:
         shown = tree(person)
         y, x, _ = shown.places[1]
-        offset = (x + 2 + text_of(shown.sprigs[1].cells[0]).index("▸"), y)
+        offset = (x + 2 + text_of(shown.tree_rows[1].cells[0]).index("▸"), y)
         assert await person.pilot.click(shown, offset=offset)
         assert rows(person)[1] == "▾ x0 … x143"
         assert await person.pilot.click(shown, offset=(30, 0))  # the header turns
@@ -324,7 +324,7 @@ async def test_libraries_of_the_operation_come_first_and_random_numbers_are_told
         assert person.app.screen.query_one("OptionList").get_option_at_index(0).id == "numpy.dot"
         await pick(person, "numpy.sum")
         await person.press("g")
-        assert "random numbers stand in" in said(person)
+        assert "random numbers are added" in said(person)
         await person.press("u", "u")
         assert asks(person, "dot --preset forum")
 

@@ -1,4 +1,4 @@
-"""The explorer as a visitor of `tui --serve` has it: what is typed reaches no file, no module and no clipboard."""
+"""The explorer for a visitor of `tui --serve`: typed text has no access to files, modules and the clipboard."""
 
 import asyncio
 import os
@@ -68,7 +68,7 @@ def test_no_box_leads_out_of_the_folder(served, confine, text):
 def test_no_box_reads_a_file_without_a_folder(served, confine, monkeypatch):
     monkeypatch.chdir(served)
     confine()
-    _refused_everywhere("a.npy", "no files are read here")
+    _refused_everywhere("a.npy", "files are not readable here")
 
 
 def test_what_there_is_outside_is_not_told(served, confine):
@@ -127,7 +127,7 @@ def test_the_picker_shows_nothing_without_a_folder(served, confine, monkeypatch)
             await person.press("o")
             picker = person.app.screen
             assert isinstance(picker, FilePicker)
-            assert "no files are read here" in str(picker.query_one("#nothing", Label).render())
+            assert "files are not readable here" in str(picker.query_one("#nothing", Label).render())
             assert picker.query_one(OptionList).option_count == 0
             assert str(served) not in person.screen
 

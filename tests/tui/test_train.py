@@ -1,4 +1,4 @@
-"""Train: it runs, pauses, and goes on under other remedies; every step rounding by rounding; forms, boxes, pickers."""
+"""The screen Train: runs, pauses, changes of remedies; steps rounding by rounding; subcommands, boxes, pickers."""
 
 import asyncio
 import shlex
@@ -168,7 +168,7 @@ async def test_numbers_that_end_end_it():
     async with opened("train 1 --update 0.5,0.25,0.125 --remedies plain") as person:
         assert "step 3 of 3" in person.screen
         await press(person, "space")
-        assert "numbers for 3 steps, and all are done" in said(person)
+        assert "numbers for 3 steps only, and all are done" in said(person)
         assert values(person) == ["1.875"]
         await put(person, "#steps", "5")
         assert "has numbers for 3 steps, not for 5" in said(person)
@@ -202,8 +202,8 @@ async def test_enter_shows_the_next_step_and_its_roundings_open_in_arithmetic():
         await person.press("enter")
         page = shown(person).query_one("#details", PageView).text
         assert "nothing changes" in page
-        assert "under half of the way" in page
-        assert "counts up" in page
+        assert "less than half the distance" in " ".join(page.split())
+        assert "moves up" in page
         await person.press("escape")
         assert shown(person).query_one(Plot).display
         await person.press("down", "enter")
@@ -339,7 +339,7 @@ async def test_it_runs_and_pauses_by_mouse():
         await rested(person)
         assert "step 101 of 101" in person.screen
         await person.choose("#views", "table")
-        assert "What each does" in shown(person).query_one("#details", PageView).text
+        assert "Outcome of each remedy" in shown(person).query_one("#details", PageView).text
         await person.choose("#controls", "form")
         await pick(person, "one update")
         assert shown(person).question == read_question(["train", "step", "1.125", "--update", "0.00041999"])

@@ -1,4 +1,4 @@
-"""`convert`, asked from Python: the path, the direct rounding, and where they part."""
+"""`convert`, asked from Python: the path, the direct rounding, and where they differ."""
 
 import pytest
 
@@ -104,5 +104,5 @@ def test_what_cannot_be_converted():
         convert_through("bits:0x10000", path("fp16", "fp32"))
     with pytest.raises(LiteralError, match="'abc'"):
         convert_through("abc", path("fp16"))
-    with pytest.raises(LiteralError, match="formats from --through"):
+    with pytest.raises(LiteralError, match="formats of convert with --through"):
         convert_through("0.1@fp16", path("fp32"))

@@ -52,7 +52,7 @@ def test_a_page_of_two_says_what_is_kept(narrow):
             continue
         rows = " ".join(to_text(ranges_page([narrow, wide]), 1000).partition("always exact?")[2].split())
         assert rows.startswith(f"{narrow.name} always into {wide.name}") == (not lacks(wide, narrow))
-        whole = not lacks(wide, narrow) and not rows.startswith(f"{narrow.name} always into {wide.name}, but for")
+        whole = not lacks(wide, narrow) and not rows.startswith(f"{narrow.name} always into {wide.name}, except for")
         assert whole == holds(wide, narrow)
 
 
@@ -100,7 +100,7 @@ def test_the_step_at_1_is_that_of_the_numbers():
 
 def test_special_values_that_are_lost_are_named():
     text = " ".join(to_text(ranges_page([parse_format("e2m1"), parse_format("e4m3fnuz")]), 120).split())
-    assert "e2m1fn always into e4m3fnuz, but for −0" in text
+    assert "e2m1fn always into e4m3fnuz, except for −0" in text
 
 
 def test_two_names_are_compared_and_one_is_not():

@@ -130,7 +130,7 @@ def test_reductions_on_machines_and_matrix_products_come_back():
 
 
 def test_what_was_left_out_is_not_read_back():
-    with pytest.raises(fl.FileFormatError, match="left out"):
+    with pytest.raises(fl.FileFormatError, match="are missing"):
         back(fl.sum(np.ones(2000, np.float32)))
 
 

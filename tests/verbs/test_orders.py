@@ -98,7 +98,7 @@ def test_data_of_another_length_are_told():
     assert question.values == ("1,2,3",)
     assert "revealed for 16 terms" in words
     question, words = taken_over(findings, read_question(["dot", "1,2", "3,4"]), 2)
-    assert words.startswith("numpy.sum adds one array")
+    assert words.startswith("numpy.sum takes one array")
     assert command_of(question) == "floatlab sum random:normal:16:seed=1 --fp32 --schedule numpy"
 
 
@@ -106,7 +106,7 @@ def test_an_order_without_a_name_goes_as_a_tree():
     findings = examine(lambda x: ((x[0] + x[3]) + (x[1] + x[2])) + x[4], 5)
     question, words = taken_over(findings, read_question(["sum", "1,2,3"]), 3)
     assert question.option("schedule") == findings.plan.text
-    assert "random ones" in words
+    assert "random numbers" in words
     assert answer_question(question)
 
 

@@ -29,23 +29,25 @@ def shown(text: str, format=FP16, interval: bool = False, **choices) -> str:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (("0.1", "10", "-1"), "here they part: the separate way rounds the product up"),
-        (("1.0009765625", "1.0009765625", "-1.001953125"), "here they part: the separate way rounds the product down"),
-        (("-0.1", "10", "1"), "here they part: the separate way rounds the product down"),
-        (("-1.0009765625", "1.0009765625", "1.001953125"), "here they part: the separate way rounds the product up"),
-        (("1.0005", "1.0015", "1"), "here, which does not show in the result"),
-        (("2", "3", "0.5"), "the product is exact in this format: the ways do not part here"),
+        (("0.1", "10", "-1"), "here they differ: separate rounds the product up"),
+        (("1.0009765625", "1.0009765625", "-1.001953125"), "here they differ: separate rounds the product down"),
+        (("-0.1", "10", "1"), "here they differ: separate rounds the product down"),
+        (("-1.0009765625", "1.0009765625", "1.001953125"), "here they differ: separate rounds the product up"),
+        (("1.0005", "1.0015", "1"), "here; the results are the same nevertheless"),
+        (("2", "3", "0.5"), "the product is exact in this format: both are the same so far"),
     ],
 )
 def test_fma_says_where_the_ways_part_only_where_they_do(values, words):
     text = page_of("fma", *values)
     assert words in text
-    assert ("here they part" in text) == ("different bits" in text)
+    assert ("here they differ" in text) == ("different bits" in text)
 
 
 def test_operands_that_reading_changed_say_so():
     assert "read from 0.1 error −0.4 ulp, inexact" in page_of("add", "0.1", "1")
-    assert "read from 70000 overflow, inexact beyond the largest, 65504: infinity" in page_of("add", "70000", "1")
+    assert ("read from 70000 overflow, inexact beyond the largest, 65504: the result is infinity") in page_of(
+        "add", "70000", "1"
+    )
     assert "read from" not in page_of("add", "0.5", "1")
 
 
@@ -58,18 +60,24 @@ def test_operands_are_read_by_the_overflow_rule_and_to_nearest():
 @pytest.mark.parametrize(
     ("verb", "values", "format", "choices", "words"),
     [
-        ("div", ("1", "0"), E4M3, {}, "e4m3fn has no infinity: nan stands for it"),
-        ("mul", ("300", "300"), FP16, {}, "beyond the largest, 65504: infinity"),
-        ("mul", ("448", "2"), E4M3, {}, "e4m3fn has no infinity, so NaN (--overflow saturate gives the largest)"),
+        ("div", ("1", "0"), E4M3, {}, "e4m3fn has no infinity: the result is nan"),
+        ("mul", ("300", "300"), FP16, {}, "beyond the largest, 65504: the result is infinity"),
+        (
+            "mul",
+            ("448", "2"),
+            E4M3,
+            {},
+            ("e4m3fn has no infinity, so the result is NaN (--overflow saturate gives the largest)"),
+        ),
         ("mul", ("6e-5", "0.3"), FP16, {"flush_results": True}, "tiny results become zero (--ftz)"),
-        ("div", ("0", "0"), E2M1, {}, "e2m1fn has no NaN: 6 stands for it"),
+        ("div", ("0", "0"), E2M1, {}, "e2m1fn has no NaN: the result is 6"),
         ("mul", ("1", "1"), FP16, {}, ""),
     ],
 )
 def test_a_result_that_stands_in_for_another_says_so(verb, values, format, choices, words):
     text = page_of(verb, *values, format=format, **choices)
     assert words in text
-    assert ("stands for it" in text or "beyond the largest" in text or "--ftz" in text) == bool(words)
+    assert ("the result is" in text or "beyond the largest" in text or "--ftz" in text) == bool(words)
 
 
 def test_rounding_to_an_integer_shows_the_cut_and_the_tie():
@@ -83,9 +91,9 @@ def test_rounding_to_an_integer_shows_the_cut_and_the_tie():
 @pytest.mark.parametrize(
     ("value", "format", "rules", "words"),
     [
-        ("7.5", "e2m3", {}, ["error −0.5 from the integer 8", "8 is beyond the largest, 7.5", "is no integer"]),
-        ("-7.5", "e2m3", {}, ["error +0.5 from the integer -8", "-8 is beyond the largest, -7.5", "is no integer"]),
-        ("3.5", "e1m3fn", {}, ["4 is beyond the largest, 3.5: e1m3fn has no infinity, so NaN"]),
+        ("7.5", "e2m3", {}, ["error −0.5 from the integer 8", "8 is beyond the largest, 7.5", "is not an integer"]),
+        ("-7.5", "e2m3", {}, ["error +0.5 from the integer -8", "-8 is beyond the largest, -7.5", "is not an integer"]),
+        ("3.5", "e1m3fn", {}, ["4 is beyond the largest, 3.5: e1m3fn has no infinity, so the result is NaN"]),
         ("0.25", "e8m0", {}, ["from the integer 0", "e8m0fnu has no zero"]),
         ("7.5", "e2m3", {"rounding": "RTZ"}, ["error −0.5 inexact"]),
     ],
@@ -135,7 +143,7 @@ def test_a_tie_of_numbers_with_one_digit_is_decided_by_no_digit(text, format, wo
         ("bits:0xfbff", "the finite number furthest below zero"),
         ("bits:0x7bff", "the largest finite number"),
         ("bits:0x8400", "the negative normal number nearest to zero"),
-        ("4097", "beyond 2^11 = 2048 not every integer exists: the step here is 4"),
+        ("4097", "beyond 2^11 = 2048 not every integer exists: the distance to the next number is 4"),
         ("bits:0x0003", "2 of 11 are left"),
         ("-0", "negative zero"),
         ("bits:0x7d01", "not a number, signaling: using it raises invalid; payload 0x101"),

@@ -40,9 +40,9 @@ def test_a_sum_is_asked_step_by_step():
     [
         ("add", ("1", "0.5"), {}, "align", ["1", " 1 ", "+1", "0x1", "2/2"], ["2", "", "one", "-1"]),
         ("sub", ("1", "3"), {}, "sum", ["-2", "−2", "-0x2", "-2.0", "- 2"], ["2", "-3", "nan"]),
-        ("add", ("1", "1e-4"), {}, "round", ["keep", "KEEP "], ["+1", "nothing is cut off", "1"]),
+        ("add", ("1", "1e-4"), {}, "round", ["keep", "KEEP "], ["+1", "no bits to discard", "1"]),
         ("add", ("1", "1e-4"), {"rounding": "RAZ"}, "round", ["+1", "1"], ["keep", "2"]),
-        ("add", ("1", "2"), {}, "round", ["nothing is cut off"], ["keep", "+1"]),
+        ("add", ("1", "2"), {}, "round", ["no bits to discard"], ["keep", "+1"]),
         ("add", ("1", "1e-4"), {"rounding": "SR"}, "round", ["0 0 1", "001", "G 0 R 0 S 1"], ["1 0 0", "101"]),
         ("add", ("1", "2"), {}, "result", ["0x4200", "bits:0x4200", "0 10000 1000000000"], ["0x4201", "3"]),
         ("div", ("1", "3"), {}, "quotient", ["no"], ["yes"]),

@@ -85,7 +85,7 @@ def test_examples_are_questions_that_have_answers(example):
 
 
 def test_only_what_has_an_answer_is_a_question():
-    with pytest.raises(FloatlabError, match="vectors is not a question"):
+    with pytest.raises(FloatlabError, match="vectors has no answers: it can only be run on the command line"):
         answer_question(Question("vectors"))
 
 

@@ -55,7 +55,7 @@ def test_steps_and_difference_are_those_of_the_numbers(data):
 @pytest.mark.parametrize(
     ("values", "format", "choices", "words"),
     [
-        (("1.5", "1.25"), "fp16", {}, "apart 256 steps from one number to the next a − b 0.25"),
+        (("1.5", "1.25"), "fp16", {}, "apart 256 steps between adjacent numbers a − b 0.25"),
         (("1", "1.0009765625"), "fp16", {}, "apart 1 step: they are neighbours a − b -0.0009765625"),
         (("inf", "65504"), "fp16", {}, "apart 1 step: they are neighbours"),
         (("1e300", "1e-300"), "fp64", {}, "a − b ≈ 1e300"),
@@ -70,7 +70,7 @@ def test_distances_in_words(values, format, choices, words):
 def test_two_codes_for_one_number_are_told():
     x87 = parse_format("x87")
     found = compare(decode(0x00008000000000000000, x87), decode(0x00018000000000000000, x87))
-    assert "two codes for one number" in to_text(comparison_page(found))
+    assert "two codes of the same number" in to_text(comparison_page(found))
 
 
 def test_data_of_two_formats_have_a_difference_and_no_steps():

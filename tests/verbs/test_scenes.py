@@ -180,20 +180,24 @@ def test_the_numbers_in_reasons_are_true(d):
         if isinstance(step, Align):
             difference = abs(step.left.exponent - step.right.exponent)
             if difference:
-                found = re.search(r"moves right (-?\d+) − \(?(-?\d+)\)? = ([\d,]+) place", words)
+                found = re.search(r"is shifted right by (-?\d+) − \(?(-?\d+)\)? = ([\d,]+) place", words)
                 high, low, places = (int(each.replace(",", "")) for each in found.groups())
                 assert (high - low, places) == (difference, difference)
             else:
-                assert "both lead" in words
-        if isinstance(step, Combine) and step.kind in (Combination.SUM, Combination.PRODUCT) and "takes" in words:
+                assert "are both at" in words
+        if (
+            isinstance(step, Combine)
+            and step.kind in (Combination.SUM, Combination.PRODUCT)
+            and "binary digit" in words
+        ):
             value = abs(step.exact.as_fraction())
             odd = value.numerator
             while not odd & 1:
                 odd >>= 1
-            assert int(re.search(r"takes ([\d,]+) binary", words)[1].replace(",", "")) == odd.bit_length()
+            assert int(re.search(r"has ([\d,]+) binary", words)[1].replace(",", "")) == odd.bit_length()
             assert ("at most" in words) == (odd.bit_length() <= fmt.precision)
             if "cancel" in words or "carry" in words:
-                lead = int(re.search(r"at 2\^(-?\d+)", words)[1])
+                lead = int(re.search(r"sum (?:is at|up to) 2\^(-?\d+)", words)[1])
                 assert Fraction(2) ** lead <= value < Fraction(2) ** (lead + 1)
         if isinstance(step, Round):
             assert_round(step, words, d)
@@ -202,8 +206,8 @@ def test_the_numbers_in_reasons_are_true(d):
         words = why(film[-1])
         assert (" above " in words) <= (difference > 0)
         assert (" below " in words) <= (difference < 0)
-        assert ("It is exact." in words) == (difference == 0)
-        if found := re.search(r"It lies (\d+)(?:/(\d+))? ulp", words):
+        assert ("The result is exact." in words) == (difference == 0)
+        if found := re.search(r"The result is (\d+)(?:/(\d+))? ulp", words):
             assert abs(difference) == Fraction(int(found[1]), int(found[2] or 1)) * d.result.ulp.as_fraction()
 
 
@@ -222,8 +226,8 @@ def assert_round(step: Round, words: str, d: Derivation) -> None:
         return
     tail = abs(before.as_fraction()) / Fraction(2) ** rounded.quantum
     tail -= int(tail)
-    assert ("nothing is cut off" in words or "Zero has no digits" in words) == (tail == 0)
-    if tail and (found := re.search(r"(?:left over:|this is|stands) (\d+)/(\d+)", words)):
+    assert ("no digit is discarded" in words or "Zero has no digits" in words) == (tail == 0)
+    if tail and (found := re.search(r"(?:is discarded:|the magnitude is|binary point is) (\d+)/(\d+)", words)):
         assert Fraction(int(found[1]), int(found[2])) == tail
     if tail:
         assert ("more than half" in words) <= (tail > Fraction(1, 2))
@@ -236,37 +240,55 @@ def assert_round(step: Round, words: str, d: Derivation) -> None:
     ("verb", "values", "choices", "name", "words"),
     [
         ("add", ("1.125", "0.12457275390625"), {}, "round", "9/16 of a unit in the last place. That is more than half"),
-        ("add", ("1", "0.00048828125"), {}, "round", "a tie, which goes to the even neighbour"),
-        ("add", ("1", "0.00048828125"), {"rounding": "RNA"}, "round", "ties go away from zero, so the last kept digit"),
-        ("add", ("-1", "-0.0004"), {"rounding": "RTP"}, "round", "a negative number loses what is left over"),
-        ("add", ("1", "0.0004"), {"rounding": "RTO"}, "round", "ends odd"),
+        ("add", ("1", "0.00048828125"), {}, "round", "a tie, which is rounded to even"),
+        (
+            "add",
+            ("1", "0.00048828125"),
+            {"rounding": "RNA"},
+            "round",
+            ("ties are rounded away from zero, so the last kept digit"),
+        ),
+        ("add", ("-1", "-0.0004"), {"rounding": "RTP"}, "round", "drops the discarded digits of a negative number"),
+        ("add", ("1", "0.0004"), {"rounding": "RTO"}, "round", "is made odd"),
         ("add", ("1", "0.00042009"), {"rounding": "SR"}, "round", "The draw 0xe220a839 is not below"),
         (
             "add",
             ("1.5", "1.5"),
             {},
             "sum",
-            "A carry out of the first column makes the sum lead one place higher, at 2^1",
+            "A carry out of the first column moves the leading digit of the sum up to 2^1",
         ),
-        ("sub", ("1.5", "1.4990234375"), {}, "sum", "The 10 leading digits cancel, and the sum leads at 2^-10"),
-        ("sub", ("1", "1"), {"rounding": "RTN"}, "rule", "rounding toward −∞, it is −0"),
-        ("add", ("65504", "32"), {}, "result", "what passes the largest number becomes ∞"),
-        ("add", ("65504", "32"), {"rounding": "RTZ"}, "result", "does not step past the largest number"),
-        ("add", ("65504", "32"), {"overflow": "saturate"}, "result", "The context asks for it (saturate)"),
+        (
+            "sub",
+            ("1.5", "1.4990234375"),
+            {},
+            "sum",
+            ("The 10 leading digits cancel, and the leading digit of the sum is at 2^-10"),
+        ),
+        ("sub", ("1", "1"), {"rounding": "RTN"}, "rule", "rounding toward −∞, its sign is −, so the result is −0"),
+        ("add", ("65504", "32"), {}, "result", "results beyond the largest number become ∞"),
+        (
+            "add",
+            ("65504", "32"),
+            {"rounding": "RTZ"},
+            "result",
+            ("When rounding toward zero, results beyond the largest number become the largest number"),
+        ),
+        ("add", ("65504", "32"), {"overflow": "saturate"}, "result", "Overflow rule 'saturate'"),
         ("mul", ("1e-5", "1e-3"), {}, "round", "tiny, below 2^-14, and inexact: underflow"),
         ("mul", ("1e-5", "1e-3"), {"flush_results": True}, "round", "flushed to zero here (--ftz)"),
         ("mul", ("1e-5", "3"), {"flush_inputs": True}, "flush", "below 2^-14 are subnormal; here they count as zero"),
         ("mul", ("1e-5", "0.5"), {}, "result", "subnormal"),
-        ("mul", ("-3", "0"), {}, "product", "the signs differ, so it is −0"),
+        ("mul", ("-3", "0"), {}, "product", "the signs differ, so the product is −0"),
         ("mul", ("0", "inf"), {}, "rule", "a is zero and b is ∞"),
-        ("div", ("1", "3"), {}, "quotient", "the odd factor 3, which divides no power of two"),
+        ("div", ("1", "3"), {}, "quotient", "the odd factor 3, so the binary expansion"),
         ("div", ("1", "8"), {}, "quotient", "The division ends: 1 binary digit"),
         ("div", ("1", "0"), {}, "rule", "b is zero"),
         ("sqrt", ("2",), {}, "root", "1 gives 0"),
         ("sqrt", ("2.25",), {}, "root", "The root is exact: 1.5"),
-        ("rem", ("5", "3"), {}, "remainder", "From a = 5 goes n × b = 2 × 3, exactly: -1 remains"),
-        ("rint", ("2.5",), {}, "to integer", "stands 1/2. That is a tie, which goes to the even neighbour"),
-        ("add", ("nan", "1"), {}, "rule", "a is a NaN. What is computed from no number is no number. Nothing new"),
+        ("rem", ("5", "3"), {}, "remainder", "n × b = 2 × 3 is subtracted exactly from a = 5: the remainder is -1"),
+        ("rint", ("2.5",), {}, "to integer", "is 1/2. That is a tie, which is rounded to even"),
+        ("add", ("nan", "1"), {}, "rule", "a is a NaN. An operation on a NaN gives a NaN. The operand is quiet"),
     ],
 )
 def test_sentences(verb, values, choices, name, words):
@@ -276,14 +298,14 @@ def test_sentences(verb, values, choices, name, words):
 
 def test_promoted_and_mixed_operands():
     promoted = reasons(add(encode("1", "fp16"), encode("2", "bf16")))
-    assert promoted["promote"].startswith("binary32 has every number of binary16 and bfloat16")
-    assert "The result goes into e4m3fn, rounded once." in reasons(convert(encode("1.3", "fp32"), "e4m3"))["operands"]
+    assert promoted["promote"].startswith("binary32 contains every number of binary16 and bfloat16")
+    assert "The result is rounded once, to e4m3fn." in reasons(convert(encode("1.3", "fp32"), "e4m3"))["operands"]
 
 
 def test_division_and_root_tell_endless_digits_from_others():
     assert isinstance(divide("1", "3", "fp16").steps[2], Divide)
     assert "never end" in reasons(divide("2", "6", "fp16"))["quotient"]
-    assert "The digits go on." in reasons(sqrt("3", "fp16"))["root"]
+    assert "The root has more digits." in reasons(sqrt("3", "fp16"))["root"]
 
 
 def test_both_ways_go_in_step():
@@ -293,7 +315,7 @@ def test_both_ways_go_in_step():
     assert [scene.name for scene in film] == [
         "operands", "product", "round product", "align", "sum", "rule", "round", "result", "verdict",
     ]  # fmt: skip
-    assert "moved it by +0.000244140625" in why(film[-1])
+    assert "changed it by +0.000244140625" in why(film[-1])
     pair = next(block for block in film[4].page.blocks if isinstance(block, Pair))
     assert [isinstance(side[-1], Fresh) for side in (pair.left, pair.right)] == [True, True]
 
@@ -324,9 +346,9 @@ def test_a_page_with_reasons_is_the_page_and_the_reasons():
 @pytest.mark.parametrize(
     ("verb", "operands", "said"),
     [
-        ("add", ("1.125", "0.00041999"), "The result is a again: b was too small to change it."),
-        ("add", ("0.00041999", "1.125"), "The result is b again: a was too small to change it."),
-        ("sub", ("1.125", "1e-5"), "The result is a again: b was too small to change it."),
+        ("add", ("1.125", "0.00041999"), "The result equals a: b was too small to change it."),
+        ("add", ("0.00041999", "1.125"), "The result equals b: a was too small to change it."),
+        ("sub", ("1.125", "1e-5"), "The result equals a: b was too small to change it."),
         ("add", ("1.125", "0.125"), ""),
         ("add", ("1.125", "0"), ""),
         ("mul", ("1.125", "1.0001"), ""),

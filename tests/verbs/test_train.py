@@ -82,7 +82,7 @@ def test_steps_out_of_the_domain_are_left_out():
 
 @pytest.mark.parametrize(
     ("name", "x", "said"),
-    [("sni", "1", "did you mean 'sin'"), ("math:pi", "1", "is no function"), ("sqrt", "-1", "is not defined at -1")],
+    [("sni", "1", "did you mean 'sin'"), ("math:pi", "1", "is not a function"), ("sqrt", "-1", "is not defined at -1")],
 )
 def test_what_is_no_function_there(name, x, said):
     with pytest.raises(FloatlabError, match=said):

@@ -62,14 +62,14 @@ def test_a_step_says_why(why):
 def test_a_draw_tells_its_chance():
     found = step("1", "2^-12", setup=Setup("fp16", context=Context("SR", seed=3)))
     said = text(step_page(found))
-    assert "chance 0.25 that such a step moves w" in said
-    assert "surely from 2^-10" in said
+    assert "probability 0.25 that such a step moves w" in said
+    assert "certainly from 2^-10" in said
 
 
 def test_thresholds_are_told_in_ulps_of_what_the_update_meets():
     said = text(step_page(step("1", grad="1", lr="0.1", master="fp32")))
-    assert "counts up just above 2^-24, 0.5 ulp of the master copy" in said
-    assert "counts down just above 2^-25, 0.25 ulp of the master copy" in said
+    assert "moves up just above 2^-24, 0.5 ulp of the master copy" in said
+    assert "moves down just above 2^-25, 0.25 ulp of the master copy" in said
 
 
 def test_stages_of_adam_fit_and_its_corrections_are_numbers():
@@ -97,7 +97,7 @@ def test_values_of_a_run_are_numpys():
         if k in (1, 2, 51, 101):
             singles.append(str(w))
             halves.append(str(np.float16(master)))
-    table = page.partition("remedy")[2].partition("What each")[0]
+    table = page.partition("remedy")[2].partition("Outcome of")[0]
     rows = {line.split()[1]: line.split()[2:6] for line in table.splitlines() if line[2:4] in ("a ", "b ")}
     assert rows["fp32"] == singles
     assert rows["master"] == halves
@@ -111,7 +111,7 @@ def test_several_weights_are_drawn_by_how_far_off_they_are():
     exact = Fraction("20") * Fraction("0.0001") / 2  # the first weight never moves in binary16
     plain = abs(found.runs[0].values[-1][1] - 2.2) / 2
     assert chart.curves[0].points[-1][1] == pytest.approx(float(exact) + plain, rel=1e-6)
-    assert "1 of 2 weights stand still" in text(training_page(found))
+    assert "1 of 2 weights stalled" in text(training_page(found))
 
 
 def test_runs_that_diverge_say_where():
@@ -121,8 +121,8 @@ def test_runs_that_diverge_say_where():
 
 
 def test_remedies_and_setups_in_words():
-    assert remedy_words("bf16+kahan") == "bfloat16 everywhere; each weight carries what its sums missed"
-    assert remedy_words("master:bf16") == "a master copy in bfloat16 takes the updates"
+    assert remedy_words("bf16+kahan") == "bfloat16 everywhere; each weight carries its rounding error"
+    assert remedy_words("master:bf16") == "a master copy in bfloat16 receives the updates"
     assert remedy_words("e5m10+dynamic:128") == "e5m10 everywhere; the loss scale adapts, from 128"
     assert setup_words(Setup("mxfp4", master="fp32")).startswith("weights in mxfp4, gradients in binary32, a master")
     assert optimizer_words(SGD("0.1", 0.9, 0.01)) == "SGD, learning rate 0.1, momentum 0.9, weight decay 0.01"
@@ -161,9 +161,9 @@ def test_bins_of_gradients_end_where_fates_change():
 
 def test_a_scale_that_loses_nothing_is_said_and_one_that_must():
     said = text(underflow_page(measure_underflow([1e-9, 0.25], "fp16")))
-    assert "any loss scale from 32 to 131,072 loses none of them" in said
+    assert "any loss scale from 32 to 131,072 loses no gradient" in said
     said = text(underflow_page(measure_underflow([1e-9, 60000.0], "fp16")))
-    assert "no scale keeps all: 1 still loses 1, 50 %" in said
+    assert "every scale loses gradients: 1 still loses 1, 50 %" in said
 
 
 def test_the_best_step_is_told_and_what_spoils_the_others():

@@ -61,7 +61,7 @@ def test_any_node_is_brought_into_sight(order):
         found = add_up(RNG.standard_normal(n).astype(np.float32), order)
         tree = tree_of(found)
         for id in range(n, found.plan.root + 1, 7):
-            rows = tree.rows(tree.way_to(id))
+            rows = tree.rows(tree.keys_to_show(id))
             assert any(row.id == id and row.key[0] in ("link", "many") for row in rows), (order, n, id)
             assert len(rows) < 400
 

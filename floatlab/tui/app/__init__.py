@@ -1,1 +1,1 @@
-"""The app: the registry of screens, settings, the palette, browser sessions, and output to the terminal."""
+"""The app: the registry of screens, settings, the command palette, browser sessions, and output to the terminal."""

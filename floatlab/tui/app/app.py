@@ -1,4 +1,4 @@
-"""The app: one mode for each screen, themes, the palette, and the session that is kept for the next start."""
+"""The app: a mode for each screen, themes, the command palette, and the session, which is saved for the next start."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from floatlab.verbs.registry import words_of
 
 
 class Explorer(ExplorerBase):
-    """The explorer: one mode for each row of SCREENS.
+    """The explorer: an app with a mode for each row of SCREENS.
 
     Parameters
     ----------
     read_question
         Parses the arguments of a command into a question, as the command line does.
     start
-        The first question; without one, the explorer opens where the last session ended.
+        The first question; by default, the explorer opens where the last session ended.
     settings
         The valid settings.
     complaint
@@ -48,9 +48,9 @@ class Explorer(ExplorerBase):
     theme
         The name of a theme, which overrides the settings.
     keep
-        Whether the session is read at the start and written at the end.
+        Whether the last session is read at the start, and this session is written at the end.
     pending
-        The answer to `start`, begun before the explorer was imported.
+        The answer to `start`, whose computation began before the explorer was imported.
     """
 
     TITLE = "floatlab"
@@ -66,7 +66,7 @@ class Explorer(ExplorerBase):
         Binding("t", "theme", "Theme", id="theme", show=False),
         Binding("question_mark", "keys", "Keys", id="keys", key_display="?"),
         Binding("q", "quit", "Quit", id="quit"),
-        Binding("ctrl+z", "suspend_process", "To the shell (fg comes back)", id="suspend", show=False),
+        Binding("ctrl+z", "suspend_process", "To the shell (back with fg)", id="suspend", show=False),
     ]
 
     def __init__(
@@ -80,7 +80,7 @@ class Explorer(ExplorerBase):
         keep: bool = True,
         pending: BackgroundAnswer | None = None,
     ) -> None:
-        """Open at a question, or where the last session ended."""
+        """Store the arguments, and read the last session."""
         self.settings = settings or {}
         self._complaint = complaint
         self._keep = keep and not confined()
@@ -96,8 +96,9 @@ class Explorer(ExplorerBase):
         self._pending = pending
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
-            del os.environ["NO_COLOR"]  # set but empty counts as not set
-        # Without colours, Textual draws shades of grey; floatlab draws none, since its text is complete without them.
+            del os.environ["NO_COLOR"]  # an empty value counts as not set
+        # With NO_COLOR, Textual draws shades of grey; floatlab draws no colour at all, since its text is complete
+        # without.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         for row in SCREENS.values():
             self.add_mode(row.name, partial(self._open, row))
@@ -113,12 +114,12 @@ class Explorer(ExplorerBase):
             self.set_keymap({str(name): str(key) for name, key in keys.items()})
 
     def unknown_theme(self, name: str) -> str:
-        """Return a complaint if there is no theme of this name."""
+        """Return an error message if there is no theme of this name; else an empty text."""
         known = self.available_themes
         return "" if name in known else f"there is no theme {quoted(name)}; known: {' '.join(sorted(known))}"
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return colours of the roles of pages, for themes that do not define them."""
+        """Return the colours of the roles of pages, for themes that do not define them."""
         theme = self.current_theme
         return role_colours(theme.dark, theme.ansi)
 
@@ -137,23 +138,23 @@ class Explorer(ExplorerBase):
         return part if isinstance(part, dict) else {}
 
     def _question_left(self, row: ScreenRow) -> Question:
-        """Return the question at which a screen was left, or its default."""
+        """Return the last question of a screen in the last session, or the screen's default question."""
         words = self._session_part("questions").get(row.name)
         if isinstance(words, list) and all(isinstance(word, str) for word in words):
-            with suppress(FloatlabError):  # written by another version, or edited by hand
+            with suppress(FloatlabError):  # the session was written by another version, or edited by hand
                 question = self.read_question(words)
                 if question.verb in row.verbs:
                     return question
         return self.default_question(row.name)
 
     def on_load(self) -> None:
-        """Handle the signals that end a program, so that the terminal is restored."""
+        """Handle signals that end a program, so that the terminal is restored."""
         if self.is_headless:
             return
         from asyncio import get_running_loop
 
         for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)):
-            with suppress(AttributeError, NotImplementedError, RuntimeError):  # not on every system; the keys remain
+            with suppress(AttributeError, NotImplementedError, RuntimeError):  # not on every system
                 get_running_loop().add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
 
     def on_mount(self) -> None:
@@ -162,7 +163,7 @@ class Explorer(ExplorerBase):
             self.notify(self._complaint, severity="warning", timeout=10)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Exit without Textual's traceback: `open_explorer` raises the failure."""
+        """Exit without Textual's traceback: `open_explorer` raises the exception."""
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
@@ -176,32 +177,32 @@ class Explorer(ExplorerBase):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a notification; names in it are neither markup nor control sequences for the terminal."""
+        """Show a notification; markup and control sequences in it are shown as text."""
         message, title = printable_lines(message), printable(title)
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Add the filter that removes control characters, whichever widget drew them."""
+        """Add the filter that removes control characters from the output of all widgets."""
         return [*super().get_line_filters(), HARMLESS]
 
     # Screens.
 
     @property
     def shown(self) -> TaskScreen | None:
-        """The screen of the current mode, below any window."""
+        """The screen of the current mode, which may be below a window."""
         return self.opened.get(self.current_mode)
 
     def default_question(self, name: str) -> Question:
-        """Return the question at which a screen starts by default."""
+        """Return the default question of a screen."""
         return self.read_question(list(SCREENS[name].start))
 
     def standing(self, name: str) -> Question:
-        """Return the question that a screen shows, or would open at."""
+        """Return the question that a screen shows, or at which it would open."""
         task = self.opened.get(name)
         return task.question if task else self._question_left(SCREENS[name])
 
     def go(self, name: str, question: Question | None = None) -> None:
-        """Show a screen, at a question if one is given."""
+        """Show a screen, with this question if one is given."""
         opened = self.opened.get(name)
         if question is not None and opened is None:
             self._starts[name] = question
@@ -218,7 +219,7 @@ class Explorer(ExplorerBase):
     action_go = go
 
     def action_turn(self, by: int) -> None:
-        """Show the next screen, or the one before."""
+        """Show the next or the previous screen."""
         names = list(SCREENS)
         self.go(names[(names.index(self.current_mode) + by) % len(names)])
 
@@ -229,27 +230,27 @@ class Explorer(ExplorerBase):
         self.notify(self.theme, timeout=2)
 
     def action_keys(self) -> None:
-        """List the keys that work here."""
+        """List the keys that are active now."""
         self.push_screen(HelpWindow("Keys", keys_page(self.screen)))
 
     def action_command_palette(self) -> None:
-        """Open the palette."""
+        """Open the command palette."""
         if not CommandPalette.is_open(self):  # type: ignore[arg-type]
             self.push_screen(Commands(id="--command-palette"))
 
     def action_help_quit(self) -> None:
-        """Show how to quit, after Ctrl+C."""
-        self.notify("q quits, outside a box; Ctrl+Q everywhere", timeout=3)
+        """After Ctrl+C, show how to quit."""
+        self.notify("q quits outside a box; Ctrl+Q quits everywhere", timeout=3)
 
     def copy(self, text: str, what: str) -> None:
-        """Copy text, and notify the user what was copied and by which program."""
-        self.copy_to_clipboard(text)  # by the terminal, and for Ctrl+V inside the explorer
+        """Copy text, and show a notification with `what` and the program that copied it."""
+        self.copy_to_clipboard(text)  # copy by the terminal, and for Ctrl+V inside the explorer
 
         def report(program: str) -> None:
             shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"
             self.notify(shown, title=f"Copied {what}, by {program or 'the terminal, if it can'}")
 
-        if self.is_headless or confined():  # a browser user has another clipboard than this machine
+        if self.is_headless or confined():  # the clipboard of a browser user is not on this machine
             report("")
         else:
             run_once(self, partial(terminal.copy, text), report)
@@ -257,7 +258,7 @@ class Explorer(ExplorerBase):
     # Exit.
 
     def session(self) -> dict[str, object]:
-        """Return the state for the next start: the screen, the theme, and each screen's question and view."""
+        """Return the state for the next start: the screen, the theme, the questions and views of all screens."""
         questions = {name: words_of(task.question) for name, task in self.opened.items()}
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         return {
@@ -281,16 +282,16 @@ def open_explorer(
     keep: bool = True,
     pending: BackgroundAnswer | None = None,
 ) -> int:
-    """Run the explorer in this terminal and return an exit status; see `Explorer` for the parameters.
+    """Run the explorer in this terminal, and return the exit status; see `Explorer` for the parameters.
 
     Raises FloatlabError for an unknown theme, and any exception that ended the explorer.
     """
     settings, complaint = read_settings()
-    if confined():  # browser users must not see the paths of settings on this machine
+    if confined():  # browser users must not see paths on this machine
         complaint = ""
     for stream in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # Textual draws lines that other encodings lack
+            stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack
     explorer = Explorer(
         read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending
     )
@@ -301,7 +302,7 @@ def open_explorer(
     if isinstance(failure, WorkerFailed):
         failure = failure.error if isinstance(failure.error, Exception) else failure
     if isinstance(failure, (FloatlabError, BrokenPipeError)):
-        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # an internal error, not the user's
+        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # not an error of the user
     if failure is not None:
         raise failure
     return explorer.return_code or 0

@@ -1,7 +1,7 @@
-"""The explorer in a browser: a server that runs one sandboxed explorer for each visitor who has its address.
+"""The explorer in a browser: a server that runs a sandboxed explorer for each visitor who knows its address.
 
-textual-serve is the server. A guard before it refuses requests with a foreign host name (DNS rebinding), from another
-site's page (Origin), or without the token in the address.
+The server is that of textual-serve. Before it, a guard refuses requests with a foreign host name (DNS rebinding),
+requests from a page of another site (Origin), and requests without the token that is part of the address.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from floatlab.errors import FloatlabError, MissingPartError, printable_lines
 from floatlab.record import Record
 
-if TYPE_CHECKING:  # an optional part
+if TYPE_CHECKING:  # an optional dependency
     from aiohttp import WSMessage, web
     from textual_serve.app_service import AppService
     from textual_serve.server import Server
@@ -30,11 +30,11 @@ if TYPE_CHECKING:  # an optional part
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _QUERY = "token"
-_SIZES = range(1, 1001)  # valid numbers of columns, or rows, of a terminal in a browser
-_MOST_TYPED = 1 << 20  # the largest number of characters in a message
+_SIZES = range(1, 1001)  # valid numbers of columns and of rows of a terminal in a browser
+_MOST_TYPED = 1 << 20  # most characters in a message
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'none'",  # no other page can draw over it, or capture its keys
+    "Content-Security-Policy": "frame-ancestors 'none'",  # other pages cannot embed it or capture its keys
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -42,14 +42,14 @@ _HEADERS = {
 
 
 class Address(Record):
-    """The host and port that a server listens on, and another name by which browsers reach it."""
+    """The host and the port at which a server listens, and another host name by which browsers reach it."""
 
     host: str
     port: int
     name: str = ""
 
     def url(self, token: str) -> str:
-        """Return the address to open.
+        """Return the URL that users open.
 
         >>> Address("::1", 8000).url("secret"), Address("0.0.0.0", 80, "lab.example").url("secret")
         ('http://[::1]:8000/?token=secret', 'http://lab.example/?token=secret')
@@ -59,7 +59,7 @@ class Address(Record):
         return f"http://{host}{'' if self.port == 80 else f':{self.port}'}/?{_QUERY}={token}"
 
     def admits(self, host: str, reached: str) -> bool:
-        """Return whether a request may name this host; `reached` is the address of this machine that received it.
+        """Return whether a request may name this host; `reached` is this machine's address that received the request.
 
         >>> Address("localhost", 8000).admits("localhost:8000", "127.0.0.1")
         True
@@ -72,7 +72,7 @@ class Address(Record):
 
 
 def _name_of(host: str) -> str:
-    """Return the name, or the plain IP address, in a Host header; nothing if it is malformed."""
+    """Return the host name, or the IP address, in a Host header; empty if the header is malformed."""
     name, colon, port = host.lower().rpartition(":") if not host.endswith("]") else (host.lower(), "", "")
     if not colon:
         name = name or port
@@ -82,7 +82,7 @@ def _name_of(host: str) -> str:
 
 
 def _plain(address: str) -> str:
-    """Return an IP address in its usual spelling, and an IPv4 address mapped into IPv6 as IPv4."""
+    """Return an IP address in its canonical notation; an IPv4 address mapped into IPv6 becomes IPv4."""
     try:
         plain = ip_address(address.partition("%")[0])
     except ValueError:
@@ -91,14 +91,14 @@ def _plain(address: str) -> str:
 
 
 class Guard:
-    """Admits a request if it names this server, comes from no other site's page, and has the token."""
+    """Admits a request if it names this server, does not come from a page of another site, and has the token."""
 
     def __init__(self, address: Address, visitors: int) -> None:
-        """Draw a token for this start of the server."""
+        """Create a random token for this server process."""
         self.address, self.visitors = address, visitors
         self.token = secrets.token_urlsafe(32)
-        self.cookie = f"floatlab-{address.port}"  # browsers share cookies between ports
-        self.open = 0  # the number of running explorers
+        self.cookie = f"floatlab-{address.port}"  # includes the port, since browsers share cookies between ports
+        self.open = 0  # number of running explorers
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request, or refuse it."""
@@ -110,22 +110,20 @@ class Guard:
         token = request.query.get(_QUERY)
         if token is not None:
             if not self._right(token):
-                return self._refused("this token is not the one in the address that floatlab printed")
+                return self._refused("wrong token: open the address that floatlab printed")
             if request.path == "/" and request.method in ("GET", "HEAD"):
                 return self._admitted(request)
         elif not self._right(request.cookies.get(self.cookie, "")):
-            return self._refused("open the address that floatlab printed: it has a token, and this one has none")
+            return self._refused("no token: open the address that floatlab printed, which has a token")
         if request.path != "/ws":
             response = await handler(request)
             if not response.prepared:
                 response.headers.update(_HEADERS)
             return response
         if any(not _size(request.query.get(name, "80")) for name in ("width", "height")):
-            return web.Response(status=400, text="no terminal has this size\n")
+            return web.Response(status=400, text="this is not a valid size of a terminal\n")
         if self.open >= self.visitors:
-            return web.Response(
-                status=503, text=f"{self.visitors} explorers are open already, and no more run at once\n"
-            )
+            return web.Response(status=503, text=f"{self.visitors} explorers are open already, which is the maximum\n")
         self.open += 1
         try:
             return await handler(request)
@@ -133,15 +131,15 @@ class Guard:
             self.open -= 1
 
     def _foreign(self, request: web.Request) -> str:
-        """Return the foreign host or origin of a request; empty if there is none."""
+        """Return why a request is foreign (its host or its origin); empty if it is not."""
         hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
         reached = request.transport.get_extra_info("sockname") if request.transport else None
         if len(hosts) != 1 or not self.address.admits(hosts[0], reached[0] if reached else ""):
-            return "this server does not go by that name; tui --serve --name NAME gives it another"
+            return "this is not a name of the server; tui --serve --name NAME adds a name"
         if any(
             origin.lower() not in (f"http://{hosts[0]}".lower(), f"https://{hosts[0]}".lower()) for origin in origins
         ):
-            return "pages of other sites are not answered"
+            return "requests from pages of other sites are refused"
         return ""
 
     def _right(self, token: str) -> bool:
@@ -154,7 +152,10 @@ class Guard:
         return web.Response(status=403, text=f"Refused: {reason}.\n", headers=_HEADERS)
 
     def _admitted(self, request: web.Request) -> web.Response:
-        """Set the token as a cookie, and redirect to the address without it, which the browser keeps in its history."""
+        """Set the token as a cookie, and redirect to the address without the token.
+
+        So the browser's history does not contain the token.
+        """
         from aiohttp import web
 
         rest = [(name, value) for name, value in request.query.items() if name != _QUERY]
@@ -164,7 +165,7 @@ class Guard:
 
 
 def _size(text: str) -> bool:
-    """Return whether a browser's terminal may have this many columns or rows."""
+    """Return whether a text is a valid number of columns or rows of a terminal."""
     return text.isascii() and text.isdigit() and len(text) < 5 and int(text) in _SIZES
 
 
@@ -188,13 +189,13 @@ def _sensible(message: WSMessage) -> bool:
             return len(rest[0].encode()) <= _MOST_TYPED
         if kind == "resize":
             return all(type(rest[0][name]) is int and rest[0][name] in _SIZES for name in ("width", "height"))
-    except (ValueError, TypeError, LookupError, AttributeError):  # wrong structure, invalid JSON, or lone surrogates
+    except (ValueError, TypeError, LookupError, AttributeError):  # not a list, invalid JSON, or unpaired surrogates
         return False
     return kind in ("ping", "blur", "focus") and len(message.data) <= _MOST_TYPED
 
 
 class _Lines(logging.Formatter):
-    """Log lines of the server without control characters."""
+    """A log formatter that escapes control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable_lines(super().format(record))
@@ -215,7 +216,7 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
         return await guard(request, handler)
 
     class Guarded(Server):
-        """textual-serve's server behind the guard; pages name the host that the request named."""
+        """The server of textual-serve behind the guard; links in its pages use the host name of the request."""
 
         @property
         def public_url(self) -> str:
@@ -223,10 +224,10 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
 
         @public_url.setter
         def public_url(self, url: str) -> None:
-            """Ignore the single public URL that textual-serve constructs."""
+            """Ignore the public URL that textual-serve constructs, since the host can have several names."""
 
         def initialize_logging(self) -> None:
-            """Log failures only: request lines contain the token, and arbitrary text from visitors."""
+            """Log only errors, since request lines contain the token, and arbitrary text from visitors."""
             handler = logging.StreamHandler()
             handler.setFormatter(_Lines("floatlab: %(name)s: %(message)s"))
             logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -242,7 +243,7 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
         async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
             await super()._process_messages(_Checked(websocket), app_service)
 
-    # Visitors share no session: each one starts without any.
+    # Visitors do not share a session: every visitor starts without one.
     command = join([sys.executable, "-m", "floatlab", "tui", "--new", *words])
     server = Guarded(command, address.host, address.port, title="floatlab")
     server.guard = guard
@@ -250,7 +251,7 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
 
 
 def serve(address: Address, words: list[str], visitors: int, tell: Callable[[str], None]) -> None:
-    """Serve explorers that open at a command, until interrupted; `tell` receives the address in a sentence.
+    """Serve explorers that open at a command, until interrupted; `tell` receives a message with the address.
 
     Raises MissingPartError without textual-serve (extra `web`), FloatlabError if the address is not available.
     """
@@ -265,7 +266,7 @@ def serve(address: Address, words: list[str], visitors: int, tell: Callable[[str
 
 
 def _check_free(address: Address) -> None:
-    """Raise OSError if another program listens at an address, since the server binds it only after announcing it."""
+    """Raise OSError if another program listens at an address: the server prints it before it binds it."""
     places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, place in places:
         with socket.socket(family, kind, protocol) as probe:

@@ -1,4 +1,4 @@
-"""The available actions: the list of keys, and the command palette."""
+"""The list of keys, and the command palette."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_
 
 
 def keys_page(screen: Screen[object]) -> Page:
-    """Return a page of the keys that work now, those of the focused widget first, and the help texts."""
+    """Return a page with the keys that are active now, first those of the focused widget, and the help texts."""
     groups: dict[str, dict[str, list[str]]] = {}
     seen: set[tuple[str, str]] = set()
     for key, active in screen.active_bindings.items():
@@ -42,12 +42,15 @@ def keys_page(screen: Screen[object]) -> Page:
     texts = [widget.HELP for widget in (screen.focused, screen) if widget is not None and widget.HELP]
     for text in texts:
         blocks += [Gap(), Note(line(text))]
-    blocks += [Gap(), Note(line("Ctrl+P opens the palette: formats, rules, examples and everything else by name."))]
+    blocks += [
+        Gap(),
+        Note(line("Ctrl+P opens the command palette, which finds formats, rules, examples and all actions by name.")),
+    ]
     return Page(tuple(blocks), "keys")
 
 
 class Palette(Provider):
-    """Provides all actions of the explorer by name."""
+    """A provider for the command palette with all actions of the explorer."""
 
     def _rows(self) -> Iterator[Command]:
         app = self.app
@@ -70,19 +73,19 @@ class Palette(Provider):
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):
             yield f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme)
         yield "Keys", "list the keys that work here", partial(app.run_action, "app.keys")
-        yield "Quit", "leave; the screens are kept", app.action_quit
+        yield "Quit", "quit; the session is saved", app.action_quit
 
     @staticmethod
     def _ask(app: ExplorerBase, example: str) -> None:
         app.ask(app.read_question(split(example)))
 
     async def discover(self) -> Hits:
-        """Offer all actions while nothing is typed."""
+        """Yield all actions while nothing is typed."""
         for name, words, do in self._rows():
             yield DiscoveryHit(name, do, help=words)
 
     async def search(self, query: str) -> Hits:
-        """Offer the actions that match."""
+        """Yield the actions that match the typed text."""
         matcher = self.matcher(query)
         for name, words, do in self._rows():
             score = matcher.match(name)
@@ -91,7 +94,7 @@ class Palette(Provider):
 
 
 class Commands(CommandPalette):
-    """Textual's palette, without its failure if a page key is pressed before the list is drawn."""
+    """Textual's command palette, without its exception if a page key is pressed before the list is drawn."""
 
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError, IndexError):

@@ -1,4 +1,4 @@
-"""The screens, one row each. To add a screen, add a row and the function that returns its class."""
+"""The table of screens. To add a screen, add a row and a function that returns its class."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from floatlab.record import Record
 from floatlab.verbs.registry import VERBS
 
-if TYPE_CHECKING:  # the command line reads this table before it loads Textual
+if TYPE_CHECKING:  # the command line imports this module before Textual is loaded
     from floatlab.tui.screens.task import TaskScreen
 
 
 class ScreenRow(Record):
-    """A screen: the command at which it starts, and its class. The registry of verbs assigns each verb to a screen.
+    """A screen: its default command, and its class. The registry of verbs assigns verbs to screens.
 
     `load` imports the class when the screen is first opened. A `slow` screen computes answers on a background thread.
     """
@@ -25,7 +25,7 @@ class ScreenRow(Record):
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """The verbs whose questions it answers."""
+        """The verbs whose answers the screen shows."""
         return tuple(name for name, entry in VERBS.items() if entry.screen == self.name)
 
 
@@ -86,5 +86,5 @@ SCREENS: dict[str, ScreenRow] = {
 
 
 def screen_for(verb: str) -> ScreenRow | None:
-    """Return the screen that answers a verb's questions."""
+    """Return the screen that shows the answers of a verb."""
     return SCREENS.get(VERBS[verb].screen)

@@ -1,4 +1,4 @@
-"""The user's settings (TOML, read only), and the session (JSON), with each screen's last question and view."""
+"""The user's settings (TOML, read only), and the session (JSON): the last question and view of every screen."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from floatlab.confinement import confined
 from floatlab.errors import FloatlabError
 from floatlab.writing import replacing
 
-_MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # the largest files in characters
-_MOST_QUESTION = 20_000  # longer questions are not kept
-# The settings, and the type of each.
+_MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # most characters of a file
+_MOST_QUESTION = 20_000  # longer questions are not saved
+# The settings and their types.
 _KNOWN = {"theme": str, "slide": bool, "animations": bool, "keys": dict}
 
 
@@ -21,7 +21,7 @@ def _folder(variable: str, otherwise: str) -> Path | None:
     named = os.environ.get(variable, "")
     try:
         folder = Path(named) if os.path.isabs(named) else Path.home() / otherwise
-    except RuntimeError:  # no home directory
+    except RuntimeError:  # there is no home directory
         return None
     return folder / "floatlab" if folder.is_absolute() else None
 
@@ -39,7 +39,7 @@ def session_file() -> Path | None:
 
 
 def _read(path: Path | None, most: int) -> str:
-    """Return the text of a file; raises OSError or ValueError if it is not a file of a sensible size."""
+    """Return the text of a file; raises OSError, or ValueError if it is not a file or too long."""
     if path is None or not path.exists():
         return ""
     if not path.is_file():
@@ -52,7 +52,7 @@ def _read(path: Path | None, most: int) -> str:
 
 
 def read_settings() -> tuple[dict[str, object], str]:
-    """Return the valid settings, and a message about the others."""
+    """Return the valid settings, and a message about invalid settings."""
     import tomllib
 
     path = settings_file()
@@ -88,7 +88,7 @@ def read_session() -> dict[str, object]:
 def write_session(session: dict[str, object]) -> None:
     """Write a session; failures are ignored.
 
-    Very long questions are left out, since a session that is too long would not be read again.
+    Very long questions are omitted, since a session that is too long would not be read again.
     """
     path = session_file()
     if path is None or confined():
@@ -99,5 +99,5 @@ def write_session(session: dict[str, object]) -> None:
         session = session | {"questions": kept}
     with suppress(OSError, FloatlabError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:  # atomic, even if two explorers exit at once
+        with replacing(path) as file:  # atomic, even if two explorers exit at the same time
             file.write(json.dumps(session, indent=1).encode())

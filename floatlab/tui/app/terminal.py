@@ -1,4 +1,4 @@
-"""Output to the system: text to the clipboard, by the system's programs, and lines without control characters."""
+"""Output to the system: text to the clipboard by the system's programs, and lines without control characters."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ _SPACE = "\N{NO-BREAK SPACE}"
 class Harmless(LineFilter):
     """Replaces control characters in rendered lines by spaces of the same width.
 
-    Labels and pages show such characters escaped, by `floatlab.errors.printable`. The filter is for all others, such as
+    In labels and pages, `floatlab.errors.printable` escapes such characters. The filter handles all other text, such as
     characters pasted into a box.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line without characters that are not printable."""
+        """Return the segments of a line, with spaces in place of characters that are not printable."""
         if all(text.isprintable() for text, _, _ in segments):
             return segments
         return [

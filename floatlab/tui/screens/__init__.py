@@ -1,1 +1,1 @@
-"""The screens, one folder per topic, and their shared base classes."""
+"""The screens, in a folder for each topic, and their shared base classes."""

@@ -1,4 +1,4 @@
-"""A screen that asks one question: its answers, at once or from a background thread, and undo and redo."""
+"""A screen that shows the answers to a question, which may come from a background thread; with undo and redo."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
-_POLL = 0.1  # seconds between checks of a pending answer
-_LIMIT = 500  # the largest number of questions in the history
+_POLL = 0.1  # seconds between checks whether a pending answer has arrived
+_LIMIT = 500  # most questions in the history
 
 
 class History:
-    """The questions of one screen. Consecutive edits of one kind, such as typing in a box, are one step."""
+    """The questions of a screen. Consecutive edits of one kind, such as typing in a box, are one step of undo."""
 
     def __init__(self) -> None:
         """Start with an empty history."""
@@ -34,7 +34,7 @@ class History:
         return self._questions[self._at] if self._questions else None
 
     def add(self, question: Question, kind: str = "") -> None:
-        """Add a question; it replaces the last one if both have the same kind, which is not empty."""
+        """Add a question. If `kind` is not empty and is that of the last question, replace the last question."""
         if question == self.now:
             return
         replaces = kind != "" and kind == self._kind and self._at > 0
@@ -44,15 +44,15 @@ class History:
         self._kind = kind
 
     def settle(self) -> None:
-        """End a series of edits of one kind."""
+        """End a series of edits of one kind, so that the next edit is a new step."""
         self._kind = ""
 
     def can_go(self, by: int) -> bool:
-        """Return whether there is a step forward (1), or back (-1)."""
+        """Return whether a step forward (1) or back (-1) is possible."""
         return 0 <= self._at + by < len(self._questions)
 
     def go(self, by: int) -> Question | None:
-        """Go a step forward or back, and return the question there; None if there is none."""
+        """Go a step forward or back, and return the question there; None if there is no such step."""
         if not self.can_go(by):
             return None
         self._at += by
@@ -60,27 +60,27 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go forward, else back, to a question, to undo steps whose questions failed."""
+        """Go to a question, forward if possible, else back; this undoes steps whose questions had no answer."""
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass
 
 
 class AskingScreen(Screen[None]):
-    """A screen with one question.
+    """A screen that shows the answers to one question.
 
-    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. It waits for GRACE, then
-    shows the progress until the answers arrive, with the previous answers still in sight; a newer question replaces a
-    pending one. The first frame of a slow screen may be drawn without answers: `answers` is then empty.
+    A slow screen (see `floatlab.tui.app.registry`) computes answers on a background thread. It waits for GRACE seconds.
+    Then it shows the progress until the answers arrive, and the previous answers remain visible. A newer question
+    replaces a pending question. The first frame of a slow screen may be drawn without answers: `answers` is then empty.
     """
 
-    NAME = ""  # set by the app, like `slow`: whether answers may take long
+    NAME = ""  # set by the app: whether answers may take long
     slow = False
     GRACE = 0.15  # seconds to wait for an answer before the progress is shown
     app: ExplorerBase
 
     def __init__(self, question: Question) -> None:
-        """Open at a question."""
+        """Store the first question."""
         super().__init__()
         self.history = History()
         self._start = question
@@ -88,21 +88,21 @@ class AskingScreen(Screen[None]):
         self.answers: list[Answer] = []
         self.prepared: object = None  # the result of `prepare`
         self.pending: BackgroundAnswer | None = None  # the pending answer
-        self._kind = ""  # the kind of edit that it answers
-        self._excuse = ""  # why the screen opened at another question than requested
+        self._kind = ""  # the kind of edit that led to its question
+        self._excuse = ""  # why the screen opened with another question than requested
 
-    # What a subclass may override.
+    # Methods that a subclass may override.
 
     def normal(self, question: Question) -> Question:
-        """Return the question in this screen's normal form, without options that change only the printed form."""
+        """Return the question in this screen's normal form, without options that only affect printed text."""
         return question
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
-        """Answer a question; on a slow screen, this runs on a background thread."""
+        """Answer a question; a slow screen calls this on a background thread."""
         return answer_question(question, started)
 
     def takes_over(self, question: Question) -> bool:
-        """Return whether answers begun elsewhere can replace those of `ask`."""
+        """Return whether an answer that was begun before the screen opened can be used instead of `ask`."""
         return True
 
     def keeps_found(self, question: Question) -> bool:
@@ -110,22 +110,22 @@ class AskingScreen(Screen[None]):
         return False
 
     def prepare(self, question: Question, answers: list[Answer]) -> object:
-        """Compute anything slow that drawing needs; runs on the same thread as `ask`."""
+        """Compute the slow parts of drawing, on the same thread as `ask`; the result is stored in `prepared`."""
 
     def draw(self, before: Question) -> None:
-        """Show the question and its answers; `before` is the question shown before."""
+        """Show the question and its answers; `before` is the previous question."""
         raise NotImplementedError
 
     def leave(self) -> None:
-        """Leave a box."""
+        """Leave the input box."""
 
     def show_frame(self) -> None:
-        """Show the frame around the answer."""
+        """Update the parts of the screen around the answer."""
 
-    # Complaints.
+    # Error messages.
 
     def complain(self, text: str, hint: bool = False) -> None:
-        """Show an error message, or a hint; an empty text clears the line."""
+        """Show an error message or a hint; an empty text clears the line."""
         complaint = self.query_one("#complaint", Static)
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
@@ -133,14 +133,14 @@ class AskingScreen(Screen[None]):
 
     @contextmanager
     def complaining(self, hint: bool = False) -> Iterator[None]:
-        """Turn errors of the user into complaints."""
+        """Context manager that shows errors of the user as messages."""
         try:
             yield
         except FloatlabError as error:
             self.complain(str(error), hint)
 
     def attempt(self, make: Callable[[], Question], kind: str = "") -> bool:
-        """Make a question and ask it; if either fails, complain and return False."""
+        """Make a question and open it; if this fails, show the error message and return False."""
         try:
             return self.open(make(), kind)
         except FloatlabError as error:
@@ -155,13 +155,13 @@ class AskingScreen(Screen[None]):
         return self.pending.question if self.pending else self.history.now or self._start
 
     def begin(self) -> None:
-        """Ask the first question, or the screen's default if that is impossible."""
+        """Ask the first question; if it has no answer, ask the screen's default question."""
         self._excuse = self._begin(self._start)
         if self._excuse:
             self._begin(self.app.default_question(self.NAME))
 
     def _begin(self, question: Question) -> str:
-        """Ask the first question, and return its error message."""
+        """Ask the first question, and return the error message; empty if there is no error."""
         earlier, self.pending = self.pending, None
         try:
             self._start = self.normal(question)
@@ -175,7 +175,7 @@ class AskingScreen(Screen[None]):
         return ""
 
     def _answer(self, question: Question, earlier: BackgroundAnswer | None = None) -> BackgroundAnswer:
-        """Begin to answer a question; an earlier answer is taken over if its question is the same."""
+        """Begin to answer a question; the answer `earlier` is used if its question is the same."""
         if earlier is not None and not (earlier.question == question and self.takes_over(question)):
             earlier.stop()
             earlier = None
@@ -188,7 +188,7 @@ class AskingScreen(Screen[None]):
         return pending
 
     def on_mount(self) -> None:
-        """Show the first answers, or the progress."""
+        """Show the first answers, or the progress of their computation."""
         if self.pending is None:
             self._show(self._start, self.answers, self.prepared)
         else:
@@ -203,16 +203,16 @@ class AskingScreen(Screen[None]):
         self._drop()
 
     def _drop(self) -> bool:
-        """Stop the pending answer, and return whether there was one."""
+        """Stop the pending answer; return False if there was none."""
         pending, self.pending = self.pending, None
         if pending is not None:
             pending.stop()
         return pending is not None
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and show it; if it cannot be answered, complain and keep the current answers.
+        """Answer a question and show the answers; if that fails, show the error and keep the current answers.
 
-        Consecutive edits of one kind are one step to undo. Returns False if an error is already known.
+        Consecutive edits of one kind are one step of undo. Returns False if an error is known immediately.
         """
         try:
             question = self.normal(question)
@@ -229,7 +229,7 @@ class AskingScreen(Screen[None]):
         return self._look()
 
     def _look(self) -> bool:
-        """Show the answers if they have arrived, else the progress."""
+        """Show the answers if they have arrived, else the progress of their computation."""
         pending = self.pending
         if pending is None:
             return True
@@ -242,18 +242,18 @@ class AskingScreen(Screen[None]):
         except Stopped:
             self._stay()
         except FloatlabError as error:
-            if self._shown is None and not self._excuse:  # the first question of all
+            if self._shown is None and not self._excuse:  # the very first question
                 self._excuse = str(error)
                 self.open(self.app.default_question(self.NAME))
                 return False
             if pending.late and isinstance(self.focused, Input):
-                mark_valid(self.focused, False)  # `open` has returned True for this text
+                mark_valid(self.focused, False)  # since `open` returned True for this text
             self._refuse(str(error))
             return False
         return True
 
     def _refuse(self, text: str, hint: bool = False) -> None:
-        """Complain, and keep the current answers."""
+        """Show an error message or a hint, and keep the current answers."""
         if self._shown is not None:
             self.history.return_to(self._shown)
         self.complain(text, hint)
@@ -291,8 +291,8 @@ class AskingScreen(Screen[None]):
     def _stay(self) -> None:
         """Show the answer before one that was stopped."""
         if self._shown is None:
-            self._excuse = "stopped: this is where the screen starts by itself"
+            self._excuse = "stopped: this is the default of the screen"
             self.open(self.app.default_question(self.NAME))
         else:
-            self._refuse("stopped: this is still the answer before", hint=True)
+            self._refuse("stopped: this is the previous answer", hint=True)
             self.draw(self._shown)

@@ -1,6 +1,6 @@
-"""Answers a `Question`, usually on a background thread, with progress and a way to stop.
+"""The computation of answers to a `Question`, usually on a background thread; it reports progress and can be stopped.
 
-This module does not load Textual: the command line begins an answer before it imports the explorer.
+This module does not load Textual, since the command line begins an answer before it imports the explorer.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class Stopped(KeyboardInterrupt):
 
 
 class BackgroundAnswer:
-    """The answers to one question, and what a screen prepares from them for drawing.
+    """The computation of the answers to a question, and of the slow parts of drawing them.
 
     Parameters
     ----------
     question
         The question to answer.
     prepare
-        Computes from question and answers anything slow that drawing needs.
+        Function of question and answers that computes the slow parts of drawing.
     after
-        A `BackgroundAnswer` for the same question that was started earlier; its answers are used.
+        A `BackgroundAnswer` for the same question that was started earlier, whose answers are used.
     ask
-        Answers the question in place of `question.answers`.
+        Function that answers the question, instead of `answer_question`.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class BackgroundAnswer:
         after: BackgroundAnswer | None = None,
         ask: Callable[[Question, Started], list[Answer]] | None = None,
     ) -> None:
-        """Store the arguments; nothing starts yet."""
+        """Store the arguments, without starting the work."""
         self.question = question
         self._ask = ask or (lambda question, started: answer_question(question, started))
         self._prepare, self._after = prepare, after
@@ -53,7 +53,7 @@ class BackgroundAnswer:
         Thread(target=self.run, daemon=True).start()
 
     def run(self) -> None:
-        """Do the work on this thread; an exception is kept for `result`."""
+        """Do the work on the current thread; an exception is stored for `result`."""
         try:
             answers = self._after.result()[0] if self._after is not None else self._ask(self.question, self._started)
             prepared = self._prepare(self.question, answers) if self._prepare is not None else None
@@ -63,7 +63,7 @@ class BackgroundAnswer:
             self._future.set_result((answers, prepared))
 
     def ends(self, seconds: float) -> bool:
-        """Return whether the work ends within this time."""
+        """Wait for at most `seconds`, and return whether the work has ended."""
         return bool(wait([self._future], seconds).done)
 
     def result(self) -> tuple[list[Answer], object]:

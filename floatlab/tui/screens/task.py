@@ -1,4 +1,4 @@
-"""The base class of all screens: the frame around an answer, formats and rounding rules, views, copying and pins."""
+"""The base class of all screens: head line and key bar, formats and rounding rules, views, copying and pins."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from floatlab.verbs.question import Question, code_of
 from floatlab.verbs.registry import command_of
 
 Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, action
-Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # copyable texts: description and text by name
+Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
 
-AUTOMATIC = "automatic"  # the choice of no format
-# Other names for rounding directions, by which they are found in the picker.
+AUTOMATIC = "automatic"  # the choice that leaves the format open
+# Other names of rounding directions, for searching in the picker.
 _SPOKEN = {
     "rounding-RNE": ("nearest even default",),
     "rounding-RTZ": ("truncate chop",),
@@ -40,7 +40,7 @@ _SPOKEN = {
     "rounding-RTN": ("down floor",),
     "rounding-SR": ("random",),
 }
-# Keys of every screen. A screen puts its own keys before them, since a narrow key bar shows only the first ones.
+# Keys of every screen. A screen puts its own keys before these, since a narrow key bar shows only the first keys.
 SHARED_KEYS = [
     Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
     Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
@@ -60,14 +60,14 @@ SHARED_KEYS = [
 
 
 class TaskScreen(AskingScreen, inherit_bindings=False):
-    """A screen with one question. A subclass composes its body and draws answers; its keys are its BINDINGS."""
+    """A screen for one question. A subclass composes its body and draws answers; BINDINGS has its keys."""
 
-    VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and title of the pages to choose from
-    ROUNDS = True  # whether rounding rules change anything here
-    AUTOMATIC_FORMAT = ""  # the meaning of `automatic` in the list of formats; empty: a format is required
-    CONTROLS: ClassVar[dict[str, str]] = {}  # actions of words in #controls that do not name an action or a list
-    PARTS = "#body > *"  # the widgets among which a view selects
-    WALKS = False  # whether the rows of a new view take the focus, so that the cursor can move over them
+    VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
+    ROUNDS = True  # whether rounding rules have an effect on this screen
+    AUTOMATIC_FORMAT = ""  # description of the choice of no format; if empty, a format is required
+    CONTROLS: ClassVar[dict[str, str]] = {}  # further actions of the words in #controls
+    PARTS = "#body > *"  # the widgets of which a view shows some
+    WALKS = False  # whether the rows of a new view get the focus, so that the cursor can move over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
@@ -91,29 +91,29 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     details = getters.query_one("#details", PageView)
 
     def __init__(self, question: Question) -> None:
-        """Open at a question."""
+        """Store the first question."""
         super().__init__(question)
         self.set_reactive(TaskScreen.view, self.first_view(question))
 
-    # What a subclass may override.
+    # Methods that a subclass may override.
 
     def compose_task(self) -> ComposeResult:
         """Compose the widgets between the head line and the key bar."""
         yield from ()
 
     def first_view(self, question: Question) -> str:
-        """Return the view to open at."""
+        """Return the first view for a question."""
         return self.VIEWS[0][0] if self.VIEWS else ""
 
     def draw_view(self) -> None:
-        """Show the view that was chosen."""
+        """Show the current view."""
 
     def page(self) -> Page:
         """Return the whole page, as the command line would print it."""
         return joined([answer.page() for answer in self.answers])
 
     def subject(self) -> Datum | None:
-        """Return the number to pin, if there is one in sight."""
+        """Return the number that can be pinned; None if no number is shown."""
         results = [datum for answer in self.answers for datum in answer.results]
         return results[0] if results else None
 
@@ -122,11 +122,11 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         return self.question
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Return the question with a format that was picked."""
+        """Return the question with a picked format."""
         return question.replace(formats=(format,))
 
     def commands(self) -> Iterator[Command]:
-        """Return rows for the palette."""
+        """Return the rows of the command palette."""
         for name, title in self.VIEWS:
             yield f"View: {title}", "on this screen", partial(self.choose_view, name)
         for pick in self.picks().values():
@@ -138,22 +138,22 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         yield from self.query("Input")
 
     def home(self) -> Iterator[Widget]:
-        """Return the widgets that may take the focus from a box, the best first."""
+        """Return the widgets that may get the focus when a box is left, the best one first."""
         yield from self.query("#body PageView")
 
     def picks(self) -> dict[str, Pick]:
-        """Return the lists of choices."""
+        """Return the pick lists by name."""
         rules = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in RULES]
         holding = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
         copies = {name: description for name, (description, _) in self.copies().items()}
         return {
             "format": self.format_pick(self.take_format, self.AUTOMATIC_FORMAT),
-            "rules": Pick("Rounding and what happens at the edges", rules, self.take_rule, holding),
+            "rules": Pick("Rounding, overflow, NaN and subnormals", rules, self.take_rule, holding),
             "copies": Pick("Copy", [Choice(*copy) for copy in copies.items()], self.action_copy),
         }
 
     def possible(self) -> dict[str, bool]:
-        """Return which actions and lists are available now; those not named always are."""
+        """Return whether actions and lists are available now; those that are not in the result always are."""
         return {
             "undo": self.history.can_go(-1),
             "redo": self.history.can_go(1),
@@ -161,19 +161,19 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
             "view": len(self.shown_views) > 1,
         }
 
-    # The frame.
+    # Head line and key bar.
 
     @property
     def small(self) -> bool:
         """Whether the terminal is narrow or short."""
-        # The classes of the screen are set too late for its first frame.
+        # Textual sets the classes of the screen too late for its first frame.
         width, height = self.app.size
         return width < self.HORIZONTAL_BREAKPOINTS[1][0] or height < self.VERTICAL_BREAKPOINTS[1][0]
 
     def compose(self) -> ComposeResult:
         """Compose head line, body and key bar.
 
-        The first question is asked here, so that the first frame shows its answers unless they take long.
+        The first question is asked here, so that the first frame shows its answers (unless they take long).
         """
         self.begin()
         yield ChoiceBar(self._choose_head, self._head(), self.NAME, id="head")
@@ -185,7 +185,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         return (*self.app.titles, *rules)
 
     def show_frame(self) -> None:
-        """Show the rounding rules, and the keys that work now."""
+        """Show the rounding rules, and the keys that are active now."""
         self.head.options = self._head()
         self.refresh_bindings()
 
@@ -208,7 +208,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.view = name
 
     async def control(self, name: str) -> None:
-        """Do the action of a word in the line of controls, or open its list."""
+        """Run the action of a word in the line of controls, or open its list."""
         await self.run_action(f"pick('{name}')" if name in self.picks() else self.CONTROLS.get(name, name))
 
     async def _press(self, key: str) -> None:
@@ -224,24 +224,24 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
             return
 
     def action_escape(self) -> None:
-        """Stop the pending answer, else clear a complaint and leave a box."""
+        """Stop the pending answer; if there is none, clear the error message and leave the box."""
         if self.pending is None:
             self.complain("")
         super().action_escape()
 
     def leave(self) -> None:
-        """Leave a box."""
+        """Leave the input box."""
         self.action_leave()
 
     def action_leave(self) -> None:
-        """Move the focus out of a box."""
+        """Move the focus out of the input box."""
         for widget in self.home():
             if widget.can_focus and widget.display:
                 widget.focus(scroll_visible=False)
                 return
 
     def show_only(self, *names: str) -> None:
-        """Show some of the parts, hide the others, and move the focus away from hidden ones."""
+        """Show these parts, hide all others, and move the focus away from hidden parts."""
         for widget in self.query(self.PARTS):
             widget.display = widget.id in names
         focused = self.focused
@@ -250,13 +250,13 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Leave a box whose text is valid; else keep the complaint."""
+        """Leave a box if its text is valid; else keep the error message."""
         if not is_wrong(event.input):
             self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """Restore the last valid value in a box that was left with an error."""
+        """When a box with an error is left, restore its last valid value."""
         self.history.settle()
         if is_wrong(event.input):
             self.open(self.question)
@@ -264,18 +264,18 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     # Edits, options, formats and rules.
 
     def follow(self, focused: Widget | None) -> None:
-        """Let edits change the number of the focused widget."""
+        """Make edits apply to the number of the focused widget."""
 
     def on_descendant_focus(self) -> None:
         """Follow the focus."""
         self.follow(self.focused)
 
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
-        """Return the question with an edit of a number; raises FloatlabError."""
+        """Return the question after an edit of a number; raises FloatlabError."""
         raise NotImplementedError
 
     def action_edit(self, name: str) -> None:
-        """Do an edit of EDITS."""
+        """Apply the edit with this name from EDITS."""
         self.attempt(lambda: self.edited(lambda datum: edited(datum, name)))
 
     @on(BitRow.Flipped)
@@ -284,11 +284,11 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.attempt(lambda: self.edited(lambda datum: with_bit(datum, event.bit, event.value)))
 
     def change(self, **options: object) -> bool:
-        """Ask the question with changed options."""
+        """Open the question with changed options."""
         return self.open(self.base_question().having(**options))
 
     def pick(self, pick: Pick) -> None:
-        """Open a list of choices."""
+        """Open a pick list."""
 
         def taken(name: str | None) -> None:
             if name is not None:
@@ -297,11 +297,11 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.app.push_screen(Picker(pick.title, pick.rows, pick.current, free=pick.free), taken)
 
     def action_pick(self, name: str) -> None:
-        """Open a list of `picks`."""
+        """Open the pick list with this name."""
         self.pick(self.picks()[name])
 
     def format_pick(self, take: Callable[[str], object], automatic: str = "") -> Pick:
-        """Return the list of named formats, which accepts other names; `automatic` describes the choice of none."""
+        """Return the pick list of formats, which also accepts other names; `automatic` describes the choice of none."""
         rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
         rows += [
             Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
@@ -311,13 +311,13 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         return Pick("Format, or any e<W>m<T> name", rows, take, current, free=True)
 
     def take_format(self, name: str) -> None:
-        """Ask with a format, or with none."""
+        """Open the question with this format, or without a format."""
         base = self.base_question()
         none = base.replace(formats=())
         self.attempt(lambda: none if name == AUTOMATIC else self.with_format(base, parse_format(name)))
 
     def take_rule(self, name: str) -> None:
-        """Ask with a rule, by its name in RULES."""
+        """Open the question with the rounding rule that has this name in RULES."""
         question = self.base_question()
         rule = next(rule for rule in RULES if rule.name == name)
         self.open(question.replace(context=rule.apply(question.context)))
@@ -326,16 +326,16 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:
-        """The views to choose from now."""
+        """The views that are available now."""
         return self.VIEWS
 
     @property
     def shown_view(self) -> str:
-        """The chosen view, or the first if that is not available now."""
+        """The current view; the first one if the chosen view is not available."""
         return self.view if self.view in dict(self.shown_views) else self.shown_views[0][0]
 
     def watch_view(self) -> None:
-        """Draw another view."""
+        """Draw the new view."""
         self.views.current = self.view
         if self.history.now is None:
             return
@@ -354,11 +354,11 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     # Copying, pins, and other screens.
 
     def printed(self) -> Question:
-        """Return the question whose printed answer is in sight."""
+        """Return the question whose page is shown."""
         return self.question
 
     def copies(self) -> Copies:
-        """Return the copyable texts, by name."""
+        """Return the texts that can be copied, by name."""
         return {
             "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
             "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
@@ -368,17 +368,17 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         }
 
     def action_copy(self, name: str) -> None:
-        """Copy something of `copies`."""
+        """Copy the text with this name in `copies`."""
         description, text = self.copies()[name]
         self.app.copy(text(), description)
 
     def code_to_pin(self, name: str) -> str:
-        """Return the code, with its format, that is pinned as A or B; nothing if there is none."""
+        """Return the code (with its format) to pin as A or B; an empty text if there is none."""
         datum = self.subject()
         return code_of(datum) if datum is not None else ""
 
     def action_pin(self, name: str) -> None:
-        """Pin the number in sight as A or B."""
+        """Pin the shown number as A or B."""
         code = self.code_to_pin(name)
         if not code:
             self.notify("There is no number here to pin", severity="warning")

@@ -1,4 +1,4 @@
-"""A box for an array (a file, a list, or a random array), with completion of paths, and a window to pick files."""
+"""A box for an array (a file, a list or a random array), with completion of paths, and a window to pick a file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ArrayBox(Horizontal):
     input = getters.query_one(Input)
 
     def __init__(self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0) -> None:
-        """Pad the label to a width in columns; `take` receives the box, and whether its array was picked or typed."""
+        """Pad the label to `width` columns; `take` receives the box, and whether its array was picked (else typed)."""
         super().__init__(id=id, classes="entry")
         self.label, self._take, self._width = label, take, width
 
@@ -101,10 +101,10 @@ class FilePicker(Picker):
         """List the first folder."""
         super().on_mount()
         if not self._go(self._place):
-            self.call_later(self._go, "")  # complain once the list has been drawn
+            self.call_later(self._go, "")  # show the error message after the list has been drawn
 
     def _go(self, place: str) -> bool:
-        """List a folder or a file; complain and return False if it cannot be read."""
+        """List a folder or the arrays of a file; show an error message and return False if it cannot be read."""
         try:
             listed = entries(place)
         except FloatlabError as error:
@@ -120,18 +120,18 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open the folder or file of this name, or take the array."""
+        """Open the folder or the file with this name, or return the array to the caller of the window."""
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
         elif name in self._entries and self._entries[name].is_container:
             if self._go(name) and len(self._entries) == 1 and not is_folder(self._place):
-                self.dismiss(self._place)  # a file's name denotes its only array
+                self.dismiss(self._place)  # the name of a file denotes its only array
         else:
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Take the typed text as a path, relative to the folder in sight if it exists there; open a folder."""
+        """Use the typed text as a path, relative to the listed folder if it exists there; open it if it is a folder."""
         path = os.path.join(self._place, text)
         if is_folder(path):
             self._go(os.path.join(path, ""))

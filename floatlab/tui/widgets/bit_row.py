@@ -1,4 +1,4 @@
-"""The bits of a datum, with a cursor; a click or the space bar flips a bit."""
+"""A row with the bits of a datum and a cursor; a click or the space bar flips a bit."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Return whether a span contains bits, since names of fields have the same role."""
+    """Return whether a span contains bits; its role does not tell, since names of fields have the same role."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
 class BitRow(Cells):
-    """One row of bits, drawn as on a page; its cells have the numbers of the bits, from 0 at the right."""
+    """A row of bits, drawn as on a page. The number of a cell is the number of its bit, counted from 0 at the right."""
 
     PLACE = "On a row of bits"  # the heading in the list of keys
     DEFAULT_CSS = """
@@ -44,7 +44,7 @@ class BitRow(Cells):
         Binding("1", "put(1)", "Set to 1", show=False, id="bits.one"),
     ]
 
-    leads: reactive[bool] = reactive(False)
+    is_active: reactive[bool] = reactive(False)
 
     @dataclass
     class Flipped(WidgetMessage):
@@ -54,7 +54,7 @@ class BitRow(Cells):
         value: int | None = None
 
     def __init__(self, *, id: str | None = None, ruler: bool = True) -> None:
-        """Start empty; `ruler` shows the numbers of the bits while the row has the focus."""
+        """Start empty; if `ruler` is set, the row shows the numbers of the bits while it has the focus."""
         super().__init__(id=id)
         self._strip: Block | None = None
         self.bits = ""
@@ -73,14 +73,14 @@ class BitRow(Cells):
     def _draw(self) -> None:
         strip = self._strip
         if isinstance(strip, Strip) and not (self._ruler and self.has_focus):
-            # Drop the ruler, but keep marks under the bits.
+            # Omit the ruler, but keep marks under the bits.
             bits = next(i for i, runs in enumerate(strip.lines) if any(map(_is_bits, runs)))
             strip = strip.replace(lines=strip.lines[bits:])
         if strip is not None:
             self.page = Page((strip,))
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the bit row, and locate each bit."""
+        """Set the lines of the row, and locate all bits."""
         lines = [self._labelled(runs, width) for runs in set_page(self.page, width)]
         places, self.bits = [], ""
         for y, runs in enumerate(lines):
@@ -94,20 +94,20 @@ class BitRow(Cells):
         return lines
 
     def _labelled(self, runs: Line, width: int) -> Line:
-        """Mark the label of the row that edits apply to."""
-        if not self.leads or not any(run.role is Role.LABEL and run.text.strip() for run in runs):
+        """Return a line with the label marked, if edits apply to this row."""
+        if not self.is_active or not any(run.role is Role.LABEL and run.text.strip() for run in runs):
             return runs
         return line(Span("▸", Role.CHANGED), cut_columns(runs, 1, width))
 
     def marks(self) -> dict[int, Style]:
-        """Mark bits that changed, and the ones under the mouse and under the cursor."""
+        """Return the styles of bits that changed, and of those under the mouse and under the cursor."""
         bits = zip(reversed(self._before), reversed(self.bits), strict=False)
         marks = {bit: CHANGED for bit, (old, new) in enumerate(bits) if old != new}
         marks[self.hovered] = HOVER
         return marks | ({self.cursor: CURSOR} if self.has_focus else {})
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Flip the bit under the mouse here, since the ruler moves the row before a click event."""
+        """Flip the bit under the mouse. A click event would be too late, since the ruler moves the row before."""
         bit = self.cell_at(*self.place_of(event))
         if bit >= 0:
             event.stop()
@@ -115,17 +115,17 @@ class BitRow(Cells):
             self.post_message(self.Flipped(self, bit))
 
     def on_click(self, event: events.Click) -> None:
-        """Keep the cursor where the mouse button went down."""
+        """Leave the cursor where the mouse button was pressed."""
         event.prevent_default()
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Show the ruler while the row has the focus."""
         super().watch_has_focus(_has_focus)
-        # Deferred: the ruler shifts the row, and the click that gave the focus refers to the old positions.
+        # Deferred, since the ruler shifts the row, but the click that gave the focus refers to the old positions.
         self.call_after_refresh(self._draw)
 
-    def watch_leads(self) -> None:
-        """Redraw the label when the row becomes, or stops being, the one that edits apply to."""
+    def watch_is_active(self) -> None:
+        """Draw the label again when the row becomes active or inactive."""
         self.reset()
 
     def action_leave(self, rows: int) -> None:
@@ -138,6 +138,6 @@ class BitRow(Cells):
         self.post_message(self.Flipped(self, self.cursor))
 
     def action_put(self, value: int) -> None:
-        """Set the bit under the cursor and move to the next, as when typing."""
+        """Set the bit under the cursor, and move to the next bit, as in typing."""
         self.post_message(self.Flipped(self, self.cursor, value))
         self.cursor -= 1

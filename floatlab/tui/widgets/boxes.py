@@ -1,4 +1,4 @@
-"""Input boxes: filling them, and marking those whose text cannot be read."""
+"""Functions that fill input boxes, and that mark boxes whose text cannot be read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WRONG = "-wrong"
 
 
 def fill(box: Input, text: str) -> None:
-    """Put text into a box and unmark it. If the text differs only in spaces, keep it, since the cursor may be in it."""
+    """Put text into a box and unmark it; text that differs only in spaces is kept, since the cursor may be in it."""
     if box.value.strip() != text.strip():
         with box.prevent(Input.Changed):
             box.value = text
@@ -16,10 +16,10 @@ def fill(box: Input, text: str) -> None:
 
 
 def mark_valid(box: Input, valid: bool) -> None:
-    """Mark a box whose text cannot be read, or unmark it."""
+    """Mark a box if its text is invalid, else unmark it."""
     box.set_class(not valid, _WRONG)
 
 
 def is_wrong(box: Input) -> bool:
-    """Return whether a box is marked."""
+    """Return whether a box is marked as invalid."""
     return box.has_class(_WRONG)

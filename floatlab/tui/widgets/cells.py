@@ -1,4 +1,4 @@
-"""A page with cells and a cursor, and a table of such rows. All cells are drawn by one widget."""
+"""A page with cells and a cursor, and a table whose rows are cells. One widget draws all cells."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from floatlab.tui.base import WidgetMessage
 from floatlab.tui.themes import CURSOR, HOVER, LEFT
 from floatlab.tui.widgets.page_view import PageView
 
-MARGIN = 2  # terminal columns to the left of a table
+MARGIN = 2  # number of columns to the left of a table
 
 
 def cursor_keys(prefix: str, noun: str) -> list[Binding]:
-    """Return the keys that move a cursor up and down, with ids that begin with a prefix."""
+    """Return the key bindings that move a cursor up and down; their ids begin with a prefix."""
     rows = (
         ("before", "up,k", "move(-1)", f"{noun} before"),
         ("after", "down,j", "move(1)", f"{noun} after"),
@@ -34,7 +34,7 @@ def cursor_keys(prefix: str, noun: str) -> list[Binding]:
 
 
 class Cells(PageView, can_focus=True):
-    """A page with cells. A subclass sets the lines, and records the positions of the cells in `places`."""
+    """A page with cells. A subclass sets the lines, and stores the positions of the cells in `places`."""
 
     cursor: reactive[int] = reactive(0)
     hovered: reactive[int] = reactive(-1)
@@ -45,7 +45,7 @@ class Cells(PageView, can_focus=True):
     class Chosen(WidgetMessage):
         """The cell under the cursor was chosen."""
 
-    places: Sequence[tuple[int, int, int]] = ()  # the line, the column and the width of each cell
+    places: Sequence[tuple[int, int, int]] = ()  # cell number: line, column and width
 
     @property
     def count(self) -> int:
@@ -55,7 +55,7 @@ class Cells(PageView, can_focus=True):
     # Drawing.
 
     def segments(self, y: int) -> list[Segment]:
-        """Return the segments of one line, with the cells under the cursor and under the mouse marked."""
+        """Return the segments of a line, with the cells under the cursor and under the mouse marked."""
         runs, pieces, x = self.lines[y], list[Segment](), 0
         marked = [(*self.places[cell], style) for cell, style in self.marks().items() if 0 <= cell < len(self.places)]
         for row, left, width, style in sorted(marked, key=lambda place: place[1]):
@@ -65,14 +65,14 @@ class Cells(PageView, can_focus=True):
             pieces += self.pieces(cut_columns(runs, x, left))
             cell = cut_columns(runs, left, right)
             cell = line(cell, " " * (right - left - len(text_of(cell))))
-            # A wide cursor is one plain bar, since reversing the colours of the roles would make it uneven.
+            # A wide cursor is a bar of one colour, since reversed colours of several roles would look uneven.
             is_bar = style is CURSOR and width > 1
             pieces += [Segment(text_of(cell), style)] if is_bar else self.pieces(cell, style)
             x = right
         return pieces + self.pieces(cut_columns(runs, x, 1 << 16))
 
     def marks(self) -> dict[int, Style]:
-        """Return the styles that are added to some cells."""
+        """Return the cells with additional styles."""
         return {self.hovered: HOVER, self.cursor: CURSOR if self.has_focus else LEFT}
 
     def show_cursor(self) -> None:
@@ -88,7 +88,7 @@ class Cells(PageView, can_focus=True):
             self.cursor = cell
 
     def validate_cursor(self, cell: int) -> int:
-        """Keep the cursor on a cell."""
+        """Limit the cursor to the existing cells."""
         return min(max(cell, 0), max(self.count - 1, 0))
 
     def watch_cursor(self) -> None:
@@ -97,13 +97,13 @@ class Cells(PageView, can_focus=True):
         self.post_message(self.Moved(self))
 
     def on_resize(self) -> None:
-        """Keep the cursor in sight."""
+        """Keep the cursor visible."""
         self.call_after_refresh(self.show_cursor)
 
     # The mouse.
 
     def place_of(self, event: events.MouseEvent) -> tuple[int, int]:
-        """Return the line and the column under the mouse; (-1, -1) outside."""
+        """Return the line and the column under the mouse; (-1, -1) if it is outside."""
         offset = event.get_content_offset(self)
         if offset is None:
             return -1, -1
@@ -139,11 +139,11 @@ class Cells(PageView, can_focus=True):
     # The keys.
 
     def action_move(self, cells: int) -> None:
-        """Move the cursor by some cells."""
+        """Move the cursor by a number of cells."""
         self.cursor += cells
 
     def action_page(self, pages: int) -> None:
-        """Move by the number of lines in sight."""
+        """Move the cursor by pages, as high as the widget."""
         self.cursor += pages * max(self.scrollable_content_region.height - self.FROZEN, 1)
 
     def action_jump(self, cell: int) -> None:
@@ -157,7 +157,7 @@ class Cells(PageView, can_focus=True):
 
 
 class ColumnTable(Cells):
-    """Rows under a header that does not scroll: the first column, and as many of the others as fit."""
+    """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit."""
 
     FROZEN = 1
     BINDINGS = [
@@ -167,9 +167,9 @@ class ColumnTable(Cells):
         *cursor_keys("table", "Row"),
     ]
 
-    turned: reactive[int] = reactive(0, init=False)  # columns scrolled out of view (after the first)
+    turned: reactive[int] = reactive(0, init=False)  # number of columns after the first that are scrolled out of view
 
-    _shown: Sequence[int] = (0,)  # the columns in view
+    _shown: Sequence[int] = (0,)  # the numbers of the visible columns
 
     @property
     def table(self) -> Table | None:
@@ -192,7 +192,7 @@ class ColumnTable(Cells):
         return [text_of(row[0]) for row in self.table.rows] if self.table else []
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the first column, and as many of the others as fit."""
+        """Set the lines: the first column, and as many of the other columns as fit."""
         table = self.table
         if table is None:
             return []
@@ -212,23 +212,23 @@ class ColumnTable(Cells):
 
     @staticmethod
     def _set_columns(table: Table, columns: list[int]) -> list[Line]:
-        """Set some columns at unlimited width, since the layout would turn a table that is too wide into a list."""
+        """Set some columns at unlimited width, since the layout would convert a table that is too wide to a list."""
         right = tuple(place for place, column in enumerate(columns) if column in table.right)
         rows = tuple(tuple(row[column] for column in columns) for row in table.rows)
         return set_page(Page((Table(tuple(table.header[column] for column in columns), rows, right),)), 1 << 16)
 
     def watch_turned(self) -> None:
-        """Set other columns."""
+        """Show other columns."""
         self.reset()
 
     def on_click(self, event: events.Click) -> None:
-        """Turn columns by a click on the header."""
+        """Show other columns on a click on the header."""
         row, column = self.place_of(event)
         if row == 0:
             self.action_turn(-1 if column < MARGIN else 1)
 
     def action_turn(self, by: int) -> None:
-        """Turn to the columns that did not fit, or back."""
+        """Show the columns that did not fit, or go back."""
         table = self.table
         if table is None:
             return

@@ -1,4 +1,4 @@
-"""A line of clickable words: tabs, buttons, steps, and the keys that work now."""
+"""A line of clickable words: tabs, buttons, steps, and the keys that are active now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from floatlab.page.model import Role
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.themes import CURSOR, HOVER
 
-_LAST = 2  # the number of the app's own keys, which come last: the list of keys, and quitting
+_LAST = 2  # number of the app's own keys, which are last: the list of keys, and quitting
 
 
 def _places(options: Iterable[tuple[str, str]], width: int) -> dict[str, tuple[int, int, str]]:
@@ -34,9 +34,9 @@ def _places(options: Iterable[tuple[str, str]], width: int) -> dict[str, tuple[i
 
 
 class ChoiceBar(Widget):
-    """Words side by side, wrapped at the width; the current one is shown reversed.
+    """Words side by side, wrapped at the width; the current word is shown in reverse colours.
 
-    A click chooses a word and passes its name to `take`. Key bindings of the screens do the same.
+    A click on a word passes its name to `take`.
     """
 
     DEFAULT_CSS = """
@@ -46,7 +46,7 @@ class ChoiceBar(Widget):
     app: ExplorerBase
     current: reactive[str] = reactive("")
     hovered: reactive[str] = reactive("")
-    options: reactive[tuple[tuple[str, str], ...]] = reactive((), layout=True)  # name and word
+    options: reactive[tuple[tuple[str, str], ...]] = reactive((), layout=True)  # pairs of name and word
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class ChoiceBar(Widget):
         return _places(self.options, width)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
-        """Return the width of all words on one line."""
+        """Return the width that all words need on one line."""
         return sum(len(word) + 2 for _, word in self.options)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of lines for the words."""
+        """Return the number of lines that the words need."""
         return 1 + max((y for _, y, _ in self.places(width).values()), default=0)
 
     def render_line(self, y: int) -> Strip:
@@ -109,7 +109,7 @@ class ChoiceBar(Widget):
 
 
 class KeyBar(ChoiceBar):
-    """The keys of the active bindings, as many as fit. Replaces Textual's footer, which is rebuilt at every change."""
+    """The keys of the active bindings, as many as fit; a replacement of Textual's footer, which is slower."""
 
     DEFAULT_CSS = """
     KeyBar { height: 1; padding: 0; background: $panel; color: $foreground; }
@@ -120,18 +120,18 @@ class KeyBar(ChoiceBar):
         self.screen.bindings_updated_signal.subscribe(self, self.show_keys)
 
     def show_keys(self, screen: Screen[object]) -> None:
-        """List the keys, each action once."""
+        """List the keys of all actions, one key per action."""
         keys: dict[str, tuple[str, str]] = {}
         for key, active in screen.active_bindings.items():
             binding = active.binding
             if binding.action == "escape" and not isinstance(screen.focused, Input):
-                continue  # no box to leave
+                continue  # there is no box to leave
             if binding.show and active.enabled and binding.action not in keys:
                 keys[binding.action] = (key, f"{self.app.get_key_display(binding)} {binding.description}")
         self.options = tuple(keys.values())
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
-        """Drop keys that do not fit on one line, but never the last two."""
+        """Omit keys that do not fit on one line, but never the last two."""
         options = list(self.options)
         while len(options) > _LAST and sum(len(word) + 2 for _, word in options) > width:
             del options[-1 - _LAST]

@@ -1,4 +1,4 @@
-"""A page on the screen: the lines that `floatlab.page.layout` sets, in the colours of the theme."""
+"""A page on the screen: the lines from `floatlab.page.layout`, in the colours of the theme."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def note_page(text: str) -> Page:
 
 
 class PageView(ScrollView):
-    """A page set to the width of the widget, with scrolling if it is longer."""
+    """A page that is set to the width of the widget, and can be scrolled if it is too high."""
 
     PLACE = "On a page"  # the heading in the list of keys
-    FROZEN = 0  # the number of lines at the top that do not scroll
+    FROZEN = 0  # number of lines at the top that do not scroll
     DEFAULT_CSS = """
     PageView { background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden; }
     """
@@ -34,14 +34,14 @@ class PageView(ScrollView):
     page = var(EMPTY, init=False)
 
     def __init__(self, page: Page = EMPTY, *, id: str | None = None) -> None:
-        """Show a page, or nothing yet."""
+        """Start with a page, or empty."""
         super().__init__(id=id)
         self.set_reactive(PageView.page, page)
         self.lines: list[Line] = []  # the drawn lines
         self._width = 0
 
     def watch_page(self) -> None:
-        """Draw another page."""
+        """Draw the new page."""
         self.reset()
 
     @property
@@ -50,7 +50,7 @@ class PageView(ScrollView):
         return "\n".join(text_of(runs).replace(UNBROKEN, " ").rstrip() for runs in self.lines)
 
     def reset(self) -> None:
-        """Set the lines again, whatever the width."""
+        """Set the lines again, even if the width is unchanged."""
         self._width = 0
         self._set()
 
@@ -60,11 +60,11 @@ class PageView(ScrollView):
             self._width = width
             self.lines = self.set_lines(width)
             self.virtual_size = Size(width, len(self.lines))
-            # A layout of the screen takes longer than drawing, so request one only if the height changes.
+            # A layout of the screen takes longer than drawing, so it is requested only if the height changes.
             self.refresh(layout=self.styles.auto_dimensions and len(self.lines) != self.content_size.height)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the page in lines of at most this width."""
+        """Set the lines of the page for this width."""
         return set_page(self.page, width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -82,7 +82,7 @@ class PageView(ScrollView):
         return self.pieces(self.lines[y])
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the window."""
+        """Draw a visible line."""
         y = y if y < self.FROZEN else y + self.scroll_offset.y
         width = self.scrollable_content_region.width
         if not 0 <= y < len(self.lines):

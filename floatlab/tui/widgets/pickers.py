@@ -1,4 +1,4 @@
-"""Windows above a screen: a list of choices that is filtered by typing, and a page to read."""
+"""Windows above a screen: a list of choices, filtered by typing, and a page to read."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from floatlab.tui.widgets.page_view import PageView
 
 
 class Pick(Record):
-    """A list to choose from, which a key or a click opens.
+    """A pick list, which a key or a click opens.
 
-    `choices` are rows, or the text of each name; `take` receives the chosen name, and `current` are the marked names.
-    With `free`, other text can be typed. With a `group`, the palette lists the choices, as in "Order: serial".
+    `choices` are rows, or texts by name. `take` receives the chosen name, and `current` are the marked names. If
+    `free`, the user can also type a name that is not listed. If there is a `group`, the command palette lists the
+    choices, as in "Order: serial".
     """
 
     title: str
@@ -40,7 +41,7 @@ class Pick(Record):
 
 
 class Window(ModalScreen[ScreenResultType]):
-    """A frame in the middle, above a screen."""
+    """A framed window in the middle of the screen."""
 
     DEFAULT_CSS = """
     Window {
@@ -84,15 +85,15 @@ class Choice(Record):
 
 
 def choices_of(texts: Mapping[str, str]) -> list[Choice]:
-    """Return a choice for each name, with its text in a column beside it."""
+    """Return the choices for names and texts, with the texts in a column."""
     width = max(map(len, texts), default=0)
     return [Choice(name, f"{name:<{width}}  {text}".rstrip()) for name, text in texts.items()]
 
 
 class Picker(Window[str | None]):
-    """A list of choices that is filtered by typing. It is dismissed with the chosen name, or with None.
+    """A list of choices, filtered by typing. It is dismissed with the chosen name, or with None.
 
-    With `free`, text that matches no choice is taken as a name, for example of a format that follows a pattern.
+    If `free`, text that matches no choice is used as a name, for example of a format that follows a pattern.
     """
 
     INPUT: ClassVar[type[Input]] = Input
@@ -106,7 +107,7 @@ class Picker(Window[str | None]):
     box, rows, nothing = getters.query_one(Input), getters.query_one(OptionList), getters.query_one("#nothing", Label)
 
     def __init__(self, title: str, choices: list[Choice], current: tuple[str, ...] = (), *, free: bool = False) -> None:
-        """Offer choices, with the current ones marked."""
+        """Store the choices; the current choices will be marked."""
         super().__init__()
         self._title, self._choices, self.marked, self._free = title, choices, current, free
 
@@ -115,7 +116,7 @@ class Picker(Window[str | None]):
         with Vertical():
             yield Label(printable(self._title), id="title", markup=False)
             yield self.INPUT(placeholder="type to narrow", compact=True)
-            # The box keeps the focus and forwards the list's keys, so that the tab key is not needed.
+            # The box keeps the focus, and forwards the keys of the list, so that the tab key is not needed.
             options = OptionList(markup=False, compact=True)
             options.can_focus = False
             yield options
@@ -127,22 +128,22 @@ class Picker(Window[str | None]):
         self.box.focus()
 
     def offer(self, title: str, choices: list[Choice]) -> None:
-        """Offer other choices."""
+        """Show other choices."""
         self._choices = choices
         self.query_one("#title", Label).update(printable(title))
         self.box.value = ""
         self._fill("")
 
     def say(self, words: str) -> None:
-        """Show why a choice was not accepted."""
+        """Show a message, such as why a choice was not accepted."""
         self.nothing.update(printable_lines(words))
 
     def take(self, name: str) -> None:
-        """Take a choice."""
+        """Close the window with this choice."""
         self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Take text that matches nothing."""
+        """Close the window with text that matches no choice."""
         self.dismiss(text)
 
     def _fill(self, typed: str) -> None:
@@ -157,7 +158,7 @@ class Picker(Window[str | None]):
         if matches:
             marked = (i for i, (_, choice) in enumerate(matches) if not wanted and choice.name in self.marked)
             self.rows.highlighted = next(marked, 0)
-        nothing = "Enter takes this name as it is" if self._free else "nothing is called so"
+        nothing = "Enter uses this name" if self._free else "no choice has this name"
         self.nothing.update("" if matches else nothing)
 
     @on(Input.Changed)
@@ -176,7 +177,7 @@ class Picker(Window[str | None]):
         self.take(event.option.id or "")
 
     def action_step(self, rows: int) -> None:
-        """Move over the list."""
+        """Move the cursor of the list."""
         if self.rows.option_count:
             self.rows.highlighted = min(max((self.rows.highlighted or 0) + rows, 0), self.rows.option_count - 1)
 
@@ -185,27 +186,27 @@ class _NarrowingInput(Input):
     """An input that leaves the space key to the picker, since no name contains a space."""
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
-        """Consume every printable key but space."""
+        """Return whether the box uses a key: every printable key except space."""
         return key != "space" and super().check_consume_key(key, character)
 
 
 class MarkingPicker(Picker):
     """A list in which any number of choices can be marked. It is dismissed with their names joined by commas, or None.
 
-    Enter or space adds text that matches nothing as a marked choice.
+    Enter or space adds text that matches no choice as a marked choice.
     """
 
     INPUT = _NarrowingInput
     BINDINGS = [Binding("space", "mark", "Mark", id="picker.mark", key_display="space", priority=True)]
 
     def __init__(self, title: str, choices: list[Choice], marked: tuple[str, ...]) -> None:
-        """Offer choices, some of them marked; marked names that are not among the choices are added."""
+        """Store the choices and the marked names; marked names that are not among the choices are added."""
         known = {choice.name for choice in choices}
         extra = [Choice(name, name) for name in dict.fromkeys(marked) if name not in known]
         super().__init__(title, [*choices, *extra], tuple(dict.fromkeys(marked)), free=True)
 
     def action_mark(self) -> None:
-        """Mark or unmark the choice under the cursor; add typed text that matches nothing."""
+        """Mark or unmark the choice under the cursor; typed text that matches no choice is added."""
         if option := self.rows.highlighted_option:
             self._turn(option.id or "")
         else:
@@ -219,7 +220,7 @@ class MarkingPicker(Picker):
         self.rows.highlighted = place
 
     def take(self, name: str) -> None:
-        """Take the marked choices; but after typing, mark the found choice."""
+        """Close the window with the marked choices; but if text has been typed, mark the found choice."""
         if self.box.value.strip():
             if name not in self.marked:
                 self._turn(name)
@@ -227,7 +228,7 @@ class MarkingPicker(Picker):
         elif self.marked:
             self.dismiss(",".join(self.marked))
         else:
-            self.say("none is marked: space marks one")
+            self.say("nothing is marked: space marks a choice")
 
     def take_free(self, text: str) -> None:
         """Add typed text as a marked choice."""

@@ -1,6 +1,6 @@
 """`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step.
 
-It also reads the operands, and finds operands for which fma and multiply-then-add differ.
+This module also reads the operands, and searches for operands for which fma and multiply-then-add differ.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _OPERATIONS: dict[str, Callable[..., Derivation]] = {
     "sqrt": arith.sqrt, "fma": arith.fma,
 }  # fmt: skip
 
-Operand = str | Datum | Derivation  # text, a code's datum, or a VALUE@FORMAT read into its own format
-_EXAMPLE = 40  # characters of a code that an example repeats
+Operand = str | Datum | Derivation  # the text of a value, the datum of a code, or the reading of a VALUE@FORMAT
+_EXAMPLE = 40  # characters of a typed code that an error message repeats
 
 
 def operands(
     texts: tuple[str, ...], format: Format | None, bits: bool = False, context: Context | None = None
 ) -> tuple[Operand, ...]:
-    """Return the operands of an operation: readings of VALUE@FORMAT, `Datum` objects for codes, text for all others.
+    """Return the operands of an operation: a reading for VALUE@FORMAT, a `Datum` for a code, else the text.
 
     A code without a format belongs to `format`, which is then required.
 
@@ -69,7 +69,7 @@ def operands(
 def compute(
     verb: str, values: tuple[Operand, ...], format: Format | None, context: Context, exact: bool = True
 ) -> Derivation:
-    """Return the derivation of an operation that has one.
+    """Return the derivation of an operation other than `cmp` and `toint`.
 
     >>> from floatlab import parse_format
     >>> compute("mul", ("3", "0.5"), parse_format("fp16"), Context()).result
@@ -88,10 +88,10 @@ def witness(
     seed: int = 0,
     tries: int = 100_000,
 ) -> tuple[str, str, str] | None:
-    """Return texts of a, b and c that read back as operands whose fma and multiply-then-add differ, or None.
+    """Return a, b and c as texts, operands for which fma and multiply-then-add differ; None if none are found.
 
-    `near` has three texts to start from; texts that cannot be read are skipped. For `progress` and the result None, see
-    `find_witness`.
+    `near` has three texts near which the search starts; texts that cannot be read are ignored. For `progress` and the
+    result None, see `find_witness`.
 
     >>> from floatlab import parse_format
     >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))
@@ -109,25 +109,25 @@ def witness(
 
 
 def no_witness(format: Format) -> str:
-    """Return the message that no witness was found, which says whether this proves that none exists.
+    """Return the message for a search without a result; it says whether the search has proved that there is none.
 
     >>> from floatlab import parse_format
     >>> print(no_witness(parse_format("e2m1")))
-    e2m1fn: fma and multiply-then-add differ for no numbers of this format; all of them were tried
+    e2m1fn: fma and multiply-then-add give the same result for all numbers of this format; all were tried
     >>> print(no_witness(parse_format("fp16")))
-    binary16: no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried
+    binary16: no numbers were found for which fma and multiply-then-add differ; not all numbers were tried
     """
     from floatlab.arith.witness import is_searched_exhaustively
 
     if is_searched_exhaustively(format):
-        said = "fma and multiply-then-add differ for no numbers of this format; all of them were tried"
+        said = "fma and multiply-then-add give the same result for all numbers of this format; all were tried"
     else:
-        said = "no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried"
+        said = "no numbers were found for which fma and multiply-then-add differ; not all numbers were tried"
     return f"{format.name}: {said}"
 
 
 def _data(texts: tuple[str, ...], format: Format, rules: Context) -> tuple[Datum, Datum, Datum] | None:
-    """Return these texts rounded to nearest into the format; None if they are not three numbers."""
+    """Return these texts rounded to nearest in the format; None if they are not three numbers."""
     try:
         values = operands(texts, format, context=rules)
         data = [encode(value.result if isinstance(value, Derivation) else value, format, rules) for value in values]
@@ -151,10 +151,10 @@ def operate(
     signaling: bool = False,
     exact: bool = True,
 ) -> Answer:
-    """Answer one operation by its verb; raises FloatlabError for a wrong number of operands.
+    """Return the answer for one operation, given by its verb; raises FloatlabError for a wrong number of operands.
 
-    `integer` and `exact` are for `toint` (`exact` also for `rint`), and `signaling` is for `cmp`. `steps`, `brief` and
-    `why` (each step with its reason) are for the others.
+    `integer` is an option of `toint`, `exact` is one of `toint` and `rint`, and `signaling` is one of `cmp`. `steps`,
+    `brief` and `why` (which adds the reason of each step) are options of all other operations.
 
     >>> from floatlab import parse_format
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
@@ -171,7 +171,7 @@ def operate(
         kind = arith.parse_integer(integer)
         return answer_of(arith.to_integer(values[0], kind.width, kind.signed, format, context, exact))
     if verb == "cmp":
-        if format is None:  # no result format is given, so text without a format is read into the default one
+        if format is None:  # without a result format, text without a format is read into the default format
             home, rules = parse_format(DEFAULT_FORMAT), reading_context(context)
             values = tuple(read_literal(read_operand(x)[0], home, rules) if isinstance(x, str) else x for x in values)
         return answer_of(arith.compare(values[0], values[1], format, context, signaling))
@@ -185,7 +185,10 @@ def operate(
 
 
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
-    """Return the answer for the result of an operation: its first `steps` steps, one line, or with reasons."""
+    """Return the answer for the result of an operation.
+
+    It shows the first `steps` steps (all by default), or one line if `brief`; `why` adds the reason of each step.
+    """
     first = result.fused if isinstance(result, Contrast) else result
 
     results = (first.result,) if isinstance(first, Derivation) else ()
@@ -207,7 +210,7 @@ def answer_of(result: Result, steps: int | None = None, brief: bool = False, why
 
 
 def _records(result: Result, steps: int | None) -> list[Wire]:
-    """Return the JSON of a result, with its first steps only if `steps` is given."""
+    """Return the JSON of a result; if `steps` is given, with the first `steps` steps only."""
     if steps is None or isinstance(result, Comparison | IntegerResult):
         return written(result)()
     from floatlab.wire.codecs import Scope
@@ -222,6 +225,6 @@ def _records(result: Result, steps: int | None) -> list[Wire]:
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question; all its values together are the operands of one operation."""
+    """Answer a question; its values are the operands of one operation."""
     format, options = next(iter(question.formats), None), dict(question.options)
     return [operate(question.verb, question.values, format, question.context, **options)]

@@ -1,4 +1,4 @@
-"""The schemas of results that are not derivations: comparisons, integers, and fused beside separate multiply-add."""
+"""The schemas of results other than derivations: comparisons, integers, and fma compared with multiply-then-add."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _integer_error(answer: IntegerResult) -> dict[str, str | None]:
 def _integer_result(pairs: Any, steps: tuple[Integral, ...], type: str, **fields: Any) -> IntegerResult:
     digits = type.removeprefix("u").removeprefix("i")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 6):
-        raise FileFormatError(f"{type[:20]!r} is no type of integers")
+        raise FileFormatError(f"{type[:20]!r} is not an integer type")
     rounded = steps[0].rounded if steps else None
     kind = Integer(int(digits), not type.startswith("u"))
     return IntegerResult(kind=kind, rounded=rounded, **split_pairs(pairs), **fields)

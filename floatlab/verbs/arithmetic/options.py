@@ -1,4 +1,4 @@
-"""The verb of each operation, and its options."""
+"""The verbs of the arithmetic operations, and their options."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MAX_STEPS = 1000
 
 _BITS = Option("bits", "", "values are codes: 0x3c7c or 0_01111_0001111100")
 _STEPS = (
-    Option("steps", "N", "only the first N steps", read=whole(1, _MAX_STEPS)),
+    Option("steps", "N", "show only the first N steps", read=whole(1, _MAX_STEPS)),
     Option("brief", "", "one line"),
-    Option("why", "", "each step with a sentence that says why", also=("explain", "verbose")),
+    Option("why", "", "add a sentence to each step that says why", also=("explain", "verbose")),
 )
-_INEXACT = Option("exact", "", "a changed value raises no inexact", flags=("--notexact",), value=False)
-_SIGNALING = Option("signaling", "", "any NaN raises invalid")
+_INEXACT = Option("exact", "", "raise inexact if rounding changes the value", flags=("--notexact",), value=False)
+_SIGNALING = Option("signaling", "", "every NaN operand raises invalid")
 _INTEGER = Option(
     "integer",
     "TYPE",
@@ -33,11 +33,11 @@ _INTEGER = Option(
     names=parse_integer,
     noun="type",
 )
-_WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and separate differ")
+_WITNESS = Option("witness", "", "find operands (near VALUEs) for which fma and multiply-then-add differ")
 
 
 def _settle(question: Question) -> Question:
-    """Refuse an extra word that names a format or a type; find the operands for --witness."""
+    """Reject an extra value that is the name of a format or a type; find the operands for --witness."""
     from floatlab.verbs.arithmetic.answer import ARITIES
 
     for value in question.values[ARITIES[question.verb] :]:
@@ -49,13 +49,13 @@ def _settle(question: Question) -> Question:
 
 
 def _with_witness(question: Question) -> Question:
-    """Add operands to the question for which fma and multiply-then-add differ; UnsupportedError if none is known."""
+    """Return the question with operands for which fma and multiply-then-add differ; raises UnsupportedError."""
     from floatlab.verbs.arithmetic.answer import no_witness, witness
 
     if not question.formats:
-        raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")
+        raise UsageError("--witness needs a format to search in, as in floatlab fma --witness --fp16")
     if len(question.values) not in (0, 3):
-        raise UsageError(f"--witness starts from three values, or from none; {len(question.values)} were given")
+        raise UsageError(f"--witness takes three values to start from, or none, not {len(question.values)}")
     values = witness(question.formats[0], question.context, near=question.values)
     if values is None:
         raise UnsupportedError(no_witness(question.formats[0]))
@@ -77,8 +77,8 @@ def _operation(
         explanation=_EXPLANATION,
         takes=("VALUE", "a number, or VALUE@FORMAT"),
         options=(*grouped("what to show", _BITS, *own), FORMATS, *rules, *OUTPUT),
-        rules=(OptionRule(("steps", "why"), "--brief is one line without steps", excludes=("brief",)),),
-        one_format=f"{name} gives one result, in one format, and -f names {{}}",
+        rules=(OptionRule(("steps", "why"), "--brief shows one line without steps", excludes=("brief",)),),
+        one_format=f"{name} has one result, in one format; -f names {{}}",
         settle=_settle,
         joins=True,
         also=also,
@@ -118,14 +118,14 @@ VERBS = {
         _operation("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16")),
         _operation(
             "fma",
-            "a × b + c rounded once, beside multiply-then-add, and where they part",
+            "a × b + c rounded once, compared with multiply-then-add, step by step",
             ("fma 1.0009765625 1.0009765625 -1.001953125 --fp16", "fma 0.1 10 -1 --fp32 --brief"),
             own=(_WITNESS, *_STEPS),
             rules=(*ROUNDING, SILENT_NAN),
         ),
         _operation(
             "cmp",
-            "compare two numbers, of any formats: less, equal, greater or unordered",
+            "compare two numbers of any formats: less, equal, greater or unordered",
             ("cmp 0.1@fp16 0.1@fp32", "cmp nan 1 --fp16 --signaling"),
             "eq less equal == = < > → cmp A B",
             own=(_SIGNALING,),

@@ -1,4 +1,4 @@
-"""Why a rounding kept or raised the last digit, and the outcome: the result's code, its error, how two ways compare."""
+"""Sentences on a rounding decision and its outcome: the result's code, its error, fma against multiply-then-add."""
 
 from __future__ import annotations
 
@@ -23,16 +23,19 @@ from floatlab.page.words import (
     replaced_words,
 )
 
-_SIMPLE = 4096  # fractions with denominators up to this are written in full
+_SIMPLE = 4096  # fractions with denominators up to this limit are written in full
 _LAST = "last kept digit"
-# For directions that depend only on the sign: effect on positive and on negative numbers.
+# For the directed roundings: the effect on positive and on negative numbers.
 _DIRECTED = {
-    Direction.RTZ: ("toward zero, what is left over is dropped",) * 2,
-    Direction.RAZ: ("away from zero, anything left over counts for a whole unit",) * 2,
-    Direction.RTP: ("toward +∞ a positive number goes up", "toward +∞ a negative number loses what is left over"),
+    Direction.RTZ: ("rounding toward zero drops the discarded digits",) * 2,
+    Direction.RAZ: ("rounding away from zero adds a unit whenever a discarded digit is nonzero",) * 2,
+    Direction.RTP: (
+        "rounding toward +∞ increases a positive number",
+        "rounding toward +∞ drops the discarded digits of a negative number",
+    ),
     Direction.RTN: (
-        "toward −∞ a positive number loses what is left over",
-        "toward −∞ a negative number grows in magnitude",
+        "rounding toward −∞ drops the discarded digits of a positive number",
+        "rounding toward −∞ increases the magnitude of a negative number",
     ),
 }
 
@@ -54,18 +57,18 @@ def portion(part: Fraction) -> str:
 
 
 def _tail(rounded: Rounded) -> str:
-    """Return the tail in ulps: exact if that is short, else with the known bounds."""
+    """Return the discarded part in ulps: exact if that is short, else with the known bounds."""
     part = Fraction(rounded.rest2, 2 * rounded.unit)
     if not rounded.kept and rounded.unit == 1 << GUARD_DIGITS and rounded.rest2 == 2:
         return f"less than 2^-{GUARD_DIGITS - 1}"
     if not part:
-        return "next to nothing"
+        return "almost nothing"
     text = portion(part)
     return f"a little more than {text}" if rounded.sticky_below and part.denominator <= _SIMPLE else text
 
 
 def rounding_reason(rounded: Rounded, format: Format, context: Context) -> list[str]:
-    """Return sentences on the digits cut off, the effect of the rounding direction, and overflow or underflow."""
+    """Return sentences on the discarded digits, the effect of the rounding direction, and overflow or underflow."""
     return [*_cut(rounded, format, context), *_range(rounded, format, context)]
 
 
@@ -73,18 +76,18 @@ def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
     p, kept = fmt.precision, f"{fmt.name} keeps {counted(fmt.precision, 'digit')}"
     if rounded.tail is Tail.ZERO:
         if not rounded.kept:
-            return ["Zero has no digits that could be cut off."]
+            return ["Zero has no digits to discard."]
         where = f"down to 2^{fmt.qmin}, its last place" if rounded.tiny_before else ""
-        return [f"{kept}{f', {where}' if where else ''}: nothing is cut off, so there is nothing to round."]
+        return [f"{kept}{f', {where}' if where else ''}: no digit is discarded, so the value is exact."]
     digits, share = cut(rounded, fmt)[1], _tail(rounded)
     if rounded.tiny_before and not fmt.subnormals:
         gap = "between 0 and" if fmt.zero else "below"
-        seen = f"{fmt.name} has nothing {gap} 2^{fmt.emin}, and this is {share} of it."
+        seen = f"{fmt.name} has no number {gap} 2^{fmt.emin}, and the magnitude is {share} of 2^{fmt.emin}."
     elif rounded.tiny_before:
-        last = f"Below 2^{fmt.emin} the last place of {fmt.name} stays at 2^{fmt.qmin}"
-        seen = f"{last}, and |{digits} is left over: {share} of a unit there."
+        last = f"Below 2^{fmt.emin} the last digit of {fmt.name} is always worth 2^{fmt.qmin}"
+        seen = f"{last}, and |{digits} is discarded: {share} of a unit in the last place."
     else:
-        seen = f"{kept} and |{digits} is left over: {share} of a unit in the last place."
+        seen = f"{kept} and |{digits} is discarded: {share} of a unit in the last place."
     one = ""
     if p == 1:
         even = fmt.ties_to_even_code and context.rounding is Direction.RNE
@@ -93,7 +96,7 @@ def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
 
 
 def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> str:
-    """Explain how the direction treats a tail; `one` names the neighbour chosen on ties in formats of precision 1."""
+    """Explain how the direction treats the discarded part; `one` names the result of ties in formats of precision 1."""
     stay = "the kept digits stay" if what == _LAST else f"the {what} stays"
     up = f"so the {what} goes up by one" if rounded.increment else f"so {stay}"
     it = f"so it {'goes up by one' if rounded.increment else 'stays'}"
@@ -102,13 +105,13 @@ def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> st
         if rounded.tail is not Tail.HALF:
             return f"That is {'more' if rounded.tail is Tail.ABOVE_HALF else 'less'} than half, {up}."
         if direction is Direction.RNA:
-            return f"That is a tie, and ties go away from zero, {up}."
+            return f"That is a tie, and ties are rounded away from zero, {up}."
         if one:
-            return f"That is a tie; of two neighbours with one digit each, {one} gets it, {up}."
-        return f"That is a tie, which goes to the even neighbour; the {what} is {parity}, {it}."
+            return f"That is a tie, which is rounded to {one}, {up}."
+        return f"That is a tie, which is rounded to even; the {what} is {parity}, {it}."
     if direction is Direction.RTO:
         code = "code" if one else what
-        return f"What is inexact ends odd, as a trace of what was lost; the {code} is {parity}, {it}."
+        return f"An inexact result is made odd, which records that digits were lost; the {code} is {parity}, {it}."
     if direction.has_few_bits:
         draw = f"With {counted(context.random_bits, 'random bit')} the draw is {rounded.drawn}"
         return f"{draw}: {draw_comparison(rounded, context)}, {up}."
@@ -120,29 +123,31 @@ def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> st
 
 def _drawn(rounded: Rounded, up: str) -> str:
     share = Fraction(100 * rounded.threshold, 1 << 32)
-    chance = f"{rounded_decimal(share, 3)}%" if share else "next to none"
+    chance = f"{rounded_decimal(share, 3)}%" if share else "almost 0"
     relation = "below" if rounded.increment else "not below"
-    draw = f"The draw {rounded.drawn or 0:#010x} is {relation} the tail's share of 2^32, {rounded.threshold:#010x}"
-    return f"{draw}, {up} (the chance to go up was {chance})."
+    draw = f"The draw {rounded.drawn or 0:#010x} is {relation} 2^32 × the discarded fraction, {rounded.threshold:#010x}"
+    return f"{draw}, {up} (the probability of rounding up was {chance})."
 
 
 def _range(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
     words = []
     if rounded.carried:
         ones = "That digit was a one" if fmt.precision == 1 else f"All {fmt.precision} kept digits were ones"
-        words.append(f"{ones}, so the carry runs into the exponent.")
+        words.append(f"{ones}, so the carry increases the exponent.")
     if Flags.INVALID in rounded.flags:
         lacks = "a sign" if rounded.significand else "a zero"
-        words.append(f"{fmt.name} does not have {lacks}: invalid.")
+        words.append(f"{fmt.name} does not have {lacks}: invalid operation.")
     elif rounded.overflowed:
         largest = Datum(fmt, fmt.compose(rounded.negative and fmt.signed, fmt.largest_magnitude))
         words.append(f"That is beyond the largest number, {brief(largest)}: overflow.")
     elif not rounded.significand and not fmt.zero:
-        words.append(f"{fmt.name} has no zero to go down to: underflow.")
+        words.append(f"{fmt.name} has no zero: underflow.")
     elif Flags.UNDERFLOW in rounded.flags:
         words.append(_underflow(rounded, fmt, context))
     elif rounded.tiny_before and not rounded.tiny_after and rounded.tail is not Tail.ZERO:
-        words.append(f"With room below it would round to 2^{fmt.emin} too: not tiny after rounding, so no underflow.")
+        words.append(
+            f"With an unbounded exponent it would also round to 2^{fmt.emin}: not tiny after rounding, so no underflow."
+        )
     return words
 
 
@@ -150,18 +155,20 @@ def _underflow(rounded: Rounded, fmt: Format, context: Context) -> str:
     if context.flush_results and fmt.zero:
         return f"Results below 2^{fmt.emin} are flushed to zero here (--ftz): underflow."
     if not rounded.tiny_after:
-        return f"It was below 2^{fmt.emin} before rounding, which is when this context looks: underflow."
+        return (
+            f"It was below 2^{fmt.emin} before rounding, and this context detects tininess before rounding: underflow."
+        )
     return f"It is tiny, below 2^{fmt.emin}, and inexact: underflow."
 
 
 def integral_reason(rounded: Rounded, context: Context) -> list[str]:
     """Return sentences on the digits after the binary point, and on how the direction decided."""
     if rounded.tail is Tail.ZERO:
-        return ["There are no digits after the binary point: it is an integer already."]
-    return [f"After the binary point stands {_tail(rounded)}.", _decided(rounded, context, "integer")]
+        return ["There are no digits after the binary point: the number is an integer already."]
+    return [f"The part after the binary point is {_tail(rounded)}.", _decided(rounded, context, "integer")]
 
 
-_FAR = 1_000_000  # above this many ulps, the error is given as a number
+_FAR = 1_000_000  # errors above this many ulps are given as a number, not in ulps
 
 # The name of each operation's exact result.
 _NOUNS = {
@@ -171,12 +178,12 @@ _NOUNS = {
 
 
 def capital(words: str) -> str:
-    """Capitalise the start of a sentence that begins with a word, but not names of operands and formats."""
+    """Return a sentence with an initial capital, unless it begins with the name of an operand or a format."""
     return words[0].upper() + words[1:] if words.startswith(("the ", "beyond ", "an ")) else words
 
 
 def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[str]:
-    """Return sentences on how the result's code comes about, and on its error."""
+    """Return sentences on the encoding of the result, and on its error."""
     before = derivation.steps[index - 1] if index else None
     last = index == len(derivation.steps) - 1
     datum, error = step.datum, _error(derivation) if last else ""
@@ -189,19 +196,19 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
 
 
 def _lost(derivation: Derivation) -> str:
-    """Return a sentence if a term was lost, which is why small updates leave a weight unchanged."""
+    """Return a sentence if a term was too small to change the result, as a small update of a weight can be."""
     if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
         return ""
     a, b = derivation.operands
     if derivation.result == a:
-        return "The result is a again: b was too small to change it."
+        return "The result equals a: b was too small to change it."
     if derivation.result == b and derivation.operation == "add":
-        return "The result is b again: a was too small to change it."
+        return "The result equals b: a was too small to change it."
     return ""
 
 
 def _packed(datum: Datum, rounded: Rounded | None) -> str:
-    """Describe how a datum's fields come about."""
+    """Describe how a datum is encoded in its fields."""
     fmt, field = datum.format, datum.biased_exponent
     if datum.is_nan:
         fields = ": all ones in the exponent, and a mantissa that is not zero" if fmt.ieee_nans else " of its own"
@@ -210,12 +217,12 @@ def _packed(datum: Datum, rounded: Rounded | None) -> str:
         fields = ": all ones in the exponent, and zero in the mantissa" if fmt.ieee_nans else " of its own"
         return f"In {fmt.name} ∞ has a code{fields}."
     if not datum.is_finite:
-        return "The code stands for no number."
+        return "The code does not represent a number."
     if not datum.exact:
-        return "Zero is the code with nothing but zeros, or a sign before them."
+        return "In the code of a zero, all bits are 0, except perhaps the sign."
     if datum.is_subnormal:
-        return f"The exponent field is 0: no hidden 1, and the digits count from 2^{fmt.emin} on. It is subnormal."
-    carry = "With the carry the exponent is one more. " * (rounded is not None and rounded.carried)
+        return f"The number is subnormal: the exponent field is 0, the hidden bit is 0, and the exponent is {fmt.emin}."
+    carry = "The carry increases the exponent by one. " * (rounded is not None and rounded.carried)
     e, bias = datum.exact.exponent, fmt.bias
     sums = f"{e} + {bracketed(bias)} = {field}"
     kept = "the mantissa field holds the digits after the point" if fmt.trailing_bits else "there is no mantissa field"
@@ -225,14 +232,14 @@ def _packed(datum: Datum, rounded: Rounded | None) -> str:
 def _overflowed(datum: Datum, context: Context) -> str:
     fmt, direction = datum.format, IN_WORDS[context.rounding]
     if datum.is_infinite:
-        return f"Rounding {direction}, what passes the largest number becomes ∞."
+        return f"When rounding {direction}, results beyond the largest number become ∞."
     if datum.is_nan:
-        return f"{fmt.name} has no ∞ to become, so a NaN marks what passes the largest number."
+        return f"{fmt.name} has no ∞, so results beyond the largest number become NaN."
     if context.overflow is not Overflow.NATIVE:
-        return f"The context asks for it ({context.overflow.value}): what passes the largest number stops there."
+        return f"Overflow rule '{context.overflow.value}': results beyond the largest number become the largest number."
     if fmt.infinities or fmt.has_nan:
-        return f"Rounding {direction} does not step past the largest number, so that is the result."
-    return f"{fmt.name} has neither ∞ nor a NaN, so the largest number stands for what passes it."
+        return f"When rounding {direction}, results beyond the largest number become the largest number."
+    return f"{fmt.name} has neither ∞ nor NaN, so results beyond the largest number become the largest number."
 
 
 def _error(derivation: Derivation) -> str:
@@ -243,15 +250,15 @@ def _error(derivation: Derivation) -> str:
     integer = integer_not_held(derivation)
     noun = f"exact {_NOUNS.get(derivation.operation, 'operand')}" if integer is None else f"integer {brief(integer)}"
     if not ulps:
-        return "It is exact."
+        return "The result is exact."
     raised = ": inexact" * (Flags.INEXACT in derivation.flags)
     if abs(ulps) > _FAR or not result.magnitude or derivation.operation == "round_to_integral":
-        return f"It differs from the {noun} by {plain_error(ulps * result.ulp.as_fraction())}{raised}."
-    return f"It lies {portion(abs(ulps))} ulp {'above' if ulps > 0 else 'below'} the {noun}{raised}."
+        return f"The result differs from the {noun} by {plain_error(ulps * result.ulp.as_fraction())}{raised}."
+    return f"The result is {portion(abs(ulps))} ulp {'above' if ulps > 0 else 'below'} the {noun}{raised}."
 
 
 def verdict_reason(contrast: Contrast) -> Line:
-    """Explain why the two ways give the same or different bits."""
+    """Explain why fma and multiply-then-add give the same or different bits."""
     return line(" ".join(_verdict(contrast)))
 
 
@@ -259,39 +266,39 @@ def _verdict(contrast: Contrast) -> list[str]:
     product, rounding = contrast.product, contrast.product_rounding
     exact = next((step.exact for step in contrast.fused.steps if isinstance(step, Combine)), None)
     if exact is None or product is None:
-        return ["A rule decided, so there was no product to round."]
+        return ["A rule for special values gave the result, so no product was rounded."]
     if rounding is None:
         if contrast.same:
-            return ["The product was exact, so both ways added the same numbers and rounded once."]
-        return ["The product was exact but subnormal, and counted as zero when it was read again."]
+            return ["The product was exact, so both computations added the same numbers and rounded once."]
+        return ["The product was exact but subnormal, and the addition read it as zero."]
     if not product.is_finite:
-        same = " Here both end in the same bits." * contrast.same
-        return [f"The rounded product was {brief(product)} already; the fused way went on with its digits.{same}"]
-    lost = f"Rounding the product moved it by {plain_error((product.exact - exact).as_fraction())}."
+        same = " Here both have the same bits." * contrast.same
+        return [f"The rounded product was {brief(product)}; the fma used all digits of the exact product.{same}"]
+    lost = f"Rounding the product changed it by {plain_error((product.exact - exact).as_fraction())}."
     if contrast.same:
-        return [lost, "The second rounding led to the same number all the same."]
-    return [lost, "The sum started from there, and the second rounding did not make up for it."]
+        return [lost, "The second rounding still gave the same number."]
+    return [lost, "The sum used the rounded product, and the second rounding did not compensate for that."]
 
 
 def comparison_reason(found: Comparison) -> Line:
     """Explain why two operands compare as they do."""
     a, b = found.operands
     if found.relation is Relation.UNORDERED:
-        return line("A NaN is no number: it is neither less than another, nor equal to it, nor greater.")
+        return line("A NaN is not a number: it is neither less than, nor equal to, nor greater than another value.")
     if not a.is_finite or not b.is_finite:
-        return line("∞ lies beyond every number, −∞ below every one, and each equals itself.")
+        return line("∞ is greater than every number, −∞ is less than every number, and an infinity equals itself.")
     flushed = found.context.flush_inputs and (a.is_subnormal or b.is_subnormal)
     zero = " A subnormal operand counts as zero (--daz)." * flushed
-    return line(f"The values are compared, not the codes, and exactly: nothing is rounded.{zero}")
+    return line(f"The exact values are compared, not the codes; nothing is rounded.{zero}")
 
 
 def integer_reason(found: IntegerResult) -> Line:
-    """Explain why a datum becomes this integer."""
+    """Explain why a datum is converted to this integer."""
     words = [] if found.rounded is None else integral_reason(found.rounded, found.context)
     kind = found.kind
     if Flags.INVALID in found.flags:
-        outside = "That is" if found.rounded is not None else "The operand is no number, or"
+        outside = "That is" if found.rounded is not None else "The operand is not a number, or"
         words.append(
-            f"{outside} outside {kind.least} to {kind.greatest}, where the integers of this type lie: invalid."
+            f"{outside} outside the range of this integer type, {kind.least} to {kind.greatest}: invalid operation."
         )
     return line(" ".join(words))

@@ -1,4 +1,4 @@
-"""The page of an operation: each step with its digits, in the order in which they happen."""
+"""The page of an operation: its steps in order, with their digits."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "rema
 _FUNCTIONS = {"round_to_integral": "rint"}
 TAIL = 12  # digits shown beyond the rounding position
 _NAMES = {steps.Decode: "operands", steps.Integral: "to integer", steps.Divide: "quotient", steps.Encode: "result"}
-_TOGETHER = ("operands", "promote", "flush")  # steps with these names appear together
-# Each rule that replaces arithmetic, in words, with the clause of IEEE 754-2019.
+_TOGETHER = ("operands", "promote", "flush")  # consecutive steps with these names are shown together
+# The rules for special values, in words, with the clause of IEEE 754-2019.
 SENTENCES: dict[Rule, tuple[str, str]] = {
     Rule.INFINITY: ("an infinity converts to an infinity", "5.4.2"),
     Rule.NAN: ("a NaN converts to a quiet NaN", "6.2.3"),
     Rule.FLUSHED_INPUT: ("a subnormal operand is read as zero (--daz)", "not in the standard"),
     Rule.NAN_OPERAND: ("a quiet NaN operand makes the result a quiet NaN", "6.2.3"),
     Rule.SIGNALING_OPERAND: ("a signaling NaN operand is invalid, and becomes quiet", "7.2 a"),
-    Rule.UNSUPPORTED_OPERAND: ("the operand's code is no number: invalid", "Intel SDM 1, 8.2.2"),
+    Rule.UNSUPPORTED_OPERAND: ("the operand's code does not represent a number: invalid", "Intel SDM 1, 8.2.2"),
     Rule.INFINITY_MINUS_INFINITY: ("∞ − ∞ has no useful value: invalid", "7.2 d"),
     Rule.ZERO_TIMES_INFINITY: ("0 × ∞ has no useful value: invalid", "7.2 b, c"),
     Rule.ZERO_OVER_ZERO: ("0 / 0 has no useful value: invalid", "7.2 e"),
@@ -43,7 +43,7 @@ SENTENCES: dict[Rule, tuple[str, str]] = {
 
 
 class StepGroup(Record):
-    """Steps that appear together: their name, their rows, and the index of the last of them in its derivation."""
+    """Steps that are shown together: their name, their rows, and the index of the last one in its derivation."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -51,7 +51,7 @@ class StepGroup(Record):
 
 
 def sentence(rule: Rule) -> str:
-    """Describe a rule in words, with its clause.
+    """Return a rule in words, with its clause.
 
     >>> sentence(Rule.ZERO_TIMES_INFINITY)
     '0 × ∞ has no useful value: invalid (7.2 b, c)'
@@ -61,7 +61,7 @@ def sentence(rule: Rule) -> str:
 
 
 def expression(derivation: Derivation) -> str:
-    """Write the operation with its operands, as their shortest decimals or as typed.
+    """Return the operation with its operands, as their shortest decimals or as typed.
 
     >>> from floatlab.arith import add
     >>> expression(add("1.125", "0.1", "fp16"))
@@ -83,7 +83,7 @@ def expression(derivation: Derivation) -> str:
 
 
 def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
-    """Write |x| in units of 2^top: the digits up to `fraction` places after the point, and those beyond.
+    """Return |x| in units of 2^top: the digits up to `fraction` places after the point, and the digits after these.
 
     >>> framed(Exact(False, 0b1111111001, -13), 0, 10)
     ('0.0001111111', '001')
@@ -117,7 +117,7 @@ def _value(x: Exact) -> Line:
 
 
 def align_blocks(step: steps.Align, fmt: Format, moved: int | None = None) -> list[Block]:
-    """Draw two aligned terms; with `moved`: an animation frame, the smaller term shifted that many places."""
+    """Draw two aligned terms; with `moved`, draw an animation frame: the smaller term shifted by `moved` places."""
     top = max(step.left.exponent, step.right.exponent)
     t = fmt.trailing_bits
     last = top - t
@@ -129,13 +129,13 @@ def align_blocks(step: steps.Align, fmt: Format, moved: int | None = None) -> li
         lines.append(_digits(kept, rest, top - to_go, x.negative))
     if step.left.negative != step.right.negative:
         lines = [each if text_of(each).startswith("−") else line(" ", each) for each in lines]
-    note = "same exponent: nothing moves"
+    note = "same exponent: no shift"
     if moved is not None:
-        note = f"the smaller term moves right: {moved} of {step.shift}"
+        note = f"shift the smaller term right: {moved} of {step.shift}"
     elif step.shift:
-        note = f"the smaller term moves right {step.shift} {words.plural(step.shift, 'place')}"
+        note = f"shift the smaller term right by {step.shift} {words.plural(step.shift, 'place')}"
         if step.shift > fmt.precision + 1:
-            note += ", wholly past the last digit"
+            note += ", all of it past the last digit"
     return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", note)]
 
 
@@ -149,16 +149,16 @@ def _combined(step: steps.Combine, fmt: Format, aligned: Step | None) -> list[Bl
     rows: list[Block] = [Row("sum", _frame(x, fmt, top), _value(x))]
     moved = top - x.exponent
     if moved:
-        note = f"{moved} leading {words.plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one digit more"
+        note = f"{moved} leading {words.plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one more digit"
         rows.append(Row("normalise", _frame(x, fmt), note))
     return rows
 
 
 def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list[Block]:
-    """Show the kept digits, the discarded ones with guard, round and sticky digit, and the reason for the decision."""
+    """Return rows with the kept digits, the discarded digits, the guard, round and sticky bits, and the decision."""
     direction = derivation.context.rounding
     grs = f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}" if words.cut(rounded, fmt)[1] else ()
-    carry = "the carry runs into the exponent" if rounded.carried else ()
+    carry = "the carry increases the exponent" if rounded.carried else ()
     rows: list[Block] = [
         Row(f"round {direction.value}", words.rounded_digits(rounded, fmt), grs),
         Row("", words.decision(rounded, derivation.context), carry),
@@ -169,7 +169,7 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
 
 
 def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
-    """Return the rows of one step; `seen` are the steps before it, and without `strips` the operands are not drawn."""
+    """Return the rows of one step; `seen` are the earlier steps. Without `strips`, the operands are not drawn."""
     fmt = derivation.result.format
     match step:
         case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
@@ -216,9 +216,9 @@ def operand_rows(
     shared: Format | None,
     strips: bool = True,
 ) -> list[Block]:
-    """Draw operands as a, b, c; add how each was read from text, if reading changed it or raised a flag.
+    """Draw operands as a, b, c; add the conversion from text if it changed the value or raised a flag.
 
-    The format `shared` is not named. Without `strips`, the operands are only named, not drawn.
+    The name of the format `shared` is omitted. Without `strips`, the operands are only named, not drawn.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
@@ -233,7 +233,7 @@ def operand_rows(
 
 
 def integral_rows(rounded: Rounded, context: Context) -> list[Block]:
-    """Show a rounding to an integer: the digits around the point, the reason for the decision, the integer."""
+    """Return rows for a rounding to an integer: the digits around the point, the rounding decision, the integer."""
     shift = rounded.unit.bit_length() - 1
     tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
     shown = tail[:TAIL] + "…" * (len(tail) > TAIL)
@@ -245,7 +245,7 @@ def integral_rows(rounded: Rounded, context: Context) -> list[Block]:
 
 
 def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
-    """Return the rows of the result: bits, code, value, error, flags, and the value that it replaces."""
+    """Return the rows of the result: bits, code, value, error, flags, and a remark if it replaces another value."""
     error = words.error_words(derivation) if derivation.result == datum else ""
     flags = words.flags_line(derivation.flags)
     rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
@@ -265,7 +265,7 @@ def _stage_name(step: Step) -> str:
 def step_groups(
     derivation: Derivation, start: int = 0, stop: int | None = None, strips: bool = True
 ) -> list[StepGroup]:
-    """Return the steps from `start` up to `stop` with their rows, grouped as they appear on a page.
+    """Return the steps from `start` up to `stop` with their rows, grouped as on a page.
 
     >>> from floatlab.arith import add
     >>> [stage.name for stage in step_groups(add("1", "0.1", "fp16"))]
@@ -288,7 +288,7 @@ def operation_heading(derivation: Derivation) -> Note:
 
 
 def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> list[Block]:
-    """Return the rows of these groups; with `why`, each group is followed by its reason."""
+    """Return the rows of these groups; with `why`, add the reason after each group."""
     if not why:
         return [block for stage in shown for block in stage.blocks]
     from floatlab.verbs.arithmetic.reasons import reason
@@ -297,7 +297,7 @@ def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> lis
 
 
 def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
-    """Return the page of an operation, or of its first steps; with `why`, each step has its reason."""
+    """Return the page of an operation, or of its first `steps` steps; with `why`, add the reason of each step."""
     title = operation_heading(derivation)
     blocks: list[Block] = [title, *stage_rows(derivation, step_groups(derivation, stop=steps), why)]
     left = len(derivation.steps) - len(derivation.steps[:steps])
@@ -307,7 +307,7 @@ def derivation_page(derivation: Derivation, steps: int | None = None, why: bool 
 
 
 def summary(derivation: Derivation) -> Line:
-    """Summarise an operation in one line."""
+    """Return a summary of an operation in one line."""
     result = derivation.result
     parts = [f"{expression(derivation)} {words.equals(result)} in {result.format.name} ("]
     error = words.error_words(derivation)

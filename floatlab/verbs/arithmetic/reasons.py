@@ -13,29 +13,34 @@ from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason
 
-_GLANCED = 1_000_000  # factors below this are written out
-_BEYOND = "Its binary digits go on past those that rounding looks at; of the rest it only counts that it is there."
-_STICKY = "Of what follows, rounding needs to know only that it is not zero: that is the sticky bit."
+_GLANCED = 1_000_000  # factors below this limit are written out
+_BEYOND = (
+    "It has more binary digits than the rounding needs; of the remaining digits, only whether one is nonzero matters."
+)
+_STICKY = "Of the following digits, only whether one is nonzero matters for rounding: that is the sticky bit."
 
 _RULES = {
-    Rule.INFINITY: "∞ is not a number that could be rounded: it stays ∞ where the format has one.",
-    Rule.NAN: "A NaN has no value that could be rounded: it stays a NaN, with what room there is for its payload.",
-    Rule.NAN_OPERAND: "What is computed from no number is no number.",
-    Rule.SIGNALING_OPERAND: "A signaling NaN is there to be noticed: its first use raises invalid, and a quiet NaN "
-    "goes on in its place.",
-    Rule.UNSUPPORTED_OPERAND: "Its integer bit contradicts its exponent, so that it stands for nothing.",
-    Rule.INFINITY_MINUS_INFINITY: "Two sums that grow without bound, one up and one down, may end anywhere.",
-    Rule.ZERO_TIMES_INFINITY: "One factor asks for zero and the other for ∞: any answer could be defended, so none is.",
+    Rule.INFINITY: "∞ is not rounded: it stays ∞ if the format has one.",
+    Rule.NAN: "A NaN is not rounded: it stays a NaN, with as much of its payload as the format can hold.",
+    Rule.NAN_OPERAND: "An operation on a NaN gives a NaN.",
+    Rule.SIGNALING_OPERAND: "A signaling NaN raises invalid at its first use, and the result is a quiet NaN.",
+    Rule.UNSUPPORTED_OPERAND: "Its integer bit contradicts its exponent, so the code does not represent a number.",
+    Rule.INFINITY_MINUS_INFINITY: (
+        "The sum of two quantities that grow without bound, one positive and one negative, can have any limit."
+    ),
+    Rule.ZERO_TIMES_INFINITY: "A factor that tends to zero times a factor that tends to ∞ can have any limit.",
     Rule.ZERO_OVER_ZERO: "Every number times 0 is 0, so every number could be the quotient.",
-    Rule.INFINITY_OVER_INFINITY: "Both grow without bound, and nothing says which one faster.",
-    Rule.REMAINDER_INVALID: "No whole multiple of b comes nearest to a, so there is nothing to subtract.",
-    Rule.NEGATIVE_ROOT: "No real number times itself is negative.",
-    Rule.DIVISION_BY_ZERO: "Quotients by ever smaller numbers grow past every bound; the two signs together give "
-    "the sign. The answer is exact, so it has a flag of its own and is not inexact.",
-    Rule.INFINITE_RESULT: "Beside ∞ every finite number counts for nothing, and no digit is lost.",
-    Rule.OVER_INFINITY: "Quotients by ever larger numbers come as close to zero as one likes.",
-    Rule.REMAINDER_BY_INFINITY: "The nearest multiple of ∞ is 0 × ∞, taken as nothing: all of a remains.",
-    Rule.ZERO_ROOT: "Zero is its own square, and it keeps its sign.",
+    Rule.INFINITY_OVER_INFINITY: "Both grow without bound, and their quotient can have any limit.",
+    Rule.REMAINDER_INVALID: "No multiple of b is nearest to a, so there is nothing to subtract.",
+    Rule.NEGATIVE_ROOT: "The square of a real number is never negative.",
+    Rule.DIVISION_BY_ZERO: (
+        "As the divisor tends to zero, the quotient grows without bound; the signs of both give its sign. The "
+        "result is exact, so the flag is divide-by-zero, not inexact."
+    ),
+    Rule.INFINITE_RESULT: "Operations on infinity are exact: the result is ∞, and no digit is lost.",
+    Rule.OVER_INFINITY: "As the divisor grows without bound, the quotient tends to zero.",
+    Rule.REMAINDER_BY_INFINITY: "The nearest multiple of ∞ is 0 × ∞, which counts as 0 here: all of a remains.",
+    Rule.ZERO_ROOT: "The root of zero is zero with the same sign.",
 }
 
 
@@ -57,14 +62,14 @@ def _words(step: Step, derivation: Derivation, index: int) -> list[str]:
         case steps.Read(_, True):
             return [_BEYOND]
         case steps.Read():
-            return ["It is a binary number of finite length, so all of it is there to be rounded."]
+            return ["Its binary expansion is finite, so the exact value is rounded."]
         case steps.Decode():
             return _decode(derivation)
         case steps.Promote():
             narrow = dict.fromkeys(
                 each.datum.format.name for each in derivation.steps if isinstance(each, steps.Promote)
             )
-            return [f"{fmt.name} has every number of {listed([*narrow])}, so the move there changes no value."]
+            return [f"{fmt.name} contains every number of {listed([*narrow])}, so the conversion is exact."]
         case steps.Align():
             return _align(step, derivation)
         case steps.Combine(Combination.SUM, total):
@@ -75,16 +80,17 @@ def _words(step: Step, derivation: Derivation, index: int) -> list[str]:
             return _remainder(left, derivation, index)
         case steps.Combine(_, integer):
             if derivation.rounded is None or derivation.rounded.flags:
-                return [f"The integer goes on to be rounded into {fmt.name}, which does not hold it as it is."]
-            return [f"The integer {brief(integer)} is a number of {fmt.name} already: what follows loses nothing."]
+                return [f"The integer is then rounded to {fmt.name}, which cannot represent it."]
+            return [f"{fmt.name} can represent the integer {brief(integer)}, so the next rounding is exact."]
         case steps.Divide():
             return _divide(step, derivation)
         case steps.Root(root, sticky):
             radicand = _data(derivation)[0].exact.exponent
-            halved = f"A root's exponent is half the number's, rounded down: {radicand} gives {root.exponent}."
-            end = (
-                f"The digits go on. {_STICKY}" if sticky else f"The root is exact: {brief(root)}, and no digit follows."
+            halved = (
+                f"The exponent of the root is half the operand's exponent, rounded down: {radicand} gives "
+                f"{root.exponent}."
             )
+            end = f"The root has more digits. {_STICKY}" if sticky else f"The root is exact: {brief(root)}."
             return [halved, end]
         case steps.Special():
             return _special(step, derivation)
@@ -104,15 +110,15 @@ def _data(derivation: Derivation) -> tuple[Datum, ...]:
 def _room(digits: int, noun: str, fmt: Format) -> str:
     """Compare the length of an exact result with the precision of the format."""
     room = f"{fmt.name} keeps {counted(fmt.precision, 'digit')}"
-    return f"The exact {noun} takes {counted(digits, 'binary digit')}; {room}{' at most' * (digits <= fmt.precision)}."
+    return f"The exact {noun} has {counted(digits, 'binary digit')}; {room}{' at most' * (digits <= fmt.precision)}."
 
 
 def _decode(derivation: Derivation) -> list[str]:
     data, fmt = _data(derivation), derivation.result.format
     if not data:
-        return ["The code is taken as it is: its bits say what the number is."]
+        return ["The operand is a code: its bits determine the number."]
     whose = "each operand's bits are" if len(data) > 1 else "the operand's bits are"
-    words = [f"Nothing is computed yet: {whose} taken apart into sign, exponent and mantissa."]
+    words = [f"Nothing is computed yet: {whose} split into sign, exponent and mantissa."]
     for name, datum, reading in zip("abc", data, readings(data, derivation.literals, derivation.context), strict=False):
         literal = derivation.literals[("abc").index(name)] if derivation.literals else None
         if reading is None or not reading.flags or literal is None:
@@ -121,13 +127,16 @@ def _decode(derivation: Derivation) -> list[str]:
         if Flags.OVERFLOW in reading.flags:
             words.append(f"{name} was typed as {typed}, too large for {own}.")
         elif Flags.INVALID in reading.flags:
-            words.append(f"{name} was typed as {typed}, for which {own} has no code.")
+            words.append(f"{name} was typed as {typed}, which {own} cannot represent.")
         elif datum.is_finite:
-            words.append(f"{name} was rounded on the way in: {own} has no {typed}, and {brief(datum)} is the nearest.")
+            words.append(
+                f"{name} was rounded when it was read: {own} cannot represent {typed}, and {brief(datum)} is "
+                "the nearest number."
+            )
     if any(each.format != fmt for each in data) and not any(
         isinstance(each, steps.Promote) for each in derivation.steps
     ):
-        words.append(f"The result goes into {fmt.name}, rounded once.")
+        words.append(f"The result is rounded once, to {fmt.name}.")
     return words
 
 
@@ -137,13 +146,16 @@ def _align(step: steps.Align, derivation: Derivation) -> list[str]:
     big, small = names if step.moved else names[::-1]
     first = "Subtracting b is adding −b." * (derivation.operation == "subtract")
     if not step.shift:
-        both = f"{names[0]} and {names[1]} both lead at 2^{top.exponent}"
-        return [first, f"{capital(both)}, so their digits already stand one below the other."]
-    moves = f"{big} leads at 2^{top.exponent} and {small} at 2^{low.exponent}, so {small} moves right"
-    words = [first, "Digits add up where they stand for the same power of two."]
+        both = f"the leading digits of {names[0]} and {names[1]} are both at 2^{top.exponent}"
+        return [first, f"{capital(both)}, so the digits are aligned already."]
+    moves = (
+        f"the leading digit of {big} is at 2^{top.exponent}, that of {small} at 2^{low.exponent}, so {small} is "
+        "shifted right by"
+    )
+    words = [first, "Digits can be added if they belong to the same power of two."]
     words.append(f"{capital(moves)} {top.exponent} − {bracketed(low.exponent)} = {counted(step.shift, 'place')}.")
     if step.shift > derivation.result.format.precision + 1:
-        words.append("That takes all of it past the last digit kept; it can still decide the rounding.")
+        words.append("All its digits are then past the last digit kept, but they can still decide the rounding.")
     return words
 
 
@@ -159,35 +171,37 @@ def _sum(x: Exact, derivation: Derivation, index: int) -> list[str]:
     settled = next((each for each in derivation.steps[index + 1 :] if isinstance(each, steps.Special)), None)
     if not isinstance(aligned, steps.Align):
         if x.c:
-            return ["One term is zero, so the sum is the other one."]
+            return ["One term is zero, so the sum is the other term."]
         signs = "with opposite signs; a rule gives the sign" if settled else "with the same sign, and so is the sum"
         return [f"Both terms are zero, {signs}."]
     if not x.c:
-        return ["The terms are equal with opposite signs: nothing is left, exactly."]
+        return ["The terms have equal magnitudes and opposite signs: the sum is exactly zero."]
     moved = max(aligned.left.exponent, aligned.right.exponent) - x.exponent
     if aligned.left.negative == aligned.right.negative:
         words = [
-            f"Both terms are {'negative' if x.negative else 'positive'}, so their digits add up, column by column."
+            f"Both terms are {'negative' if x.negative else 'positive'}, so the digits are added column by column."
         ]
         if moved:
-            words.append(f"A carry out of the first column makes the sum lead one place higher, at 2^{x.exponent}.")
+            words.append(f"A carry out of the first column moves the leading digit of the sum up to 2^{x.exponent}.")
     else:
-        words = ["The signs differ, so the smaller term is taken from the larger."]
+        words = ["The signs differ, so the smaller magnitude is subtracted from the larger."]
         if moved:
             digits = "leading digit cancels" if moved == 1 else f"{moved} leading digits cancel"
-            words.append(f"{'One' if moved == 1 else 'The'} {digits}, and the sum leads at 2^{x.exponent}.")
+            words.append(
+                f"{'One' if moved == 1 else 'The'} {digits}, and the leading digit of the sum is at 2^{x.exponent}."
+            )
     return [*words, _room(x.normalized().c.bit_length(), "sum", fmt)]
 
 
 def _product(x: Exact, derivation: Derivation) -> list[str]:
     a, b = _data(derivation)[:2]
     if not x.c:
-        return [f"A factor is zero, and so is the product{'; the signs differ, so it is −0' * x.negative}."]
+        return [f"A factor is zero, and so is the product{'; the signs differ, so the product is −0' * x.negative}."]
     p, q = a.exact.exponent, b.exact.exponent
-    words = f"The exponents add, {p} + {bracketed(q)} = {p + q}, and the significands multiply"
+    words = f"The exponents are added, {p} + {bracketed(q)} = {p + q}, and the significands are multiplied"
     if x.exponent > p + q:
-        words += f"; they give 2 or more, so the product leads at 2^{x.exponent}"
-    signs = "The signs differ, so it is negative." * x.negative
+        words += f"; their product is 2 or more, so the leading digit is at 2^{x.exponent}"
+    signs = "The signs differ, so the product is negative." * x.negative
     return [f"{words}.", signs, _room(x.normalized().c.bit_length(), "product", derivation.result.format)]
 
 
@@ -196,32 +210,32 @@ def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:
     before = derivation.steps[index - 1]
     n = before.quotient if isinstance(before, steps.Divide) else Exact(False, 0, 0)
     if not n.c:
-        return ["0 × b is subtracted, so a itself remains."]
-    left = f"{brief(x)} remains" if x.c else "nothing remains, and the zero takes the sign of a"
+        return ["0 × b is subtracted, so the remainder is a."]
+    left = f"the remainder is {brief(x)}" if x.c else "the remainder is zero, with the sign of a"
     parts = [brief(each) for each in (a, n, b)]
     if any("≈" in each for each in parts):
         return [f"a − n × b is computed exactly: {left}."]
     parts = [bracketed(each) for each in parts]
-    return [f"From a = {parts[0]} goes n × b = {parts[1]} × {parts[2]}, exactly: {left}."]
+    return [f"n × b = {parts[1]} × {parts[2]} is subtracted exactly from a = {parts[0]}: {left}."]
 
 
 def _divide(step: steps.Divide, derivation: Derivation) -> list[str]:
     n = step.quotient
     if derivation.operation == "remainder":
         if not step.sticky:
-            return ["b goes into a a whole number of times."]
-        return ["The remainder counts from the nearest whole multiple of b (of two as near, the even one)."]
-    if not n.c:
-        return ["Zero over a number is zero."]
-    if not step.sticky:
+            return ["a is a multiple of b."]
         return [
-            f"The division ends: {counted(n.normalized().c.bit_length(), 'binary digit')}, and nothing is left over."
+            "The remainder is the distance of a from the nearest multiple n × b; if two are equally near, n is even."
         ]
+    if not n.c:
+        return ["Zero divided by a number is zero."]
+    if not step.sticky:
+        return [f"The division ends: {counted(n.normalized().c.bit_length(), 'binary digit')}, without a remainder."]
     factor = _odd_factor(*(each.exact.c for each in _data(derivation)[:2]))
     if factor == 1:
-        return ["The division does not end within the digits that are looked at.", _STICKY]
+        return ["The quotient has more digits than are computed.", _STICKY]
     why = f"the odd factor {factor}" if factor < _GLANCED else "an odd factor"
-    return [f"In lowest terms the divisor keeps {why}, which divides no power of two: the digits never end.", _STICKY]
+    return [f"In lowest terms the denominator has {why}, so the binary expansion of the quotient never ends.", _STICKY]
 
 
 def _odd_factor(dividend: int, divisor: int) -> int:
@@ -235,19 +249,24 @@ def _special(step: steps.Special, derivation: Derivation) -> list[str]:
         formats = [each.format for each in _data(derivation) if each.is_subnormal]
         fmt = formats[0] if formats else derivation.result.format
         low = f"Numbers of {fmt.name} below 2^{fmt.emin} are subnormal"
-        return [f"{low}; here they count as zero, as on hardware that gives them up for speed."]
+        return [f"{low}; here they count as zero, as on hardware that does not support them, for speed."]
     if step.rule is Rule.ZERO_SUM:
         direction = derivation.context.rounding
         sign = "−0" if direction is Direction.RTN else "+0"
-        return [f"Nothing is left, and zero may have either sign: rounding {IN_WORDS[direction]}, it is {sign}."]
+        return [
+            (
+                f"The exact sum is zero; when rounding {IN_WORDS[direction]}, its sign is {sign[0]}, so the "
+                f"result is {sign}."
+            )
+        ]
     quiet = step.rule is Rule.NAN_OPERAND and not derivation.flags
-    return [_who(derivation), _RULES[step.rule], "Nothing new went wrong, so no flag is raised." * quiet]
+    return [_who(derivation), _RULES[step.rule], "The operand is quiet, so no flag is raised." * quiet]
 
 
 def _who(derivation: Derivation) -> str:
     """Name the operands that are NaN, infinite or zero."""
     if derivation.operation == "multiply_then_add":
-        return ""  # the product may be the special value
+        return ""  # the special value may be the product
     words = [f"{name} is {_kind(each)}" for name, each in zip("abc", _data(derivation), strict=False) if _kind(each)]
     return f"{listed(words)}." if words else ""
 
@@ -258,5 +277,5 @@ def _kind(datum: Datum) -> str:
     if datum.is_infinite:
         return "−∞" if datum.sign_bit else "∞"
     if not datum.is_finite:
-        return "no number"
+        return "not a number"
     return "" if datum.exact else "zero"

@@ -1,4 +1,4 @@
-"""The pages of results with two ways or without steps: `fma`, fused beside separate; `cmp`; `toint`."""
+"""The pages of `fma` (fused beside separate multiply-add), of `cmp` and of `toint`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS, equals, error_words, flags_
 from floatlab.verbs.arithmetic import page as pages
 from floatlab.verbs.arithmetic.page import StepGroup, rounding_rows, sentence, step_groups
 
-Result = Derivation | Contrast | Comparison | IntegerResult  # the possible results of an operation
+Result = Derivation | Contrast | Comparison | IntegerResult  # the results that an operation can have
 
 _SIGNS = {Relation.LESS: "<", Relation.EQUAL: "=", Relation.GREATER: ">", Relation.UNORDERED: "is unordered with"}
 
-_SYMBOLIC = 60  # characters of a difference in powers of two; a longer one is rounded
+_SYMBOLIC = 60  # a difference in powers of two with more characters is rounded
 
 
 def page_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Page:
@@ -50,7 +50,7 @@ def comparison_page(comparison: Comparison) -> Page:
     blocks += with_changes_marked(drawn) if shared else drawn
     blocks.append(Row("a is", Span(comparison.relation.value, Role.VALUE), flags_line(comparison.flags)))
     if comparison.relation is Relation.UNORDERED:
-        blocks.append(Row("", "a NaN compares with nothing, not even itself (5.11)"))
+        blocks.append(Row("", "a NaN is unordered with every value, even itself (5.11)"))
     elif a != b and comparison.relation is Relation.EQUAL and shared:
         blocks.append(Row("", _equal_words(a, b)))
     elif comparison.relation is not Relation.EQUAL:
@@ -59,14 +59,14 @@ def comparison_page(comparison: Comparison) -> Page:
 
 
 def _equal_words(a: Datum, b: Datum) -> str:
-    """Describe how two different codes of one format compare equal."""
+    """Explain why two different codes of one format compare equal."""
     if a.exact != b.exact:
         return sentence(Rule.FLUSHED_INPUT)
-    return "two codes for one number" if a.exact else "+0 and −0 compare equal (5.11)"
+    return "two codes of the same number" if a.exact else "+0 and −0 compare equal (5.11)"
 
 
 def with_changes_marked(blocks: list[Block]) -> list[Block]:
-    """Put a `^` above each bit of the second operand that differs from the first; both have the same columns."""
+    """Put a `^` above each bit of the second operand that differs from the first operand's."""
     first, second = (i for i, each in enumerate(blocks) if isinstance(each, Strip))
     a, b = blocks[first], blocks[second]
     assert isinstance(a, Strip)
@@ -80,11 +80,11 @@ def with_changes_marked(blocks: list[Block]) -> list[Block]:
 
 
 def _distance(a: Datum, b: Datum) -> list[Block]:
-    """Describe how far apart two unequal operands are: exactly, and in steps if they share a format."""
+    """Return the difference of two unequal operands: exactly, and in steps between numbers if they share a format."""
     rows: list[Block] = []
     if a.format == b.format:
         steps = abs(a.ordinal - b.ordinal)
-        words = "1 step: they are neighbours" if steps == 1 else f"{steps:,} steps from one number to the next"
+        words = "1 step: they are neighbours" if steps == 1 else f"{steps:,} steps between adjacent numbers"
         rows.append(Row("apart", words))
     if a.is_finite and b.is_finite:
         difference = a.exact - b.exact
@@ -108,7 +108,7 @@ def integer_page(result: IntegerResult) -> Page:
     value = line(Span(str(result.value), Role.VALUE), " ", Span(result.hexadecimal_code, Role.CODE))
     blocks.append(Row(result.kind.name, value, flags_line(result.flags)))
     if Flags.INVALID in result.flags:
-        words = f"no {kind} stands for it (5.8): this one is the convention of --nan {result.context.nan.value}"
+        words = f"no {kind} represents it (5.8): the result follows the convention of --nan {result.context.nan.value}"
         blocks.append(Row("", Span(words, Role.HINT)))
     elif datum.is_finite and (error := result.value - datum.exact.as_fraction()):
         blocks.append(Row("", f"error {plain_error(error)}"))
@@ -116,31 +116,31 @@ def integer_page(result: IntegerResult) -> Page:
 
 
 def product_end(separate: Derivation) -> int:
-    """Return the number of steps of the separate way up to the product, its encoding included."""
+    """Return the number of steps of multiply-then-add up to the encoding of the product."""
     return next((i + 1 for i, step in enumerate(separate.steps) if isinstance(step, Encode)), len(separate.steps))
 
 
 def _parting(contrast: Contrast) -> list[Block]:
-    """Describe where the two ways diverge: at the product's rounding, if it was inexact."""
+    """Describe where the two computations begin to differ: at the rounding of the product, if it was inexact."""
     rounded, product = contrast.product_rounding, contrast.product
     if product is None or not product.is_finite:
         return []
     if rounded is None:
-        return [Row("", Span("the product is exact in this format: the ways do not part here", Role.HINT))]
-    moved = f"the separate way rounds the product {'up' if rounded.increment != rounded.negative else 'down'}"
+        return [Row("", Span("the product is exact in this format: both are the same so far", Role.HINT))]
+    moved = f"separate rounds the product {'up' if rounded.increment != rounded.negative else 'down'}"
     if contrast.same:
-        return [Row("", f"{moved} here, which does not show in the result")]
-    return [Row("", line(Span("here they part: ", Role.CHANGED), moved))]
+        return [Row("", f"{moved} here; the results are the same nevertheless")]
+    return [Row("", line(Span("here they differ: ", Role.CHANGED), moved))]
 
 
 def _opening(derivation: Derivation, start: int = 0) -> int:
-    """Return the index of the first step from `start` on that does not decode or promote an operand."""
+    """Return the index of the first step, from `start` on, that does not decode or promote an operand."""
     steps = enumerate(derivation.steps[start:], start)
     return next((i for i, step in steps if not isinstance(step, Decode | Promote)), start)
 
 
 def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
-    """Return the stages of multiply-then-add from the product's rounding (up to its code) on."""
+    """Return the stages of multiply-then-add from the rounding of the product on."""
     derivation, end = contrast.separate, product_end(contrast.separate)
     found: list[StepGroup] = []
     for stage in step_groups(derivation, stop=end if steps is None else min(steps, end)):
@@ -160,9 +160,9 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
 def fused_and_separate(
     contrast: Contrast, steps: int | None = None, strips: bool = True
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
-    """Return three lists of stages: those shared by both ways, those of the fused way and those of the separate way.
+    """Return three lists of stages: the shared stages, those of the fma and those of multiply-then-add.
 
-    With `steps`, only the first `steps` steps of each; without `strips`, operands are not drawn.
+    With `steps`, the lists contain only the first `steps` steps of both. Without `strips`, operands are not drawn.
     """
     fused = contrast.fused
     opening = _opening(fused)
@@ -175,7 +175,7 @@ def fused_and_separate(
 
 
 def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = False) -> Page:
-    """Return the page of both ways; with `steps`, the first steps of each; with `why`, each step has its reason."""
+    """Return the page of fma and multiply-then-add; `steps` limits the steps of both, `why` adds the reasons."""
     fused, separate = contrast.fused, contrast.separate
     shared, left, right = fused_and_separate(contrast, steps)
     title, rows = pages.operation_heading(fused), pages.stage_rows
@@ -194,20 +194,20 @@ def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = Fals
 
 
 def side_by_side(fused: list[Block], separate: list[Block]) -> Pair:
-    """Put the rows of the two ways side by side, each under its title."""
+    """Return the rows of fma and of multiply-then-add side by side, under titles."""
     titles = "fused: the product keeps all its digits", "separate: the product is rounded first"
     left, right = ([Gap(), heading(title)] for title in titles)
     return Pair((*left, *fused), (*right, *separate))
 
 
 def verdict_rows(contrast: Contrast) -> list[Block]:
-    """Show whether both ways end in the same bits, and how far apart they are if not."""
+    """Return rows that say whether both results have the same bits, and how far apart they are if not."""
     fused, separate = contrast.fused.result, contrast.separate.result
     if contrast.same:
         return [Row("together", line(Span("the same bits", Role.GOOD), " both ways: ", *coded(fused)))]
 
     blocks: list[Block] = [
-        Row("together", line(Span("different bits", Role.BAD), ": the rounding of the product shows in the result")),
+        Row("together", line(Span("different bits", Role.BAD), ": the rounding of the product changed the result")),
         Row("fused", coded(fused, equals(fused)), error_words(contrast.fused)),
         Row("separate", coded(separate, equals(separate)), error_words(contrast.separate)),
     ]
@@ -218,6 +218,6 @@ def verdict_rows(contrast: Contrast) -> list[Block]:
 
 
 def contrast_summary(contrast: Contrast) -> Page:
-    """Summarise both ways in two lines."""
+    """Return a summary of fma and multiply-then-add in two lines."""
     ways = (("fused     ", contrast.fused), ("separate  ", contrast.separate))
     return Page(tuple(Note(line(name, *pages.summary(way))) for name, way in ways), pages.expression(contrast.fused))

@@ -1,4 +1,4 @@
-"""An operation as an animation: one scene per step, with all rows so far and the reason for the new ones."""
+"""An operation as an animation: a scene for each step, with all rows so far and the reason for the new rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Blocks = tuple[Block, ...]
 def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, ...]:
     """Return the scenes of an operation's result; the last one has the whole page.
 
-    Fused and separate multiply-add advance together, and a last scene compares them. Without `strips`, the operands are
-    not drawn.
+    For `fma`, fused and separate multiply-add advance together, and a last scene compares their results. Without
+    `strips`, the operands are not drawn.
 
     >>> from floatlab.arith import add, contrast, fma, multiply_then_add
     >>> film = scenes_of(add("1.125", "0.12457275390625", "fp16"))
@@ -43,7 +43,7 @@ def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, 
 
 
 def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], strips: bool) -> list[Scene]:
-    """Return a scene for each of a derivation's first stages."""
+    """Return the scenes of the first stages of a derivation."""
     seen, title = _opening(derivation, strips), text_of(operation_heading(derivation).content)
     scenes = []
     for stage, name in zip(stages, names, strict=False):
@@ -64,7 +64,7 @@ def _fresh(blocks: Blocks) -> Blocks:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Append numbers to repeated names, since a step bar has to distinguish them."""
+    """Append numbers to repeated names, since the names in a bar of steps have to be distinct."""
     return [
         name if name not in names[:index] else f"{name} {names[:index].count(name) + 1}"
         for index, name in enumerate(names)
@@ -72,7 +72,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
-    """Return the frames that move the smaller term to its place, which the scene shows; stop once it is out of view."""
+    """Return the animation frames that shift the smaller term to its final position, as long as the term is in view."""
     step = None if stage is None else derivation.steps[stage.index]
     if not isinstance(step, Align):
         return []
@@ -94,12 +94,12 @@ def _raised(derivation: Derivation, index: int) -> Flags:
     return raised & derivation.flags
 
 
-# Stages of equal rank in the two ways appear together.
+# Stages of equal rank in the two computations appear together.
 _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
 
 
 def _beats(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
-    """Align the stages of the two ways: first those before the product (up to `ends`), then the rest, by rank."""
+    """Align the stages of the two computations by rank: first those up to the product (up to `ends`), then the rest."""
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):
         for stage in side:
@@ -139,7 +139,7 @@ def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
 
 
 def _grown(seen: list[Blocks], more: list[Blocks]) -> Block:
-    """Return both sides, with the new rows of each marked."""
+    """Return both sides, with their new rows marked."""
     return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
 
@@ -148,7 +148,7 @@ def _is_product(step: Step) -> bool:
 
 
 def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
-    """Return the reasons of both ways; only once if they are the same."""
+    """Return the reasons of both computations; if the reasons are the same, only once."""
     sides = [("Fused" if way.operation == "fma" else "Separate", reason(way, index)) for way, index in steps]
     if len(sides) == 2 and sides[0][1] == sides[1][1]:
         return sides[0][1]
@@ -156,7 +156,7 @@ def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
 
 
 def _whole_scene(name: str, page: Page, reason: Line, flags: Flags, strips: bool) -> Scene:
-    """Return a page without steps as a single scene; without `strips`, leave out the operands' bits and the title."""
+    """Return a page without steps as a single scene; without `strips`, omit the operands' bits and the title."""
     if strips:
         return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)
     shown, whose = [], ""

@@ -1,1 +1,1 @@
-"""`--observed`: which computations give an observed result."""
+"""`--observed`: the candidate computations that give an observed result."""

@@ -1,4 +1,4 @@
-"""Candidate computations of observed results: of one sum or product, and of two arrays being compared."""
+"""Candidate computations of observed results: for one sum or product, and for two arrays being compared."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def attribute_words(
 ) -> Answer:
     """Return the answer with the candidate computations that give an observed result; raises FloatlabError.
 
-    For one sum or dot product, `observed` has one or two results as printed, separated by a comma; for matrices, it has
-    one or two words that name arrays. `targets` are functions whose orders on this machine are tried in addition. All
-    candidates round by the context, except hardware models.
+    For a sum or dot product, `observed` is one or two results as printed, separated by a comma; for matrices, it names
+    one or two arrays. `targets` are functions whose orders on this machine are additional candidates. All candidates
+    round by the context, except hardware models.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()
@@ -55,7 +55,7 @@ def attribute_words(
     if is_array and (len(results) == 1 or any(map(_is_listed, results))):
         results = (observed,)  # the numbers of one array
     if len(results) > 2:
-        raise UnsupportedError(f"--observed takes one result, or two to explain, not {len(results)}")
+        raise UnsupportedError(f"--observed takes one or two results, not {len(results)}")
     goals: tuple[object, ...] = results
     printed: list[PrintedArray | None] = [None] * len(results)
     if is_array:
@@ -90,7 +90,7 @@ def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
 
 
 def _is_listed(word: str) -> bool:
-    """Return True if a word between two commas is a number, or the end of one row and the start of the next."""
+    """Return whether a word between two commas is a number, or the end of a row and the start of the next row."""
     return all(parse_printed(each) is not None for each in word.split(";"))
 
 
@@ -98,9 +98,10 @@ def _is_listed(word: str) -> bool:
 def attribute_pair(
     product: Sequence[Source], started: Started | None = None, targets: tuple[str, ...] | None = None
 ) -> Attribution | None:
-    """Attribute two results of a product; `product` has x, y, and both results, `targets` is that of `attribute`.
+    """Attribute two results of a product to candidate computations.
 
-    None if the results have two formats, so that no candidate gives both.
+    `product` has x, y, and both results; `targets` is that of `attribute`.
+    Returns None if the results have different formats, since then no candidate gives both.
     """
     from floatlab.reduce.explain.attribution import attribute
 

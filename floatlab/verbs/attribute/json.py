@@ -1,4 +1,4 @@
-"""The schema of an attribution: the candidates tried for each observed result, and the pairs that give two results."""
+"""The schema of an attribution: candidates for each observed result, and pairs of candidates for two results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _PAIR = Schema(
 )
 
 
-_OBSERVED = Schema(  # a result as typed, its explanations, and the tile edge that explains it
+_OBSERVED = Schema(  # a result as typed, the candidates that give it, and the tile edge that explains it
     None,
     {
         "given": derived(lambda row: row[0]),

@@ -1,4 +1,4 @@
-"""The page of `dot --observed`: candidates that give an observed result, and how two of them differ."""
+"""The page of `dot --observed`: candidates that give an observed result, and the differences between two of them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST = 6  # at most this many explanations and pairs are listed
 
 
 def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
-    """Return the page of an attribution; `observed` has the results as typed.
+    """Return the page of an attribution; `observed` are the results as typed.
 
     >>> from floatlab.reduce.explain.attribution import attribute
     >>> from floatlab.page.layout import to_text
     >>> a, schedules = ["1", "2^-24", "2^-24"], ["serial", "reversed"]
     >>> found = attribute(a, [1, 1, 1], "1.0000001", schedules=schedules, machines=[])
     >>> print(to_text(attribution_page(found, ("1.0000001",))).splitlines()[0])
-      1.0000001: reversed, and 6 more of 9 ways tried
+      1.0000001: reversed, and 6 more of 9 candidates
     """
     shown = [
         edge.text if edge is not None else _summary(each, found.candidate_count)
@@ -37,10 +37,10 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
     blocks: list[Block] = [heading(title)]
     if rules := _rules(found.context):
         models = any(each.machines for ranked in found.explanations for each in ranked)
-        own = "; models of machines keep their own rules" * models
-        blocks.append(Note(f"every way {rules}{own}"))
+        own = "; hardware models keep their own rules" * models
+        blocks.append(Note(f"every candidate {rules}{own}"))
     for word, explanations in zip(observed, found.explanations, strict=True):
-        blocks += [Gap(), *_ways(word, explanations, single=not found.shape)]
+        blocks += [Gap(), *_candidates(word, explanations, single=not found.shape)]
     if found.verdict is not None:
         blocks += [Gap(), *verdict_rows(found), *_pairs(found)]
     return Page(tuple(blocks), title)
@@ -49,7 +49,7 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
 def attribution_blocks(
     found: Attribution, observed: tuple[str, ...], diagnosis: Diagnosis, libraries: tuple[str, ...] = ("", "")
 ) -> list[Block]:
-    """Return the rows of an attribution on a page of differences: each result's candidates, and the cause.
+    """Return the rows of an attribution for a page of differences: the candidates for each result, and the cause.
 
     `libraries` names for each result the library that gives all of it, if one does. The cause is the diagnosis's.
 
@@ -60,12 +60,12 @@ def attribution_blocks(
     >>> x, y = np.float32([[1, 2**-24]]), np.float32([[1], [1]])
     >>> found = attribute(x, y, (x @ y, x @ y), schedules=["serial"], formats=["fp32"], machines=[])
     >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"), found.diagnosis)), "")).strip())
-    What each equals, of 2 ways tried on 1 element
-      A            serial, and 1 other way
-      B            serial, and 1 other way
+    Candidates with the same bits (2 candidates, 1 element)
+      A            serial, and 1 other candidate
+      B            serial, and 1 other candidate
     """
-    tried = f"{counted(found.candidate_count, 'way')} tried on {_compared(found)}"
-    blocks: list[Block] = [Gap(), heading(f"What each equals, of {tried}")]
+    tried = f"{counted(found.candidate_count, 'candidate')}, {_compared(found)}"
+    blocks: list[Block] = [Gap(), heading(f"Candidates with the same bits ({tried})")]
     for i, word in enumerate(observed):
         best = _best(found.explanations[i], found.tile_edges[i])
         if libraries[i] and not found.fitting[i]:
@@ -92,12 +92,12 @@ def _cause_rows(found: Attribution, diagnosis: Diagnosis) -> list[Block]:
 
 def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
     """Return the rows shown if the two results have different formats."""
-    words = "floatlab matmul X Y --observed FILE tells what each of them equals"
+    words = "floatlab matmul X Y --observed FILE finds candidates for each result"
     return [Gap(), Row("cause", f"the formats, {formats[0]} and {formats[1]}, differ; {words}")]
 
 
 def _rules(context: Context) -> str:
-    """Describe the context, apart from rounding to nearest; an empty text if nothing else differs from the default."""
+    """Describe the rules of a context that differ from the default; empty if none do."""
     words = {
         f"rounds {IN_WORDS[context.rounding]}": context.rounding is not DEFAULT.rounding,
         "flushes tiny results to zero": context.flush_results,
@@ -114,19 +114,19 @@ def _compared(found: Attribution) -> str:
 
 
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
-    """Return the first candidate that matches everywhere and the nearest other one, or only the nearest of all."""
+    """Return the first candidate that matches everywhere and the nearest other candidate, or only the nearest one."""
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
     if edge is not None:
         return [line(Span(edge.text, Role.VALUE))]
     if not fitting and not others:
-        return [line(Span("none of its elements is what any way gives", Role.FLAG))]
+        return [line(Span("no candidate gives any of its elements", Role.FLAG))]
     if not fitting and others[0].share < _CHANCE:
         share = f"{100 * float(others[0].share):.2g} %"
-        return [line(Span(f"no way gives more than {share} of its elements", Role.FLAG))]
+        return [line(Span(f"no candidate gives more than {share} of its elements", Role.FLAG))]
     if not fitting:
-        return [line(Span(others[0].summary, Role.FLAG), "; no way gives all")]
-    more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""
+        return [line(Span(others[0].summary, Role.FLAG), "; no candidate gives all elements")]
+    more = f", and {counted(len(fitting) - 1, 'other candidate')}" if len(fitting) > 1 else ""
     return [
         line(Span(fitting[0].summary, Role.VALUE), more),
         *(line(Span(each.summary, Role.HINT)) for each in others[:1]),
@@ -134,8 +134,8 @@ def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
-    """Return the verdict on two results, and the causes that do not explain them alone."""
-    said = ", or ".join(each.value for each in found.verdicts) + _apart(found)
+    """Return rows with the verdict on two results, and with the causes that alone do not explain the difference."""
+    said = ", or ".join(each.value for each in found.verdicts) + _common_difference(found)
     blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:
         blocks.append(Row("", f"{found.pairs[0].first.text} → {found.pairs[0].second.text}"))
@@ -143,14 +143,16 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
         ((_, ulps),) = each.path.steps
         codes = _codes(each.path)
         tried = counted(each.tried, "pair")
-        words = line(f"not by {each.cause.value} alone: none of {tried} of ways that differ by it gives both")
+        words = line(
+            f"not by {each.cause.value} alone: of {tried} of candidates that differ only in it, none gives both results"
+        )
         own = line(f"{each.first.text} → {each.second.text}: ", Span(codes, Role.CODE), f", {_moved(ulps)}")
         blocks += [Row("", words), Row("", own)]
     return blocks
 
 
-def _apart(found: Attribution) -> str:
-    """Return the difference between the two results, if all pairs of candidates agree on it."""
+def _common_difference(found: Attribution) -> str:
+    """Return the difference between the two results in ulps, if all pairs of candidates give the same."""
     if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
         return ""
     moves = {
@@ -172,19 +174,19 @@ def _moved(ulps: int) -> str:
 
 def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
     if not fitting:
-        return f"none of {counted(tried, 'way')} tried gives it"
+        return f"none of {counted(tried, 'candidate')} gives it"
     others = len(fitting) - 1
     first = fitting[0].text
-    return f"{first}, and {others} more of {counted(tried, 'way')} tried" if others else f"{first} alone gives it"
+    return f"{first}, and {others} more of {counted(tried, 'candidate')}" if others else f"only {first} gives it"
 
 
-def _ways(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
-    """Return the candidates that give a result, or the nearest ones if none does; for arrays, with their shares."""
+def _candidates(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
+    """Return the candidates that give a result, or the nearest candidates if none does; for arrays, with shares."""
     fitting = [each for each in explanations if each.fits]
-    heading = f"What gives {word}" if fitting else f"No way that was tried gives {word}; what they give instead"
+    heading = f"Candidates that give {word}" if fitting else f"No candidate gives {word}; results of the candidates"
     rows = tuple(_row(each, single) for each in (fitting or explanations)[:_MOST])
     table = Table(("way", "code", "value"), rows, (2,)) if single else Table(("way", "share"), rows, (1,))
-    more = line(Span(f"and {counted(len(fitting) - _MOST, 'other way')}", Role.HINT))
+    more = line(Span(f"and {counted(len(fitting) - _MOST, 'other candidate')}", Role.HINT))
     return [Note(heading), table, *([Note(more)] if fitting[_MOST:] else [])]
 
 
@@ -200,13 +202,13 @@ def _row(each: Explanation, single: bool) -> tuple[Line, ...]:
 
 def _pairs(found: Attribution) -> list[Block]:
     if all(pair.first.text == pair.second.text for pair in found.pairs[:_MOST]):
-        return []  # none, or one candidate gives both, and is shown above
-    title = f"{counted(found.pair_count, 'pair')} of ways that give both"
+        return []  # no pairs, or pairs of a candidate with itself; such a candidate is shown above
+    title = f"{counted(found.pair_count, 'pair')} of candidates that give both results"
     title += f", the first {_MOST}" if found.pair_count > _MOST else ""
     blocks: list[Block] = [Gap(), heading(title)]
     for pair in found.pairs[:_MOST]:
         blocks.append(Row("", line(Span(pair.first.text, Role.VALUE), " → ", Span(pair.second.text, Role.VALUE))))
-        blocks += [Row("by way of", *_path(each)) for each in pair.paths]
+        blocks += [Row("through", *_path(each)) for each in pair.paths]
     return blocks
 
 
@@ -217,7 +219,7 @@ def _path(path: Path) -> tuple[Line, ...]:
 
 
 def _codes(path: Path) -> str:
-    """Return the codes along a path for one element."""
+    """Return the codes of an element along a path from one candidate to the other."""
     return " → ".join(
         hexadecimal_code(Datum(path.format, int(each.reshape(-1)[0]))) for each in path.codes if each.size == 1
     )

@@ -22,9 +22,9 @@ def block(
     scale: str | None = None,
     tensor_scale: str | None = None,
 ) -> Answer:
-    """Answer how a block format rounds values: the page of `floatlab block`.
+    """Return the answer of `floatlab block`: the rounding of values in a block format.
 
-    VALUE@FORMAT is read into that format first; all other values are taken exactly.
+    VALUE@FORMAT is first rounded to that format; all other values are exact.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()
@@ -32,13 +32,13 @@ def block(
     """
     fmt = parse_block_format(to)
     if not values:
-        raise LiteralError("a block needs values")
+        raise LiteralError("block needs at least one value")
     given = None if tensor_scale is None else _value(tensor_scale, context)
     return answer_of(*quantize_blocks([_value(text, context) for text in values], fmt, scale, context, given))
 
 
 def answer_of(*blocks: BlockDerivation) -> Answer:
-    """Return the answer that shows these blocks one after another."""
+    """Return the answer that shows these blocks in sequence."""
 
     def page() -> Page:
         from floatlab.verbs.block.page import block_page
@@ -49,23 +49,23 @@ def answer_of(*blocks: BlockDerivation) -> Answer:
 
 
 def _value(text: str, context: Context) -> str | Derivation:
-    """Return a value as typed, or the reading of a VALUE@FORMAT."""
+    """Return the text of a value, or the reading of a VALUE@FORMAT."""
     literal, own = read_operand(text)
     if own is not None:
         return read_literal(literal, own)
     if isinstance(literal.value, Code):
-        raise LiteralError(f"{quoted(text)}: a code has a value only in a format: {quoted(text + '@fp32')} names one")
+        raise LiteralError(f"{quoted(text)}: a code needs a format, as in {quoted(text + '@fp32')}")
     return literal.text
 
 
 def _words(blocks: tuple[BlockDerivation, ...]) -> list[str]:
-    """Return the rounded value of each element, in full."""
+    """Return the rounded values of all elements, in full."""
     decoded = [element.decoded for each in blocks for element in each.elements]
     return ["nan" if x is None else exact_decimal(x) for x in decoded]
 
 
 def _codes(each: BlockDerivation) -> str:
-    """Return a block's codes: the scale's code, then the elements'."""
+    """Return the codes of a block: the code of the scale, then those of the elements."""
     from floatlab.verbs.block.page import element_code
 
     codes = [element_code(element, each.format) for element in each.elements]

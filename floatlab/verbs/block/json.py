@@ -1,4 +1,4 @@
-"""The schema of a block: the origin of its scale, the steps of each element, and the final codes and values."""
+"""The schema of a block: the derivation of its scale, the steps of each element, and the final codes and values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _exact(x: Ratio) -> str:
-    """Return the exact value: as a decimal if it terminates, else as N/D."""
+    """Return the exact value as text: a decimal if it terminates, else N/D."""
     if x.denominator & (x.denominator - 1):
         return ratio_text(x)
     return ratio_text(x.replace(denominator=1, twos=x.twos - x.denominator.bit_length() + 1))
@@ -33,7 +33,7 @@ def _exact(x: Ratio) -> str:
 def _read_exact(wire: object, scope: Scope) -> Ratio:
     value = parse_literal(TEXT.read(wire, scope)).value
     if not isinstance(value, Ratio):
-        raise FileFormatError("is no number")
+        raise FileFormatError("is not a number")
     x = value.as_fraction()
     return Ratio(value.negative, abs(x.numerator), x.denominator)
 
@@ -41,7 +41,7 @@ def _read_exact(wire: object, scope: Scope) -> Ratio:
 def _read_decoded(wire: object, scope: Scope) -> Exact:
     x = _read_exact(wire, scope)
     if x.denominator & (x.denominator - 1):
-        raise FileFormatError("is no binary number")
+        raise FileFormatError("is not a binary number")
     return Exact(x.negative, x.numerator, 1 - x.denominator.bit_length())
 
 
@@ -67,7 +67,7 @@ def _value_text(placed: Placed) -> str:
 
 
 def _result(placed: Placed) -> Datum | None:
-    """Return an element's datum; None if it is an integer, or was not rounded."""
+    """Return the datum of an element; None if the element is an integer, or was not rounded."""
     block, element, _ = placed
     fmt = block.format
     is_datum = element.rounded is not None and fmt.element is fmt.magnitudes
@@ -140,5 +140,5 @@ BLOCK = schema(
         "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_DECODED)),
     },
     flags=derived("flags", FLAGS),
-    error=constant({"exact": None, "ulps": None}),  # each element has its own
+    error=constant({"exact": None, "ulps": None}),  # the elements have these members
 )

@@ -19,10 +19,11 @@ VERB = Verb(
     examples=("block 957 --to mxfp8_e4m3", "block 0.1 -2.5 3 7.3 --to mxfp4 --scale up", "block 0.3 -1.1 9 --to nvfp4"),
     explanation=(
         "Block formats: mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4. Values are taken exactly, "
-        "VALUE@FORMAT as that format has it; values beyond a full block start the next one. --scale says how the "
-        "scale comes from the largest magnitude, amax: floor (OCP's rule: 2^(exponent of amax − emax)), even (amax "
-        "rounded to the element's digits first), ceil, up (the smallest scale with which nothing saturates) and "
-        "nearest (amax / largest, rounded; nvfp4 has this one and up). - reads a row of values a line."
+        "VALUE@FORMAT rounded to that format; values beyond a full block start the next block. --scale is the rule "
+        "that derives the scale from the largest magnitude, amax: floor (OCP's rule: 2^(exponent of amax − emax)), "
+        "even (amax rounded to the element's digits first), ceil, up (the smallest scale at which no element "
+        "saturates) and nearest (amax / largest, rounded); nvfp4 accepts only nearest and up. - reads standard input: "
+        "each line is a row of values."
     ),
     takes=("VALUE", "a number, VALUE@FORMAT, or - for standard input"),
     options=(
@@ -30,7 +31,7 @@ VERB = Verb(
         *grouped(
             "scales",
             Option("scale", "RULE", "floor|even|ceil|up|nearest (default: the format's own)"),
-            Option("tensor_scale", "VALUE", "nvfp4's scale of the whole tensor (default: from amax)"),
+            Option("tensor_scale", "VALUE", "nvfp4: the scale of the whole tensor (default: from amax)"),
         ),
         *DIRECTION,
         *OUTPUT,

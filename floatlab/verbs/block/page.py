@@ -1,4 +1,4 @@
-"""The page of `block`: the largest magnitude, the scale that the rule derives from it, and each element's result."""
+"""The page of `block`: the largest magnitude, the scale derived from it, and the results of the elements."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 
-FEW = 4  # up to this many elements are shown step by step; more share a table
+FEW = 4  # up to this many elements are shown step by step; more are shown in a table
 _GLANCE = 12  # characters of a number in a table
 _FIGURES = 6
 
 
 def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
-    """Return the page of a sequence of blocks of one tensor."""
+    """Return the page of consecutive blocks of a tensor."""
     first = blocks[0]
     count = sum(len(block.elements) for block in blocks)
     fmt, short = first.format, len(blocks[-1].elements)
@@ -51,7 +51,7 @@ def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
 
 
 def _typed(block: BlockDerivation) -> list[str]:
-    """Return each value as typed, or in full if it was not typed."""
+    """Return the values as typed, or in full if they were not typed."""
     return [
         words.abbreviated(text, 20) if text is not None else value_text(element)
         for text, element in zip(block.literals, block.elements, strict=True)
@@ -68,7 +68,7 @@ def value_text(element: Element) -> str:
 
 
 def glance(x: Fraction) -> str:
-    """Return a number exactly if that is short, else rounded after ≈.
+    """Return a number as text: exact if that is short, else rounded after ≈.
 
     >>> from fractions import Fraction
     >>> glance(Fraction(957, 2)), glance(Fraction(1, 3)), glance(Fraction(1, 2**40))
@@ -84,7 +84,7 @@ def glance(x: Fraction) -> str:
 
 
 def _signed_glance(x: Ratio | Exact) -> str:
-    """Return a number in a few characters, with the sign of a zero."""
+    """Return a number in a few characters; a zero has its sign."""
     value = x.as_fraction()
     return "-0" if x.negative and not value else glance(value)
 
@@ -103,7 +103,7 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     if tensor.amax is None:
         return [Row("tensor", "given", _datum(tensor.datum))]
     if not tensor.amax.numerator:
-        return [Row("tensor", "1, since nothing is larger than zero", _datum(tensor.datum))]
+        return [Row("tensor", "1, since all values are zero", _datum(tensor.datum))]
     amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
     made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
     return [Row("tensor", made, _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
@@ -114,13 +114,13 @@ def _datum(datum: Datum) -> Line:
 
 
 def scale_rows(block: BlockDerivation) -> list[Block]:
-    """Show amax, the scale that the rule requires, and the scale used."""
+    """Return rows with amax, the scale that the rule gives, and the scale used."""
     fmt, amax = block.format, block.amax
     if amax is None:
-        note = "a NaN or an infinity is among the values: the scale is NaN, and so is all of the block"
+        note = "a value is NaN or infinite: the scale is NaN, and so is every element"
         return [Row("scale", Span("NaN", Role.BAD), _datum(block.scale)), Row("", note)]
     if block.wanted is None:
-        note = "every value is zero: the smallest scale does"
+        note = "every value is zero: the smallest scale is used"
         return [Row("amax", "0"), Row("scale", note, _datum(block.scale))]
     value = amax.as_fraction()
     largest = glance(fmt.magnitudes.largest)
@@ -131,7 +131,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         counted = {
             ScaleRule.FLOOR: f"{e} is the exponent of amax",
             ScaleRule.EVEN: f"{e} is the exponent of amax rounded to {fmt.magnitudes.precision} digits",
-            ScaleRule.CEIL: f"2^{e} is the first power of two from amax on",
+            ScaleRule.CEIL: f"2^{e} is the smallest power of two that is at least amax",
         }[block.rule]
         note = f"{counted}, {emax} that of {fmt.element.name}'s largest number, {largest}"
     else:
@@ -147,7 +147,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _binade(amax: Ratio) -> Line:
-    """Write amax as d.ddd × 2^e if it is a short binary number."""
+    """Return amax as d.ddd × 2^e if it is a short binary number."""
     x = amax.as_fraction()
     if x.denominator & (x.denominator - 1) or max(x.numerator, x.denominator).bit_length() > _FIGURES * 8:
         return ()
@@ -156,16 +156,16 @@ def _binade(amax: Ratio) -> Line:
 
 
 def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
-    """Return a row if the required scale is outside the range of the scale's format; else no row."""
+    """Return a row if the scale that the rule gives is outside the range of the scale's format; else no row."""
     kind = scale.format
     if kind.smallest <= wanted <= kind.largest:
         return []
     where = "beyond the largest" if wanted > kind.largest else "below the smallest"
-    return [Row("", Span(f"{where} {kind.name}, {words.brief(scale)}, which stands for it", Role.FLAG))]
+    return [Row("", Span(f"{where} {kind.name}, {words.brief(scale)}, which is used instead", Role.FLAG))]
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
-    """Name the outcome for an element if it is more than a rounding."""
+    """Return the outcome for an element if it is more than a rounding, such as saturation."""
     rounded = element.rounded
     if rounded is None or element.decoded is None:
         return "NaN"
@@ -184,12 +184,12 @@ def _happened(element: Element, fmt: BlockFormat) -> Line:
 
 
 def element_code(element: Element, fmt: BlockFormat) -> str:
-    """Return an element's code, zero-padded."""
+    """Return the code of an element, zero-padded."""
     return f"0x{element.code:0{-(-fmt.element.width // 4)}x}"
 
 
 def digits_line(element: Element, fmt: BlockFormat) -> Line:
-    """Write the scaled value as it was rounded: the kept digits, the rounding position, the tail."""
+    """Return the scaled value before rounding: the digits kept, the rounding position, the discarded digits."""
     rounded = element.rounded
     if rounded is None:
         return ()
@@ -197,7 +197,7 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
 
 
 def _share(element: Element) -> str:
-    """Return the error as a signed percentage of the value; an empty text if there is no error."""
+    """Return the error as a signed percentage of the value; empty if there is no error."""
     error, value = element.error, element.value
     if not error or not isinstance(value, Ratio):
         return ""
@@ -219,7 +219,7 @@ def _decoded(element: Element) -> str:
 
 
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
-    """Show one element step by step."""
+    """Return rows that show an element step by step."""
     fmt, rounded, scaled = block.format, element.rounded, element.scaled
     assert rounded is not None
     assert scaled is not None
@@ -239,7 +239,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
 
 
 def _table(block: BlockDerivation) -> Table:
-    """Show many elements, one per row."""
+    """Return a table of the elements, one per row."""
     fmt = block.format
     rows = []
     for typed, element in zip(_typed(block), block.elements, strict=True):

@@ -1,4 +1,4 @@
-"""`compare`: two arrays, from files or written out, and how they differ."""
+"""`compare`: two arrays, from files or from the command line, and their differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from floatlab.verbs.question import Answer, Question, Started, code_of, written
 
 
 def element_codes(found: Differences, element: ComparedElement) -> tuple[str, str]:
-    """Return both numbers of an element as codes with their formats, which read back whatever they are.
+    """Return both numbers of an element as codes with their formats; codes can represent every number.
 
     >>> [answer] = answers(Question("compare", ("1,2", "1,nan@fp16")))
     >>> element_codes(answer.found, answer.found.worst[0])
@@ -34,10 +34,10 @@ def answer_of(
     causes_to_wire: Callable[[], dict[str, object]] = dict,
     diagnosis: Diagnosis | None = None,
 ) -> Answer:
-    """Return the answer that shows differences.
+    """Return the answer that shows the differences of two arrays.
 
-    Where the arrays' inputs were given, the first line of the diagnosis begins the page, `causes` is its second part,
-    and `causes_to_wire` gives what the JSON says of that.
+    If `--inputs` was given, `diagnosis` is the diagnosis, whose first line begins the page; `causes` is the second part
+    of the page, and `causes_to_wire` returns its members of the JSON object.
     """
     found = found.replace(diagnosis=diagnosis)
 
@@ -62,10 +62,10 @@ def answer_of(
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: how two arrays differ, and why where their inputs are given.
+    """Answer a question: the differences of two arrays, and their causes if the inputs are given.
 
-    The question's format is what text is read into, and the format whose ulps are counted; without it, text is read
-    into the other array's, or into binary64. Raises FloatlabError.
+    The question's format is the format of arrays given as text, and the format whose ulps are counted. Without a
+    format, text has the format of the other array, or binary64. Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))
@@ -75,11 +75,11 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     if len(words) != 2:
         raise UsageError(f"compare takes two arrays, not {len(words)}, as in floatlab {VERB.examples[0]}")
     if "-" in words:
-        raise UsageError("compare reads no standard input: name a file instead of -")
+        raise UsageError("compare does not read standard input: name a file instead of -")
     if shape is not None and dtype is None:
-        raise UnsupportedError("--shape is for raw numbers, and --dtype NAME says what they are")
+        raise UnsupportedError("--shape is for files of raw numbers: give their type with --dtype NAME")
     if dtype is not None and all(kind_of(word, dtype) != "raw" for word in words):
-        raise UnsupportedError("--dtype is for files of raw numbers, and both arrays say themselves what they hold")
+        raise UnsupportedError("--dtype is for files of raw numbers, but both arrays have a type already")
     if {"rtol", "atol"} <= options.keys():
         options["torch_tolerances"] = options["rtol"], options["atol"]
     with open_arrays(words, format, "binary64", dtype=dtype, shape=shape) as (actual, expected):

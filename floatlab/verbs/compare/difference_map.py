@@ -1,4 +1,4 @@
-"""Where differences lie: in one row, in a block, in every eighth column, everywhere; in words and as a map."""
+"""The positions of differences, in words and as a map: in one row, in a block, in every eighth column, everywhere."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
 
-_FEW = 0.05  # of an axis: so small a part of its indices is counted out
-_NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # how many elements of a part of an array
+_FEW = 0.05  # if differences have at most this fraction of the indices of an axis, the indices are counted
+_NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # signs for the share of the elements of a part of the array
 _SHARES = ("none", "up to a third", "two thirds", "more", "all")
 
 
 def where_blocks(found: Differences) -> list[Block]:
-    """Return what a page says of the places of differences; nothing where there are none."""
+    """Return the blocks of a page that describe the positions of differences; none if nothing differs."""
     structure, noun = (found.failing, "beyond tolerance") if found.failing else (found.differing, "that differ")
     if structure is None:
         return []
@@ -24,7 +24,7 @@ def where_blocks(found: Differences) -> list[Block]:
 
 
 def map_page(found: Differences) -> Page:
-    """Return the places of differences in words, and as a map: a sign for each part of the array, by its share.
+    """Return the page of the positions of differences in words and as a map, with a sign for each part of the array.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
@@ -50,7 +50,7 @@ def map_page(found: Differences) -> Page:
 
 
 def map_blocks(found: Differences) -> list[Block]:
-    """Return the places of differences in words and as a map; nothing where there are none."""
+    """Return the positions of differences in words and as a map; no blocks if nothing differs."""
     structure = found.failing or found.differing
     blocks = where_blocks(found)
     if structure is not None and structure.size > 1:
@@ -75,14 +75,14 @@ def _map_rows(found: Map) -> list[Block]:
 
 
 def _sign(count: int, size: int) -> str:
-    """Return the sign of a part of so many elements, of which so many are meant."""
+    """Return the sign for a part of the array with `size` elements, of which `count` differ."""
     if count in (0, size):
         return _ALL if count else _NONE
     return _SHADES[len(_SHADES) * count // size]
 
 
 def where_words(structure: Structure) -> list[str]:
-    """Say where elements lie, the most telling first.
+    """Return descriptions of the positions of elements, the most specific first.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.differences import Finder
@@ -99,20 +99,22 @@ def where_words(structure: Structure) -> list[str]:
     words = [said for axis, each in enumerate(s.extents) for said in _axis_words(s, axis, each)]
     if s.last - s.first + 1 == s.count:
         ends = "the last" if s.last == s.size - 1 else "the first" if not s.first else ""
-        words.insert(0, f"exactly {ends} {s.count:,} elements" if ends else f"{s.count:,} neighbours in memory, no gap")
+        words.insert(
+            0, f"exactly {ends} {s.count:,} elements" if ends else (f"{s.count:,} consecutive elements in memory")
+        )
     elif s.first >= s.size // 2:
         rest = s.size - s.first
         words.append(f"only among the last {counted(rest, 'element')} ({percent(rest, s.size)})")
     if 2 * s.box <= s.size and s.box > s.count and sum(each.low < each.high for each in s.extents) > 1:
         inside = ", ".join(f"{each.low}:{each.high + 1}" for each in s.extents)
-        words.append(f"inside the block [{inside}], and {percent(s.count, s.box)} of it")
+        words.append(f"inside the block [{inside}], in {percent(s.count, s.box)} of it")
     elif s.box == s.count and len(s.shape) > 1 and not words:
         words.append(f"exactly the block [{', '.join(f'{each.low}:{each.high + 1}' for each in s.extents)}]")
     return words or [_spread_words(s)]
 
 
 def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
-    """Say what is telling along one axis."""
+    """Return descriptions of the positions along one axis, if they are specific."""
     length = s.shape[axis]
     if length == 1:
         return []
@@ -132,7 +134,7 @@ def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
 
 
 def _along(s: Structure, axis: int, index: int | None = None, many: bool = False) -> str:
-    """Name the places along an axis: `row 3`, `columns`, `index 3 of axis 2`."""
+    """Name a position, or the positions, along an axis: `row 3`, `columns`, `index 3 of axis 2`."""
     names = {1: ("element",), 2: ("row", "column")}.get(len(s.shape))
     noun, of = (names[axis], "") if names else ("indice" if many else "index", f" of axis {axis}")
     return f"{noun}{'s' * many}{'' if index is None else f' {index}'}{of}"

@@ -1,4 +1,4 @@
-"""What `compare` is, and its options."""
+"""The verb `compare`, and its options."""
 
 from __future__ import annotations
 
@@ -41,43 +41,44 @@ def _plot(answer: Answer, path: str) -> None:
 
 VERB = Verb(
     name="compare",
-    summary="two arrays: how far apart, in errors and ulps, within which tolerance, and where",
+    summary="compare two arrays: errors, ulps, tolerances, and the positions of differences",
     examples=(
         "compare 0.1,0.2,0.3 0.1,0.2,0.30000001 --fp32",
         "compare random:normal:64x9@fp32 random:normal:64x9@bf16 --rtol 0.01",
     ),
     explanation=(
         "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
-        "a list (1.5,-2,0x1p-3; rows apart by ;), an array as Python prints it ([[1, 2], [3, 4]], tensor([[…]], …)), "
-        "or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
-        "all but files with @FORMAT where they have one of their own. Ulps are those of the narrower array, or of "
-        "-f NAME, which text is read into. Within tolerance is numpy.allclose's |actual − expected| <= atol + "
-        "rtol × |expected|; beyond it the status is 1. torch.testing.assert_close is asked too, with its own "
-        "tolerances unless both are given. Files are read piece by piece, and of any size."
+        "a list (1.5,-2,0x1p-3; rows separated by ;), an array as Python prints it ([[1, 2], [3, 4]], "
+        "tensor([[…]], …)), or random:uniform:400x400:seed=1 (uniform, normal, lognormal). All but files can be "
+        "followed by @FORMAT, the format of the array. Ulps are those of the narrower array, or of -f NAME, which is "
+        "also the format of text. The tolerance is that of numpy.allclose, |actual − expected| <= atol + rtol × "
+        "|expected|; if an element exceeds it, the status is 1. The criterion of torch.testing.assert_close is "
+        "evaluated too, with its own tolerances unless both are given. Files can have any size: they are read piece "
+        "by piece."
     ),
     takes=("ARRAY", "actual, then expected: a file, a list, random:…"),
     options=(
         *grouped(
             "tolerance",
-            Option("rtol", "X", "relative to expected (default 1e-5)", read=_tolerance),
-            Option("atol", "X", "absolute (default 1e-8); with both, assert_close takes them too", read=_tolerance),
-            Option("equal_nan", "", "two NaNs are equal"),
+            Option("rtol", "X", "relative tolerance (default 1e-5)", read=_tolerance),
+            Option("atol", "X", "absolute tolerance (default 1e-8); with both, also of assert_close", read=_tolerance),
+            Option("equal_nan", "", "count two NaNs as equal"),
         ),
         *grouped(
             "arrays",
-            Option("dtype", "NAME", "of files of raw numbers: f32, bf16, e4m3, int8, >f4, …"),
-            Option("shape", "MxN", "of files of raw numbers (default: one axis)"),
+            Option("dtype", "NAME", "type of files of raw numbers: f32, bf16, e4m3, int8, >f4, …"),
+            Option("shape", "MxN", "shape of files of raw numbers (default: one axis)"),
         ),
         *grouped(
             "cause",
-            Option("inputs", "X Y", "the arrays are products of these: why they differ"),
+            Option("inputs", "X Y", "explain the differences: the arrays are products of X and Y"),
             Option(
                 "op",
                 "OP",
                 "matmul (default), linear, dot, sum[:AXES] (then Y is 1), einsum:SPEC, conv2d[:stride=2,…]",
                 read=_operation,
             ),
-            Option("bias", "ARRAY", "what was added to the product: one number an output, or what broadcasts"),
+            Option("bias", "ARRAY", "a bias added to the product: one number per output, or an array to broadcast"),
         ),
         Option(
             "worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST), group="what to show",
@@ -92,10 +93,10 @@ VERB = Verb(
         *OUTPUT,
     ),
     rules=(
-        OptionRule(("op",), "it says what was done to them", needs=("inputs",)),
-        OptionRule(("bias",), "it is added to their product", needs=("inputs",)),
+        OptionRule(("op",), "it is the operation on the inputs", needs=("inputs",)),
+        OptionRule(("bias",), "it is added to the product of the inputs", needs=("inputs",)),
     ),
-    one_format="compare counts the ulps of one format, and -f names {}",
+    one_format="compare counts the ulps of one format, but -f names {}",
     needs_values=False,
     reads_files=True,
     plot=_plot,

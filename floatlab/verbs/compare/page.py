@@ -1,4 +1,4 @@
-"""The page of `compare`: the verdict in a sentence, then how much, how often, where, and the worst elements."""
+"""The page of `compare`: the verdict, the size of the errors, their histogram, their positions, the worst elements."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from floatlab.page.words import counted, listed, plural
 
 
 def differences_page(found: Differences) -> Page:
-    """Return the page of two arrays compared.
+    """Return the page of the differences of two arrays.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
@@ -58,8 +58,8 @@ def differences_page(found: Differences) -> Page:
       actual and expected: within tolerance
       actual       float32, 2 × 2
       expected     float32, 2 × 2
-      verdict      close: the worst of 4 elements uses 4.77 % of what rtol 1e-05 and
-                   atol 1e-08 allow
+      verdict      close: the worst of 4 elements uses 4.77 % of the tolerance, rtol
+                   1e-05 and atol 1e-08
     """
     title = f"{found.actual.name} and {found.expected.name}: {_summary(found)}"
     blocks: list[Block] = [heading(title), *_verdict_rows(found), *_inputs_rows(found)]
@@ -75,7 +75,7 @@ def differences_page(found: Differences) -> Page:
 
 
 def summary_page(found: Differences) -> Page:
-    """Return how much two arrays differ, whether that is near enough, and where; side by side where there is room."""
+    """Return a page of errors, tolerances, histogram and map of two arrays; side by side if there is room."""
     from floatlab.verbs.compare.difference_map import map_blocks
 
     blocks = _verdict_rows(found, named=False)
@@ -88,7 +88,7 @@ def summary_page(found: Differences) -> Page:
 
 def _summary(found: Differences) -> str:
     if found.shape is None:
-        return "shapes that do not go together"
+        return "shapes that cannot be broadcast"
     if found.equal_bits == found.size and not found.failing:
         return "the same bits"
     return "within tolerance" if found.within else "beyond tolerance"
@@ -103,24 +103,32 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
 
 
 def _inputs_rows(found: Differences) -> list[Block]:
-    """Say what would tell whether it is rounding, where that is not known of what may be a product."""
+    """Return a hint to --inputs if the arrays may be products, differ, and have no diagnosis."""
     if found.diagnosis is not None or not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
-    return [Row("", Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT))]
+    return [
+        Row(
+            "",
+            Span(
+                ("if these are products of X and Y, --inputs X Y finds out whether the difference is rounding"),
+                Role.HINT,
+            ),
+        )
+    ]
 
 
 def verdict_words(found: Differences) -> str:
-    """Return the verdict in one sentence without an end."""
+    """Return the verdict as a sentence without a full stop."""
     near = found.allclose
     allowed = f"rtol {number(near.rtol)} and atol {number(near.atol)}"
     if found.shape is None:
         shapes = " and ".join(shape_text(each.shape) for each in (found.actual, found.expected))
-        return f"not close: the shapes {shapes} do not go together"
+        return f"not close: the shapes {shapes} cannot be broadcast"
     if not found.size:
         return "close: there are no elements"
     if near.failing:
         hopeless = near.least_atol is None and near.least_rtol is None
-        worst = "no tolerance would do" if hopeless else f"the worst is {_times(near.share)}"
+        worst = "no tolerance would suffice" if hopeless else f"the worst is {_times(near.share)}"
         share = percent(near.failing, found.size)
         of = f"{near.failing:,} of {counted(found.size, 'element')} ({share}) {plural(near.failing, 'lies', 'lie')}"
         return f"not close: {of} beyond {allowed}; {worst}"
@@ -129,17 +137,17 @@ def verdict_words(found: Differences) -> str:
     if near.share is None or not near.share.value:
         return f"close: all {counted(found.size, 'element')} are equal numbers"
     used = f"{100 * near.share.value:.3g} %"
-    return f"close: the worst of {counted(found.size, 'element')} uses {used} of what {allowed} allow"
+    return f"close: the worst of {counted(found.size, 'element')} uses {used} of the tolerance, {allowed}"
 
 
 def _times(share: Extreme | None) -> str:
     if share is None or share.value == inf:
-        return "where the tolerance is 0"
-    return f"{multiple(share.value)} times what is allowed"
+        return "at an element whose tolerance is 0"
+    return f"{multiple(share.value)} times the tolerance"
 
 
 def _amounts(found: Differences) -> list[Block]:
-    """Say how much is the same, and how large errors are."""
+    """Return rows with the numbers of equal elements, and the sizes of the errors."""
     rows: list[Block] = []
     if found.equal_bits is not None:
         share = percent(found.equal_bits, found.size)
@@ -168,27 +176,27 @@ def _amounts(found: Differences) -> list[Block]:
 
 
 def _special_words(found: Differences) -> list[str]:
-    """Name what differs in more than size."""
+    """Describe the differences in NaN, infinities and signs of zeros."""
     each = found.specials
     said = (
-        (each.nan_in_actual, "NaN in actual where expected has a number"),
-        (each.nan_in_expected, "NaN in expected where actual has a number"),
+        (each.nan_in_actual, "NaN in actual, a number in expected"),
+        (each.nan_in_expected, "NaN in expected, a number in actual"),
         (each.nan_in_both, "NaN in both" + ("" if found.allclose.equal_nan else ", which is not close (--equal-nan)")),
-        (each.infinity, "infinite in one only, or of the other sign"),
-        (each.sign_of_zero, "zero with the other sign"),
+        (each.infinity, "infinite in one array only, or infinities of opposite signs"),
+        (each.sign_of_zero, "zeros of opposite signs"),
     )
     return [f"{count:,} {words}" for count, words in said if count]
 
 
 def _error_lines(errors: ErrorSummary) -> tuple[Line, Line]:
     if errors.largest is None or errors.mean is None:
-        return line(Span("no element has one", Role.HINT)), ()
+        return line(Span("not defined for any element", Role.HINT)), ()
     where = at_index(errors.largest.index) if errors.largest.value else ""
     return line(f"largest {number(errors.largest.value)}{where}"), line(f"mean {number(errors.mean)}")
 
 
 def histogram_blocks(found: Differences) -> list[Block]:
-    """Return how many elements are how many ulps apart: a heading, and an axis with a lane a bin; nothing for none."""
+    """Return a heading, and a histogram of distances in ulps with a lane per bin; no blocks if all are 0."""
     ulps = found.ulps
     if ulps is None or not ulps.count or not ulps.largest or not ulps.largest.value:
         return []
@@ -199,12 +207,12 @@ def histogram_blocks(found: Differences) -> list[Block]:
         # Room for the label is kept on the right; the shortest bar is one character.
         bar = AxisInterval(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
         lanes.append(Lane(bin_label(low, high), (), (bar,)))
-    head = f"How many elements are how many ulps of {ulps.format.name} apart"
+    head = f"Number of elements by their distance in ulps of {ulps.format.name}"
     return [heading(head), Axis(tuple(lanes))]
 
 
 def bin_page(ulps: Ulps, place: int) -> Page:
-    """Return what one bin of a histogram says, and what lies on either side of it.
+    """Return the page of a histogram bin: its share of the elements, and the shares below and above it.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
@@ -223,7 +231,7 @@ def bin_page(ulps: Ulps, place: int) -> Page:
 
 
 def _near_enough(found: Differences) -> list[Block]:
-    blocks: list[Block] = [heading("Near enough, as NumPy and PyTorch define it")]
+    blocks: list[Block] = [heading("Tolerances, by the definitions of NumPy and PyTorch")]
     for each in (found.allclose, found.assert_close):
         blocks += _tolerance_rows(each, found.size)
     return blocks
@@ -243,7 +251,7 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
             detail += f"; the worst is {_times(near.share)}{at_index(near.share.index)}"
     else:
         used = near.share.value if near.share else 0.0
-        detail = f", using {100 * used:.3g} % of what is allowed" if used else ", all equal"
+        detail = f", using {100 * used:.3g} % of the tolerance" if used else ", all equal"
     rows.append(Row(label, line(bounds, said, detail)))
     if near.passes and not (near.share and near.share.value):
         return rows
@@ -252,13 +260,13 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
         for name, least, other in (("rtol", near.least_rtol, "atol"), ("atol", near.least_atol, "rtol"))
         if least is not None
     ]
-    words = f"smallest that passes: {', or '.join(ways)}" if ways else "no tolerance would pass"
+    words = f"smallest tolerance that passes: {', or '.join(ways)}" if ways else "no tolerance would pass"
     rows.append(Row("", Span(words, Role.HINT if ways else Role.FLAG)))
     return rows
 
 
 def worst_blocks(found: Differences) -> list[Block]:
-    """Return the worst elements as a page lists them, under a heading; nothing where all are the same."""
+    """Return a heading and a table of the worst elements; no blocks if all elements are equal."""
     if not found.worst:
         return []
     rows: list[tuple[Text, ...]] = []
@@ -267,12 +275,12 @@ def worst_blocks(found: Differences) -> list[Block]:
         rows.append((_index(each), *numbers, _steps(each), share_of_tolerance(each.share)))
     header = ("index", "actual", "expected", "ulps", "of the tolerance")
     count = plural(len(rows), "The worst element", f"The worst {len(rows)} elements")
-    head = f"{count}, by the share of rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)}"
+    head = f"{count}, by error / tolerance (rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)})"
     return [heading(head), Table(header, tuple(rows), right=(3, 4))]
 
 
 def elements_table(found: Differences) -> Table:
-    """Return the worst elements with a column for all that is known of each, for tables whose columns turn.
+    """Return the worst elements with all columns, for a table that scrolls sideways.
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare

@@ -10,11 +10,11 @@ from floatlab.page.model import Role
 from floatlab.page.svg import SVG, SVG_TEXT
 from floatlab.verbs.compare.page import verdict_words
 
-_MANY = 8  # bins whose names do not fit side by side
+_MANY = 8  # with more bins, their labels do not fit side by side
 
 
 def difference_figure(found: Differences, path: str) -> None:
-    """Draw how many elements are how many ulps apart into a file, whose name says in what way (.png, .pdf, .svg).
+    """Draw the histogram of distances in ulps into a file; its extension selects the format (.png, .pdf, .svg).
 
     Raises MissingPartError without matplotlib, and FileFormatError for a file that cannot be written.
     """
@@ -41,7 +41,7 @@ def difference_figure(found: Differences, path: str) -> None:
 
 
 def _without_gaps(bins: tuple[tuple[int, int, int], ...]) -> list[tuple[int, int, int]]:
-    """Return bins with the empty ones between them: on an axis they take their room."""
+    """Return the bins, with the empty bins between them, so that the axis has no gaps."""
     counts = {low: count for low, _, count in bins}
     lows = [0, *(1 << n for n in range(63))]
     kept = [low for low in lows if counts and min(counts) <= low <= max(counts)]

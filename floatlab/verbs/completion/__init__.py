@@ -1,1 +1,1 @@
-"""`completion`: the script with which a shell completes commands."""
+"""`completion`: the script by which a shell completes commands."""

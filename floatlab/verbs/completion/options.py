@@ -10,7 +10,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def _settle(question: Question) -> Question:
-    """Refuse any values but one shell."""
+    """Reject any value but the name of one shell."""
     if len(question.values) != 1 or question.values[0] not in SHELLS:
         typed = " ".join(question.values)
         near = guess(typed, list(SHELLS)) if typed else ""
@@ -20,7 +20,7 @@ def _settle(question: Question) -> Question:
 
 VERB = Verb(
     name="completion",
-    summary="write the script with which bash, zsh or fish completes verbs and options",
+    summary="write the script by which bash, zsh or fish completes verbs and options",
     examples=("completion bash", "completion zsh"),
     explanation=(
         'bash: eval "$(floatlab completion bash)" in ~/.bashrc; zsh: floatlab completion zsh > _floatlab in a folder '

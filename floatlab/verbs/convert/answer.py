@@ -15,7 +15,7 @@ from floatlab.verbs.question import Answer, Question, Started, answer_for, writt
 def convert_through(
     text: str, path: tuple[Format, ...], context: Context | None = None, *, bits: bool = False
 ) -> Answer:
-    """Answer how a path of roundings changes a value, and whether the direct rounding agrees.
+    """Return the answer for a value rounded along a path of formats, compared with the direct rounding.
 
     A code (`bits:…`) belongs to the first format of the path.
 
@@ -28,7 +28,7 @@ def convert_through(
     if not path:
         raise FormatError("convert needs a path: --through fp32,fp16 names the formats in order")
     if "@" in text:
-        raise LiteralError(f"{quoted(text)}: convert takes its formats from --through, not from VALUE@FORMAT")
+        raise LiteralError(f"{quoted(text)}: give the formats of convert with --through, not as VALUE@FORMAT")
     literal = parse_literal(text, bits)
     stages: list[Derivation] = [read_literal(literal, path[0], context)]
     for format in path[1:]:

@@ -1,4 +1,4 @@
-"""A value rounded along a path of formats, beside the same value rounded once."""
+"""A value rounded along a path of formats, compared with the same value rounded once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema of a conversion along a path: the last stage's object, with the path and the direct rounding."""
+"""The schema of a conversion along a path: the object of the last stage, with the path and the direct rounding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _whole(conversion: Conversion) -> Derivation:
 
 
 def _error(conversion: Conversion) -> Wire:
-    """Return the error of the whole path: the error of the result as an approximation of the first operand."""
+    """Return the error of the whole path: the difference between the result and the first operand."""
     first, last = conversion.stages[0], conversion.stages[-1]
     return error_of(last.replace(operands=first.operands, steps=(*last.steps[:-1], Encode(last.result, first.truth))))
 

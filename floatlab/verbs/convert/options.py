@@ -8,15 +8,15 @@ from floatlab.verbs.question import Question, Verb
 
 
 def _settle(question: Question) -> Question:
-    """Return the question with formats taken from the end of its values, as in 0.1 fp16, if no option names them."""
+    """Return the question; if no option names the formats, they are the last values, as in 0.1 fp16."""
     values, named = _formats_last(question.values)
     if question.formats:
         if named:
-            raise UsageError(f"--through names the formats, and {quoted(named[0])} is another: put it there")
+            raise UsageError(f"--through names the formats: add {quoted(named[0])} there")
         return question
     if not named:
         raise UsageError(
-            "convert needs --through F1,F2,…: the formats to round through, in order; or name them last, as in "
+            "convert needs --through F1,F2,…: the formats to round through, in order; or name the formats last, as in "
             "convert 0.1 fp16"
         )
     formats = tuple(format for names in named for format in formats_named(names, "convert"))
@@ -44,15 +44,15 @@ _THROUGH = FORMATS.replace(
 )  # fmt: skip
 VERB = Verb(
     name="convert",
-    summary="round a value along a path of formats, and say where double rounding changed the answer",
+    summary="round a value along a path of formats, and show where double rounding changes the result",
     examples=("convert 1.00048828126 --through fp32,fp16", "convert 0.1 fp16"),
     explanation=(
         "1.00048828126 lies just above the middle of two binary16 numbers. Directly it rounds up, to 0x3c01; "
-        "through binary32 it first lands on the middle itself, and the tie then goes to even, 0x3c00."
+        "through binary32 it is first rounded to the middle itself, and then the tie is rounded to even, 0x3c00."
     ),
     takes=("VALUE", "a number, a code of the first format, or -"),
     options=(_THROUGH, Option("bits", "", "VALUE is a code of the first format"), *ROUNDING, *OUTPUT),
-    formats_by="--through fp32,fp16 names its formats",
+    formats_by="name the formats with --through fp32,fp16",
     settle=_settle,
     also=("cast quantize → convert VALUE NAME",),
 )

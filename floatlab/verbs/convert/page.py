@@ -1,4 +1,4 @@
-"""The page of `convert`: a value rounded along a path of formats, beside the direct rounding."""
+"""The page of `convert`: a value rounded along a path of formats, compared with the direct rounding."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Page, Role, Row, Span, heading, line
 from floatlab.verbs.arithmetic.page import sentence
 
-_PAYLOADS = ": a conversion quiets a NaN and keeps its payload from the left; a literal's payload is taken as typed"
-_DOUBLE_ROUNDING = ": double rounding. The first rounding moved the value onto, or across, a boundary of the next one"
+_PAYLOADS = (
+    ": a conversion quiets a NaN and keeps the leading bits of its payload; the payload of a literal is used as typed"
+)
+_DOUBLE_ROUNDING = (
+    ": double rounding. The first rounding moved the value to, or across, a rounding boundary of the next format"
+)
 
 
 def _stage(derivation: Derivation) -> list[Block]:

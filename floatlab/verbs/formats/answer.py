@@ -1,4 +1,4 @@
-"""`formats`: the table of all formats, or named formats in full, side by side if there are several."""
+"""`formats`: the table of all formats, or one format in full, or several formats side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def formats(names: tuple[str, ...] = ()) -> Answer:
-    """Answer with all formats, or with the named ones.
+    """Return the answer for all formats, or for the named formats.
 
     >>> formats(("fp8-e4m3",)).words()
     ['e4m3fn']

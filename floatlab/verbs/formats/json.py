@@ -1,4 +1,4 @@
-"""The schema of a format: its parameters, its landmarks as DATUM, its codes per class, its names and source."""
+"""The schema of a format: its parameters, its extreme numbers, its codes per class, its names and its source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PARAMETERS = ("width", "precision", "exponent_bits", "bias", "emin", "emax", "signed", "infinities")
 _MORE = ("zero", "negative_zero", "subnormals")
-_SMALL = 8  # bits of the largest formats whose codes are all listed
+_SMALL = 8  # all codes of formats of up to this many bits are listed
 
 
 def _landmark(attribute: str) -> Callable[[CatalogRow], Datum]:

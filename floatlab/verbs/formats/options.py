@@ -10,12 +10,12 @@ VERB = Verb(
     summary="the table of formats; one format in full, with its code table if it is small",
     examples=("formats", "formats e4m3"),
     explanation=(
-        "Names are case-insensitive, and - is _. Besides the table: p3109_k8p4se, any e<W>m<T> with fn, f or "
+        "Names are case-insensitive, and - is the same as _. Further names: p3109_k8p4se, any e<W>m<T> with fn, f or "
         "fnuz after it, and _ieee after any name."
     ),
     takes=("NAME", "a format to show in full"),
     options=OUTPUT,
-    formats_by="names stand alone, as in formats fp16",
+    formats_by="give the names as values, as in formats fp16",
     needs_values=False,
     also=("info list finfo types → formats",),
 )

@@ -20,16 +20,16 @@ from floatlab.page.words import brief, counted, listed, plural
 _CODE_TABLE_LIMIT = 256
 _CELL = 12  # characters of a value in a code table
 _TICKS = 8  # the approximate maximum of ticks on the scale
-_MANY = 3  # with this many other formats or more, reasons are left out
+_MANY = 3  # with this many other formats or more, reasons are omitted
 _SHORT = 9  # characters of a number in the table
 _DIGITS = (
-    "digits: decimals of up to the first number of digits come back unchanged (if they are in the range of normal "
-    "numbers); with the second number of digits, no two numbers read the same"
+    "digits: decimals of up to the first number of digits survive the conversion to the format and back (in the range "
+    "of normal numbers); decimals of the second number of digits distinguish all numbers of the format"
 )
 
 
 def _rounded(value: Fraction) -> str:
-    """Return a number in a table's few characters: exact if it is short."""
+    """Return a number in a few characters for a table: exact if that is short."""
     text = rounded_decimal(value, 5)
     return text if len(text) <= 9 else rounded_decimal(value, 3)
 
@@ -43,7 +43,7 @@ def _counted(n: int, one: str, many: str = "") -> str:
 
 
 def specials_words(format: Format) -> str:
-    """Name the special values of a format."""
+    """Return the names of the special values of a format."""
     words = ["∞"] if format.infinities else []
     if format.nan_in_place_of_negative_zero:
         words.append("NaN for −0")
@@ -88,14 +88,14 @@ def _codes(rows: list[CatalogRow]) -> Table:
 
 
 def formats_table(rows: list[CatalogRow]) -> Table:
-    """Return the tables of `formats_page` as one table, for a scrolling window.
+    """Return the two tables of `formats_page` joined into one, for a scrolling window.
 
     >>> from floatlab.formats import CATALOG
     >>> formats_table(list(CATALOG)).header[6:11]
     ('normal', 'subnormal', 'zeros', 'subnormals', 'normals')
     """
     ranges, codes = _ranges(rows), _codes(rows)
-    shift = len(ranges.header) - 1  # both have the name column
+    shift = len(ranges.header) - 1  # both tables have the column of names
     return Table(
         ranges.header + codes.header[1:],
         tuple((*left, *right[1:]) for left, right in zip(ranges.rows, codes.rows, strict=True)),
@@ -104,12 +104,12 @@ def formats_table(rows: list[CatalogRow]) -> Table:
 
 
 def formats_page(rows: list[CatalogRow]) -> Page:
-    """Return the tables of formats: first the ranges, then the use of the codes."""
+    """Return the page of all formats: a table of the ranges, then a table of the codes."""
     others = (
         "Also p3109_k<K>p<P><s|u><e|f> (Binary<K>p…), any e<W>m<T>[fn|f|fnuz][_ieee], any ue<W>m<T>. Numbers "
         "in this table are rounded; floatlab formats NAME gives one format exactly, with its source."
     )
-    ranges = heading("Ranges: digits, exponents, the largest number, the smallest normal and subnormal")
+    ranges = heading("Ranges: digits, exponents, the largest number, the smallest normal and subnormal numbers")
     codes = heading("Codes per class, both signs together")
     blocks = (ranges, _ranges(rows), model.Gap(), codes, _codes(rows), model.Gap(), hint(others))
     return Page(blocks, "the formats that have names")
@@ -125,7 +125,7 @@ def _landmark(label: str, format: Format, magnitude: int) -> list[Block]:
 
 
 def _stands_for(format: Format, literal: str, context: Context | None = None) -> str:
-    """Describe the result of encoding a literal in the format."""
+    """Return the result of encoding a literal in the format, as text."""
     try:
         result = encode(literal, format, context or Context())
     except UnsupportedError as error:
@@ -134,7 +134,7 @@ def _stands_for(format: Format, literal: str, context: Context | None = None) ->
 
 
 def answers(format: Format) -> list[tuple[str, str]]:
-    """Return the format's behaviour where libraries disagree; every entry is computed, not written down."""
+    """Return the format's behaviour in cases in which libraries disagree; every entry is computed."""
     one_beyond = Datum(format, format.compose(False, format.largest_magnitude)).exact
     beyond = one_beyond + one_beyond
     over = " · ".join(
@@ -165,7 +165,7 @@ def answers(format: Format) -> list[tuple[str, str]]:
     else:
         found.append(("payloads", "none; no signaling NaN" if format.has_nan else "none"))
     if format.explicit_integer_bit:
-        found.append(("spare codes", "integer bit 0 over E > 0 is unsupported; 1 over E 0 reads as E 1"))
+        found.append(("spare codes", "integer bit 0 with E > 0 is unsupported; integer bit 1 with E 0 is read as E 1"))
     return found
 
 
@@ -196,7 +196,7 @@ def format_page(row: CatalogRow) -> Page:
         Row("also called", ", ".join(row.aliases) if row.aliases else "no other name"),
         Row("source", row.source),
         Row("precision", line(f"p = {_counted(f.precision, 'digit')}, the hidden one included")
-            if not f.explicit_integer_bit else line(f"p = {f.precision} digits, all of them stored")),
+            if not f.explicit_integer_bit else line(f"p = {f.precision} digits, all stored")),
         Row("exponent", f"{f.exponent_bits} bits, bias {f.bias}, emin {f.emin}, emax {f.emax}"),
         *_landmark("largest", f, f.largest_magnitude),
         *_landmark("normal", f, f.smallest_normal_magnitude),
@@ -211,7 +211,7 @@ def format_page(row: CatalogRow) -> Page:
     if count.unsupported:
         counted += f", {_count(count.unsupported)} that are not canonical"
     blocks.append(Row("codes", counted))
-    blocks += [model.Gap(), heading("Where libraries disagree, this is the answer here")]
+    blocks += [model.Gap(), heading("Cases in which libraries disagree: the results here")]
     blocks += [Row(label, answer) for label, answer in answers(f)]
     if 1 << f.width <= _CODE_TABLE_LIMIT:
         blocks += [model.Gap(), heading("Every code"), model.Grid(tuple(_cells(f)))]
@@ -231,7 +231,7 @@ def _cells(format: Format) -> list[Line]:
 
 
 def ranges_page(formats: list[Format]) -> Page:
-    """Compare two or more formats.
+    """Return the page that compares two or more formats.
 
     >>> from floatlab import parse_format
     >>> from floatlab.page.layout import to_text
@@ -247,7 +247,7 @@ def ranges_page(formats: list[Format]) -> Page:
     scale = heading("Side by side: the positive numbers on a scale of powers of two")
     key = hint("thin: subnormal numbers, thick: normal ones")
     blocks: list[Block] = [scale, ranges_axis(formats), key, model.Gap()]
-    blocks += [heading("What tells them apart"), _differences(formats), hint(_DIGITS), model.Gap()]
+    blocks += [heading("Differences"), _differences(formats), hint(_DIGITS), model.Gap()]
     blocks.append(heading("Is a conversion always exact?"))
     for each in formats:
         blocks += _conversions(each, [other for other in formats if other != each])
@@ -255,7 +255,7 @@ def ranges_page(formats: list[Format]) -> Page:
 
 
 def ranges_axis(formats: list[Format]) -> model.Axis:
-    """Draw the positive range of each format as a lane of one axis: subnormal numbers thin, normal ones thick."""
+    """Draw the positive ranges of formats as lanes of one axis: subnormal numbers thin, normal numbers thick."""
     low = min(each.least_exponent for each in formats)
     high = max(_top(each) for each in formats)
 
@@ -278,12 +278,12 @@ def ranges_axis(formats: list[Format]) -> model.Axis:
 
 
 def _obstacles(narrow: Format, wide: Format) -> list[str]:
-    """Return the reasons why numbers of `narrow` may not be numbers of `wide`, in words."""
+    """Return the reasons why `wide` cannot represent all numbers of `narrow`, as texts."""
     words = {
         Lack.DIGITS: f"significands of {counted(wide.precision, 'bit')}, not {narrow.precision}",
-        Lack.LARGE: f"nothing past {_value(wide.largest)}",
+        Lack.LARGE: f"nothing beyond {_value(wide.largest)}",
         Lack.SMALL: f"nothing nearer to zero than 2^{wide.least_exponent}",
-        Lack.STEPS: "coarser steps near zero",
+        Lack.STEPS: "larger steps near zero",
         Lack.ZERO: "no zero",
         Lack.SIGN: "no negative numbers",
     }
@@ -297,11 +297,11 @@ def _missing(narrow: Format, wide: Format) -> list[str]:
 
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
-    """List the other formats that represent all numbers of a format exactly, and the obstacles in the others."""
+    """Return lines that name the formats to which conversion is always exact, and the obstacles for the others."""
     exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]
     words = [f"always into {listed(whole)}"] if whole else []
-    words += [f"always into {each.name}, but for {listed(missing)}" for each, missing in exact if missing]
+    words += [f"always into {each.name}, except for {listed(missing)}" for each, missing in exact if missing]
     changing = [each for each in others if lacks(each, format)]
     if len(others) < _MANY:
         words += [f"not always into {each.name}: {', '.join(_obstacles(format, each))}" for each in changing]
@@ -321,7 +321,7 @@ def _differences(formats: list[Format]) -> Table:
 
 
 def _digits(precision: int) -> str:
-    """Return how many decimal digits survive in a p-bit significand, and how many identify each number.
+    """Return how many decimal digits survive in a p-bit significand, and how many digits identify every number.
 
     These are C's FLT_DIG and FLT_DECIMAL_DIG: ⌊(p − 1)·log10 2⌋ and ⌈1 + p·log10 2⌉.
     """
@@ -346,13 +346,13 @@ def _value(value: Fraction) -> str:
 
 
 def _top(format: Format) -> float:
-    """Return log2 of the largest number."""
+    """Return the base-2 logarithm of the largest number."""
     leading = format.largest / (Fraction(2) ** format.emax)
     return format.emax + log2(leading)
 
 
 def _ticks(low: int, high: int) -> list[int]:
-    """Return exponents for the scale: multiples of a power of two, with 1 among the marks if possible."""
+    """Return the exponents of the ticks: multiples of a power of two, including exponent 0 if possible."""
     step = 1
     while (high - low) // step > _TICKS:
         step *= 2
@@ -360,5 +360,5 @@ def _ticks(low: int, high: int) -> list[int]:
 
 
 def _roundness(k: int) -> int:
-    """Return a sort key for round exponents: 0 comes first, then multiples of large powers of two."""
+    """Return a sort key for exponents: 0 comes first, then multiples of large powers of two."""
     return (k & -k).bit_length() if k else 1 << 10

@@ -1,1 +1,1 @@
-"""`judge`: whether two products differ by more than rounding, and why."""
+"""`compare --inputs`: whether two products differ by more than rounding, and why."""

@@ -1,4 +1,4 @@
-"""Why two products differ, given their inputs: the causes that explain it, and the computations that give each."""
+"""The causes of the difference of two products with known inputs, and the computations that give each product."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None
 def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
     """Return the factors and both results in the shape of the product.
 
-    Raises FloatlabError where the factors do not make a product of this size.
+    Raises FloatlabError if the shapes of the factors do not give a product of this size.
     """
     shapes, shape = f"{x.codes.shape} and {y.codes.shape}", shape_of_product(x.codes, y.codes)
     if shape is None:
@@ -74,9 +74,9 @@ def _fitting(x: Source, y: Source) -> str:
 
 @in_default_mode
 def judge_product(product: list[Source], format: Format | None = None) -> Judgement:
-    """Return what makes two products differ as much as these do: of x, y, and both results.
+    """Return the judgement of the difference of two products; `product` has x, y, and both results.
 
-    Vectors are one row, or one column. Raises FloatlabError.
+    A vector x is used as a row, a vector y as a column. Raises FloatlabError.
 
     >>> x, y, result = _sources_of(("1,2", "3,2", "7"), None, None)
     >>> judge_product(product_of(x, y, (result, result))).causes[0].value
@@ -103,9 +103,9 @@ def explain_differences(
     operation: str = "matmul",
     bias: str | None = None,
 ) -> tuple[Page, Callable[[], Wire], Diagnosis]:
-    """Return why two products differ: as a page, as JSON when it is asked for, and the diagnosis.
+    """Return the causes of the difference of two products: a page, a function that returns JSON, and the diagnosis.
 
-    Other operations than products of vectors and matrices have the diagnosis alone.
+    For operations other than products of vectors and matrices, there is only the diagnosis.
     """
     x, y, *others = _sources_of((*inputs, *words, *filter(None, (bias,))), format, dtype)
     is_plain = bias is None and operation in _PLAIN and {x.codes.ndim, y.codes.ndim} <= {1, 2}

@@ -1,4 +1,4 @@
-"""What `compare --inputs` adds: the causes of the difference, q, and what each cause would make of q."""
+"""The part of the page that `compare --inputs` adds: the causes of the difference, q, and the q of each cause."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from floatlab.page.words import counted, listed
 from floatlab.reduce.results.judgements import DifferenceCause, Judgement
 from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
 
-_MOST = 3  # places that are written out
+_MOST = 3  # number of positions that are listed
 _CAUSES = {
-    DifferenceCause.ORDER: "another order of addition, fused or not",
+    DifferenceCause.ORDER: "another order of addition, or fused multiply-adds",
     DifferenceCause.SINGLE: "inputs and sums in fp32",
     DifferenceCause.FP32: "inputs rounded to fp32",
     DifferenceCause.TF32: "inputs rounded to tf32",
@@ -20,21 +20,21 @@ _CAUSES = {
 
 
 def judgement_blocks(found: Judgement) -> list[Block]:
-    """Return q, what each cause would make of it, and the verdict."""
+    """Return q, the q that each cause would give, and the verdict."""
     verdict = Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)
     return [*quotient_blocks(found), Row("verdict", verdict)]
 
 
 def quotient_blocks(found: Judgement) -> list[Block]:
-    """Return q and what each cause would make of it: details below a diagnosis, which alone gives the verdict."""
+    """Return q and the q that each cause would give: details below a diagnosis, without a verdict."""
     rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
-    part = f"of {found.looked_at:,} of {counted(found.elements, 'element')}, which are spread over the product"
+    part = f"of {found.looked_at:,} of {counted(found.elements, 'element')}, spread evenly over the product"
     return [
         Gap(),
-        heading(f"How large: q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
-        Row("q", _size(found), f"2n = {found.limit:,.0f} is the most that two orders can differ by"),
+        heading(f"Size: q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
+        Row("q", _size(found), f"2n = {found.limit:,.0f} is the largest q between two orders"),
         *([] if found.looked_at == found.elements else [Row("", part)]),
-        Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
+        Table(("q of each cause on these inputs", "rms q", "largest"), rows, (1, 2)),
     ]
 
 
@@ -45,25 +45,25 @@ def judgement_words(found: Judgement) -> str:
     >>> from floatlab.reduce.results.judgements import judge_difference
     >>> x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
     >>> judgement_words(judge_difference(x, y, x @ y))
-    'within rounding: some order of the additions makes as much of a difference'
+    'within rounding: another order of the additions can give this difference'
     """
     if found.beyond and DifferenceCause.ORDER in found.causes:
         few = f"{counted(found.beyond, 'element')} of {found.looked_at:,}"
-        return f"{few} beyond rounding, and the others within it: look for a bug there"
+        return f"{few} beyond rounding, all others within rounding: look for a bug there"
     if found.rms == 0 or found.is_rounding:
-        return "within rounding: some order of the additions makes as much of a difference"
+        return "within rounding: another order of the additions can give this difference"
     if not found.causes:
-        return "beyond rounding, and none of these causes: look for a bug"
+        return "beyond rounding, and not explained by these causes: look for a bug"
     if found.causes == (DifferenceCause.TERM,):
-        return "beyond rounding: as much as one term that is missing; look for a bug"
+        return "beyond rounding, and as large as one missing term: look for a bug"
     others = listed([_CAUSES[each] for each in found.causes if each is not DifferenceCause.ORDER], "or")
     if DifferenceCause.ORDER in found.causes:
-        return f"indistinguishable with {counted(found.terms, 'term')}: rounding, or {others}"
+        return f"with {counted(found.terms, 'term')}, either rounding or {others} can be the cause"
     return f"explained by {others}, not by rounding"
 
 
 def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
-    """Return the causes of a diagnosis, with their places and what is known of them."""
+    """Return the causes of a diagnosis, with their positions and the evidence."""
     rows = tuple((each.name, each.side, f"{100 * each.share:.3g} %", _where(each)) for each in found.causes)
     known = [
         Row(each.name, ", ".join(f"{key} {value}".strip() for key, value in each.evidence))
@@ -73,7 +73,7 @@ def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
     nearer = [] if found.nearer is None else [Row("nearer", f"{found.nearer} is nearer to the exact result")]
     table = [Table(("cause", "whose", "share", "where"), rows, (2,))] if rows else []
     blocks: list[Block] = [*table, *known, *nearer]
-    return [Gap(), heading(f"What they differ by, as results of {operation}"), *blocks] if blocks else []
+    return [Gap(), heading(f"Causes of the difference, as results of {operation}"), *blocks] if blocks else []
 
 
 def _where(cause: DiagnosedCause) -> str:

@@ -1,1 +1,1 @@
-"""Practice: questions that are asked before a step is shown."""
+"""Practice: a question to the user before each step is shown."""

@@ -1,4 +1,4 @@
-"""Practice: questions that are asked before a step is shown, and operands that make a step instructive."""
+"""Practice: a question to the user before each step is shown, and operands that make steps instructive."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Scene
 
 _TYPED = 18  # at most this many characters of a number have to be typed
-_NUMBER_BITS = 10_000  # guesses with more bits are compared as text only
-_GLANCED = 3  # up to this length, an answer may be on the page with another meaning
-_WIDE = 1000  # columns wide enough that nothing wraps
-_TRIES = 400  # operands tried to find ones that show what is wished for
-_CUT = ("keep", "+1", "nothing is cut off")
+_NUMBER_BITS = 10_000  # numbers with more bits are compared as text only
+_GLANCED = 3  # an answer of up to this length may occur on the page with another meaning
+_WIDE = 1000  # a width at which nothing wraps
+_TRIES = 400  # number of random operands that are tried
+_CUT = ("keep", "+1", "no bits to discard")
 
 
 class Exercise(Record):
@@ -37,7 +37,7 @@ class Exercise(Record):
     answers: tuple[str, ...]
 
     def is_right(self, text: str) -> bool:
-        """Return whether a text answers it: in these words, or as the same number or code in another notation.
+        """Return whether a text is a right answer; the number or code may be in another notation.
 
         >>> asked = Exercise("What is the result?", (), ("1.25", "bits:0x3d00"))
         >>> [asked.is_right(guess) for guess in ("5/4", "0x1.4p0", "0x3D00", "0 01111 0100000000", "1.5")]
@@ -75,27 +75,27 @@ def _same(guess: object, meaning: object) -> bool:
 
 
 def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
-    """Return one exercise for each scene of an operation, or None for a scene without a question.
+    """Return an exercise for each scene of an operation; None for scenes without a question.
 
     >>> from floatlab import add
     >>> from floatlab.verbs.arithmetic.scenes import scenes_of
     >>> for each in exercises(scenes_of(add("1.125", "0.1", "fp16"))):
     ...     print(each and (each.prompt, each.answers[0]))
     None
-    ('How many places does the smaller term move right?', '4')
+    ('By how many places is the smaller term shifted right?', '4')
     ('What is the exact sum?', '1.2249755859375')
-    ('Cut after digit 11 and rounded to nearest, ties to even: what becomes of the last digit?', 'keep')
+    ('Rounded after digit 11, to nearest, ties to even: what happens to the last digit kept?', 'keep')
     ('What is the result?', '1.224609375')
     """
     found = [_exercise(scene) for scene in film]
     for index, exercise in enumerate(found):
-        if exercise is not None and (not index or _stands_there(exercise, film[index - 1])):
+        if exercise is not None and (not index or _is_visible(exercise, film[index - 1])):
             found[index] = None
     return tuple(found)
 
 
-def _stands_there(exercise: Exercise, before: Scene) -> bool:
-    """Return whether the answer to type is an operand or the other result, both visible on the page before."""
+def _is_visible(exercise: Exercise, before: Scene) -> bool:
+    """Return whether the preceding page already shows the answer, for instance as an operand."""
     from floatlab.page.layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
@@ -103,7 +103,7 @@ def _stands_there(exercise: Exercise, before: Scene) -> bool:
 
 
 def _exercise(scene: Scene) -> Exercise | None:
-    """Return a question about the first of a scene's steps that has one."""
+    """Return the question about the first step of a scene that has a question."""
     for derivation, index in scene.steps:
         exercise = _about(derivation.steps[index], derivation, index)
         if exercise is not None:
@@ -113,28 +113,30 @@ def _exercise(scene: Scene) -> Exercise | None:
 
 
 def _about(step: Step, derivation: Derivation, index: int) -> Exercise | None:
-    """Return a question about one step; None if it has none, or if the step before has shown the answer."""
+    """Return the question about a step; None if the step has no question, or if the preceding step shows the answer."""
     direction = derivation.context.rounding
     match step:
         case steps.Align():
-            return Exercise("How many places does the smaller term move right?", (), (str(step.shift),))
+            return Exercise("By how many places is the smaller term shifted right?", (), (str(step.shift),))
         case steps.Combine(Combination.REMAINDER, left):
-            return _number("What remains, exactly", left)
+            return _number("What is the exact remainder", left)
         case steps.Combine(kind, exact) if kind is not Combination.INTEGER:
             return _number(f"What is the exact {kind.value}", exact)
         case steps.Divide(n) if derivation.operation == "remainder":
-            return _number("Which whole number n of b goes nearest to a", n)
+            return _number("For which whole number n is n × b nearest to a", n)
         case steps.Divide(_, sticky):
-            return Exercise("Do the digits of the quotient end?", ("yes", "no"), ("no" if sticky else "yes",))
+            return Exercise(
+                ("Is the binary expansion of the quotient finite?"), ("yes", "no"), ("no" if sticky else "yes",)
+            )
         case steps.Root(_, sticky):
-            return Exercise("Do the digits of the root end?", ("yes", "no"), ("no" if sticky else "yes",))
+            return Exercise("Is the binary expansion of the root finite?", ("yes", "no"), ("no" if sticky else "yes",))
         case steps.Integral(rounded) if not direction.is_stochastic:
             integer = Exact(rounded.negative, rounded.code, 0)
-            return _number(f"Which integer is it, rounding {IN_WORDS[direction]}", integer)
+            return _number(f"What is the integer, rounded {IN_WORDS[direction]}", integer)
         case steps.Special(rule, flags) if rule is not Rule.FLUSHED_INPUT:
             raised = ", ".join(name.replace("_", " ") for name in flags.names) or "none"
             choices = tuple(dict.fromkeys(("none", "invalid", "divide by zero", raised)))
-            return Exercise("A rule takes over here: which flags does it raise?", choices, (raised,))
+            return Exercise("A rule for special values applies: which flags are raised?", choices, (raised,))
         case steps.Round(format, rounded):
             return _round(rounded, format, direction)
         case steps.Encode(datum):
@@ -143,12 +145,12 @@ def _about(step: Step, derivation: Derivation, index: int) -> Exercise | None:
 
 
 def _number(what: str, x: Exact) -> Exercise:
-    """Ask for a number, or for its leading power of two if the number is long."""
+    """Return a question about a number, or about its leading power of two if the number is long."""
     text = decimal_within(x, _TYPED)
     if text is not None:
         return Exercise(f"{what}?", (), (text,) if x.c else (text, "0"))
     return Exercise(
-        f"{what}? It is long: at which power of two does it lead?", (), (f"2^{x.exponent}", f"{x.exponent}")
+        f"{what}? It is long: which power of two is its leading digit?", (), (f"2^{x.exponent}", f"{x.exponent}")
     )
 
 
@@ -158,9 +160,9 @@ def _round(rounded: Rounded, fmt: Format, direction: Direction) -> Exercise | No
     place = f"at 2^{rounded.quantum}" if rounded.tiny_before else f"after digit {fmt.precision}"
     if direction.is_stochastic and rounded.tail is not Tail.ZERO:
         digits = _guard_round_sticky(rounded)
-        return Exercise(f"Cut {place}: what are the guard, round and sticky digits?", (), digits)
+        return Exercise(f"Rounded {place}: what are the guard, round and sticky bits?", (), digits)
     happens = _CUT[2] if rounded.tail is Tail.ZERO else _CUT[int(rounded.increment)]
-    return Exercise(f"Cut {place} and rounded {IN_WORDS[direction]}: what becomes of the last digit?", _CUT, (happens,))
+    return Exercise(f"Rounded {place}, {IN_WORDS[direction]}: what happens to the last digit kept?", _CUT, (happens,))
 
 
 def _guard_round_sticky(rounded: Rounded) -> tuple[str, ...]:
@@ -171,7 +173,7 @@ def _guard_round_sticky(rounded: Rounded) -> tuple[str, ...]:
 def _encode(datum: Datum, before: Step) -> Exercise | None:
     codes = (hexadecimal_code(datum), f"bits:{datum.code:0{datum.format.width}b}", f"bits:{hexadecimal_code(datum)}")
     if datum.is_nan:
-        return None  # the rule before it has shown this
+        return None  # the rule in the preceding step shows the NaN
     if isinstance(before, steps.Round) and before.rounded.tail is not Tail.ZERO:
         exact = exact_decimal(datum.exact) if datum.is_finite else shortest(datum)
         text = exact if len(exact) <= _TYPED else shortest(datum)
@@ -180,12 +182,12 @@ def _encode(datum: Datum, before: Step) -> Exercise | None:
 
 
 _OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # TestFloat's names for the verbs
-# Cases that an exercise may show; cases listed more often are chosen more often.
+# The cases that exercises are about. A case that is listed several times is chosen more often.
 _WISHES = ("special", "overflow", "subnormal", "tie", "tie", "tie", "cancel", "cancel", "cancel", *["inexact"] * 7)
 
 
 def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
-    """Return instructive operands for the operation, as text; a seed always gives the same.
+    """Return instructive operands for the operation, as text; the same seed gives the same operands.
 
     >>> from floatlab import parse_format
     >>> random_operands("add", parse_format("fp16"), 1) == random_operands("add", parse_format("fp16"), 1)
@@ -210,7 +212,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
 
 
 def _operand(format: Format, wish: str, draws: RandomIntegers) -> int:
-    """Return the code of a number near 1, or in the range that the wish needs, or a landmark."""
+    """Return the code of a random number near 1 or in the range that the case `wish` needs, or of a special number."""
     from floatlab.vectors.generate import landmarks
     from floatlab.vectors.hard import nearest
 

@@ -1,1 +1,1 @@
-"""`sum`, `dot` and `matmul`: arrays added in a stated order."""
+"""`sum`, `dot` and `matmul`: arrays added in a given order."""

@@ -1,4 +1,4 @@
-"""`sum`, `dot` and `matmul`: named arrays, added in a stated order, with every rounding shown."""
+"""`sum`, `dot` and `matmul`: arrays added in a given order, with every rounding shown."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from floatlab.verbs.reduce.page import product_page, reduction_page
 def reduce_words(
     operation: str, words: tuple[str, ...], format: Format | None = None, preset: str | None = None, **options: Any
 ) -> Reduction | Product:
-    """Return the sum of a named array, or the product of two, or of a preset; raises FloatlabError.
+    """Return the sum of the named array, or the product of the two named arrays or of a preset; raises FloatlabError.
 
-    Text is read into the first of these that is given: the format, the hardware model's format, the other array's
-    format, else binary32. The options are those of the library's function.
+    Text is read into the first of these formats that is known: `format`, the hardware model's format, the other array's
+    format; else binary32. The options are those of the library function.
 
     >>> reduce_words("dot", (), preset="forum", fma=True).result
     Datum(binary32 0x3d6533f6 = 0.055957757)
@@ -37,7 +37,7 @@ def reduce_words(
 
 
 def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
-    """Return the answer for a reduction or a matrix product; as text, a matrix has one line per row, with commas."""
+    """Return the answer for a reduction or a matrix product. In the short text, each row of a matrix is a line."""
 
     def texts(text: Callable[[Datum], str]) -> list[str]:
         if isinstance(found, Reduction):
@@ -53,7 +53,7 @@ def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: an attribution of observed results, timed products, or a sum in the stated order."""
+    """Answer a question: an attribution of observed results, timed products, or a sum in the given order."""
     verb, words, format = question.verb, question.values, next(iter(question.formats), None)
     options = dict(question.options)
     if "observed" in options:
@@ -69,6 +69,6 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
             block = options.get("block_size", timing.BLOCK)
             return [timing.partitions_answer(words, format or parse_format("binary32"), runs, block, started)]
         return [timing.backends_answer(words, options["backends"], format, runs, started)]
-    if question.context != DEFAULT:  # a hardware model rounds in its own way, and refuses an explicit context
+    if question.context != DEFAULT:  # a hardware model has its own rounding rules, and rejects an explicit context
         options["context"] = question.context
     return [answer_of(reduce_words(verb, words, format, **options), options.get("preset"))]

@@ -1,4 +1,4 @@
-"""The origin of a short reduction's error: the rounding of each term, of each node, and their errors."""
+"""The composition of the error of a short reduction: the rounding errors of all terms and of all nodes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from floatlab.reduce import Adder, Compensated, Node, Reduction, Term
 
 
 class Contribution(Record):
-    """A term, a node, or one of the last roundings, with its value and its rounding error.
+    """A term, a node, or a rounding after the last node, with its value and its rounding error.
 
-    `term` is set for terms only. For a product, `value` is None if it enters the node exactly; if it was rounded first,
-    `value` has the format of products (provided the accumulator contains it). `error` is value − exact sum of the
-    operands, None if one of them is not finite. After the last node, `id` is None and `name` names the entry.
+    Only terms have a `term`. If the term is a product that is added exactly, `value` is None. If the product was
+    rounded first, `value` has the format of products, unless the accumulator cannot represent it. `error` is the
+    difference between value and the exact sum of the operands, None if an operand is not finite. An entry after the
+    last node has the `id` None, and a `name`.
     """
 
     id: int | None
@@ -35,9 +36,10 @@ class Contribution(Record):
 
 
 def error_contributions(found: Reduction) -> list[Contribution]:
-    """Return the entries of a reduction: the terms, the nodes, then the roundings of the last sum.
+    """Return the entries of a reduction: the terms, the nodes, then the roundings after the last node.
 
-    With every adder, the errors add up to the error of the result. Raises UnsupportedError as `Reduction.nodes` does.
+    For every adder, the sum of the errors is the error of the result. Raises UnsupportedError as `Reduction.nodes`
+    does.
 
     >>> from floatlab import dot
     >>> [(each.id, str(each.error)) for each in error_contributions(dot([1, 3], [0.1, 0.1], format="e4m3"))]
@@ -46,11 +48,12 @@ def error_contributions(found: Reduction) -> list[Contribution]:
     terms, nodes = found.terms, found.nodes
     if len(terms) == 1:
         return [_only(terms[0], nodes[0]), *_after(found, nodes[0].value)]
-    alone = _alone(found, terms, nodes)
-    entries = [_of_term(found, i, term, alone[i]) for i, term in enumerate(terms)]
+    is_separate = _rounded_separately(found, terms, nodes)
+    entries = [_of_term(found, i, term, is_separate[i]) for i, term in enumerate(terms)]
     given = [_exact(each.term if each.value is None else each.value) for each in entries]
     for node in nodes:
-        # For most adders, the node's own rounding is the last one; for compensated sums, all of them are.
+        # For most adders, a node has one rounding of its own, the last; for compensated sums, all roundings are its
+        # own.
         flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
         error = _error(node.value, [given[each] for each in node.arguments])
         entries.append(Contribution(node.id, node.arguments, None, node.value, error, flags))
@@ -59,7 +62,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
 
 
 def _after(found: Reduction, last: Datum) -> list[Contribution]:
-    """Return the entries after the last node: adding the compensation, and conversion to another format."""
+    """Return the entries after the last node: addition of the compensation, conversion to another format."""
     entries = []
     if isinstance(found.adder, Compensated) and found.accumulated != last:
         error = _error(found.accumulated, [_exact(last)])
@@ -77,30 +80,30 @@ def _rounded(found: Reduction) -> Adder | None:
     return adder if isinstance(adder, Adder) else None
 
 
-def _alone(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """Mark the terms rounded before they were added: those whose roundings are among their node's roundings."""
+def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
+    """For each term, return whether it was rounded before it was added: its roundings are then among its node's."""
     adder = _rounded(found)
     if adder is None or not adder.fma:
         return [adder is not None] * len(terms)
-    alone = [False] * len(terms)
+    is_separate = [False] * len(terms)
     for node in nodes:
         rest = node.derivations[:-1]
         for each in node.arguments:
             if each < len(terms):
                 own = tuple(adder.leaf(terms[each], each)[1])
-                alone[each] = rest[: len(own)] == own
-                rest = rest[len(own) :] if alone[each] else rest
-    return alone
+                is_separate[each] = rest[: len(own)] == own
+                rest = rest[len(own) :] if is_separate[each] else rest
+    return is_separate
 
 
 def _only(term: Term, node: Node) -> Contribution:
-    """Return the entry of a single term, as it was read into the accumulator's format."""
+    """Return the entry of the only term, as it was read into the accumulator's format."""
     return Contribution(node.id, (), term, node.value, _error(node.value, [_exact(term)]), _raised(node.derivations))
 
 
-def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Contribution:
+def _of_term(found: Reduction, i: int, term: Term, is_separate: bool) -> Contribution:
     adder = _rounded(found)
-    if not alone or adder is None:
+    if not is_separate or adder is None:
         value = term.x if term.y is None else None
         return Contribution(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
     value, roundings = adder.leaf(term, i)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Operands = tuple[tuple[Datum, ...], ...] | None
 
-MOST = 1024  # with more terms or elements than this, neither operands nor nodes are written
+MOST = 1024  # if there are more terms or elements, neither operands nor nodes are written
 _DIGITS = 17
 
 
@@ -45,7 +45,7 @@ def _context(made: Reduction | Settings) -> Context | None:
 
 
 def _products(made: Reduction | Settings) -> Format | None:
-    """Return the format to which products are rounded; None for sums and tensor cores, which have no such format."""
+    """Return the format to which products are rounded; None for sums and tensor cores, which do not round products."""
     is_sum = isinstance(made, Reduction) and made.y is None
     return made.adder.products if isinstance(made.adder, Adder | Compensated) and not is_sum else None
 
@@ -66,7 +66,7 @@ def _read_adder(
     if machine is not None:
         return machine.adder
     if adder == "fused" or context is None:
-        raise FileFormatError("a fused adder is that of a machine, which is missing")
+        raise FileFormatError("a fused adder needs a machine, which is missing")
     if adder == "rounded":
         return Adder(accumulator, products or accumulator, fma, context)
     return Compensated(adder, accumulator, products or accumulator, context)
@@ -83,7 +83,7 @@ _SETTINGS = {
 }
 
 
-# The terms, or the factors: their codes, and the operands from which they were converted.
+# The terms or the factors: their codes, and the operands from which these were converted.
 
 
 def _source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
@@ -125,7 +125,7 @@ def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Redu
 
 
 def _measure(name: str) -> Member:
-    """Return a row for a bound, as a rounded decimal."""
+    """Return the row of the schema for a bound, which is written as a rounded decimal."""
 
     def text(reduction: Reduction) -> str | None:
         measure = getattr(reduction, name)
@@ -136,7 +136,7 @@ def _measure(name: str) -> Member:
 
 def _reduction(operands: Operands, read: tuple[Origin | None, ...], **fields: Any) -> Reduction:
     if operands is None:
-        raise FileFormatError(f"the terms were left out: of more than {MOST:,}, none are written")
+        raise FileFormatError(f"the terms are missing: JSON has terms only if there are at most {MOST:,}")
     if len(operands) != len(read) or len(operands) not in (1, 2):
         raise FileFormatError(f"{len(operands)} operands, and {len(read)} in read")
     sides = tuple(map(_source_of_data, operands, read))
@@ -167,7 +167,7 @@ REDUCTION = schema(
 )
 
 
-# Matrix products: all elements of small ones, and the worst elements of any.
+# Matrix products: all elements of small products, and the worst elements of all products.
 
 _ELEMENT = schema(
     lambda value: value,
@@ -193,14 +193,16 @@ def _product(
     elements: tuple[Datum, ...] | None, format: Format, schedule: Schedule, **adder: Any,
 ) -> Product:  # fmt: skip
     if operands is None or elements is None:
-        raise FileFormatError(f"the factors or elements were left out: of more than {MOST:,}, none are written")
+        raise FileFormatError(f"the factors or elements are missing: JSON has them only if there are at most {MOST:,}")
     if len(operands) != 2 or len(read) != 2:
         raise FileFormatError("a product has two factors")
     x, y = map(_source_of_data, operands, read)
     codes = _source_of_data(elements).codes.reshape(shape)
     rows, columns = x.codes.size // terms, y.codes.size // terms
     if rows * columns != codes.size:
-        raise FileFormatError(f"factors of {rows} rows and {columns} columns do not make {codes.size} elements")
+        raise FileFormatError(
+            f"the product of factors with {rows} rows and {columns} columns does not have {codes.size} elements"
+        )
     x, y = x.replace(codes=x.codes.reshape(rows, terms)), y.replace(codes=y.codes.reshape(terms, columns))
     return Product(x, y, Settings(format, _read_adder(**adder), schedule, adder["machine"]), codes)
 

@@ -1,4 +1,4 @@
-"""One node of a reduction: for a multi-operand node, the aligned operands; for others, each rounding as a question."""
+"""A node of a reduction: the aligned operands of a multi-operand node; the roundings of any other node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VERBS = {
 
 
 def node_page(found: Reduction, id: int) -> Page:
-    """Return the page of a node by its id.
+    """Return the page of the node with this id.
 
     >>> from floatlab import sum
     >>> from floatlab.page.layout import to_text
@@ -51,7 +51,7 @@ def node_page(found: Reduction, id: int) -> Page:
         blocks += _aligned(core, numbers)
     else:
         once = f"added exactly, and rounded once ({core.context.rounding.value})"
-        blocks.append(Note("added as the model says" if isinstance(core, TensorCore) else once))
+        blocks.append(Note("added by the rules of the hardware model" if isinstance(core, TensorCore) else once))
         blocks += [Gap(), Table(("id", "number"), [(name, _number(x)) for name, x in numbers.items()]), Gap()]
     result = Row("result", coded(node.value, shortest(node.value)))
     if not finite:
@@ -65,7 +65,7 @@ def node_page(found: Reduction, id: int) -> Page:
 
 
 def _aligned(core: TensorCore, numbers: dict[str, Term | Datum]) -> list[Block]:
-    """Show each number in the common units to which all of them are truncated."""
+    """Return rows with the numbers in the common unit to which all are truncated."""
     top, left = core.aligned([*numbers.values()])
     unit = top - core.fraction_bits
     rows = []
@@ -73,8 +73,8 @@ def _aligned(core: TensorCore, numbers: dict[str, Term | Datum]) -> list[Block]:
         lost = x.exact.as_fraction() - kept * Fraction(2) ** unit
         cut = Span(decimal(lost, 6), Role.LOST) if lost else Span("nothing", Role.HINT)
         rows.append((name, _number(x), f"{kept:,}", cut))
-    digits = f"cut toward zero {core.fraction_bits} digits below it, at 2^{unit}"
-    note = Note(f"brought to the largest exponent, {top}, and {digits}")
+    digits = f"truncated toward zero {core.fraction_bits} digits below it, at 2^{unit}"
+    note = Note(f"aligned to the largest exponent, {top}, and {digits}")
     table = Table(("id", "number", f"× 2^{unit}", "cut off"), rows, (2,))
     return [note, Gap(), table, Gap(), Row("together", f"{sum(left):,} × 2^{unit}")]
 
@@ -90,16 +90,16 @@ def _number(x: Term | Datum) -> str:
 
 
 class RoundingQuestion(Record):
-    """A rounding in words, and a question whose answer shows it."""
+    """A rounding as text, and a question whose answer shows the rounding."""
 
     words: str
     question: Question
 
 
 def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
-    """Return the roundings of a node or a term, the last one first; none if the node adds several operands at once.
+    """Return the roundings of a node or a term, the last one first; none if the node adds several operands in one step.
 
-    A term without a rounding gives a question that shows its value.
+    For a term without a rounding, return a question that shows its value.
 
     >>> from floatlab import dot
     >>> from floatlab.verbs.registry import command_of
@@ -117,7 +117,7 @@ def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
 
 
 def as_questions(derivations: Sequence[Derivation]) -> list[RoundingQuestion]:
-    """Return derivations as questions, the last one first; none if one of them is not an operation on numbers.
+    """Return derivations as questions, the last one first; none if a derivation is not an operation on numbers.
 
     >>> from floatlab import sqrt
     >>> from floatlab.verbs.registry import command_of

@@ -25,34 +25,34 @@ def _settle(question: Question) -> Question:
     if not values and question.option("preset") is None:
         raise UsageError(f"{verb} needs an array, as in floatlab {VERBS[verb].examples[0]}")
     if values.count("-") > 1:
-        raise UsageError("- is standard input, which brings one array: name a file for the other")
+        raise UsageError("- is standard input, which has only one array: name a file for the other")
     if question.option("difference") is not None and "," not in question.option("observed"):
-        raise UsageError("--difference is that of two results: --observed V,V")
+        raise UsageError("--difference needs two results: --observed V,V")
     return question
 
 
 _SCHEDULES = "serial (default), pairwise, blocked(128), ((0 1) (2 3)), …"
-_ACCUMULATOR = "the format of partial sums (default: the result's)"
+_ACCUMULATOR = "format of partial sums (default: the result's)"
 _ORDER = (
     Option("schedule", "EXPR", _SCHEDULES, also=("order", "algorithm")),
     Option("adder", "NAME", "rounded|kahan|neumaier|klein|double", default="rounded"),
     Option("accumulator", "F", _ACCUMULATOR, read=one_format, also=("acc", "accumulate")),
 )
 _PRODUCTS = (
-    Option("products", "F", "the format of products (default: the accumulator's)", read=one_format),
-    Option("fma", "", "fuse products onto partial sums", default=False),
-    Option("fma", "", "round products first (default)", flags=("--no-fma",), value=False, default=False),
+    Option("products", "F", "format of products (default: the accumulator's)", read=one_format),
+    Option("fma", "", "use fused multiply-adds", default=False),
+    Option("fma", "", "round products before adding (default)", flags=("--no-fma",), value=False, default=False),
     Option("machine", "NAME", "a model of a matrix unit, such as hopper.f16.f32"),
 )
 _PRESET = Option("preset", "NAME", "the vectors of a known example: forum|paper")
 _OBSERVED = (
-    Option("observed", "V[,V]", "which ways give this result, or these two; files of arrays"),
-    Option("targets", "LIST", "try the orders of these, too: numpy.dot,torch.dot,…", read=listed),
+    Option("observed", "V[,V]", "find candidate computations that give this result, or these two"),
+    Option("targets", "LIST", "also try the orders of these functions: numpy.dot,torch.dot,…", read=listed),
 )
-_DIFFERENCE = Option("difference", "V", "of the two observed results, as it was printed")
-_LIBRARIES = "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances"
+_DIFFERENCE = Option("difference", "V", "the difference of the two observed results, as printed")
+_LIBRARIES = "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default: all that are installed): compare times and results"
 _TIMED = (
-    Option("ways", "", "by element, row, column, whole, in blocks: time and errors"),
+    Option("ways", "", "compute by element, row, column, as a whole and in blocks: compare times and errors"),
     Option("backends", "LIST", _LIBRARIES, optional="all"),
     Option(
         "block_size",
@@ -61,12 +61,12 @@ _TIMED = (
         read=whole(1, _LARGEST_BLOCK),
         also=("block", "blocksize", "tile"),
     ),
-    Option("runs", "N", "time each N times, in turns (default 5)", read=whole(1, _MOST_RUNS)),
+    Option("runs", "N", "number of timed runs (default 5)", read=whole(1, _MOST_RUNS)),
 )
 _OPTION_RULES = (
-    OptionRule(("observed",), "--observed tries the usual ways one by one", (*_SIMULATED, "ways", "backends")),
-    OptionRule(("targets",), "they are tried on an observed result", needs=("observed",)),
-    OptionRule(("difference",), "it is that of two results, --observed V,V", needs=("observed",)),
+    OptionRule(("observed",), "--observed tries the usual candidates", (*_SIMULATED, "ways", "backends")),
+    OptionRule(("targets",), "their orders are tried on an observed result", needs=("observed",)),
+    OptionRule(("difference",), "it is the difference of two results, --observed V,V", needs=("observed",)),
     OptionRule(("ways",), "--ways times NumPy's own products", ("backends", *_SIMULATED, *_CONTEXT)),
     OptionRule(("backends",), "--backends times the libraries' own products", (*_SIMULATED, *_CONTEXT)),
     OptionRule(("block_size",), "it is the number of terms in a block", needs=("ways",)),
@@ -77,7 +77,7 @@ _OPTION_RULES = (
 def _reduction(
     name: str, summary: str, examples: tuple[str, str], explanation: str, **groups: tuple[Option, ...]
 ) -> Verb:
-    """Return a verb; `groups` (keys: order, cause, timed) holds its options in addition to the shared ones."""
+    """Return a verb; `groups` (keys: order, cause, timed) holds its options in addition to the shared options."""
     order, cause = (*_ORDER, *groups.get("order", ())), (*_OBSERVED, *groups.get("cause", ()))
     options = (*grouped("order", *order), *grouped("cause", *cause))
     return Verb(
@@ -88,7 +88,7 @@ def _reduction(
         takes=("ARRAY", "a list (1.5,-2), a file, random:…, or - for standard input"),
         options=(*options, *grouped("on this machine", *groups.get("timed", ())), *RESULT),
         rules=_OPTION_RULES,
-        one_format=f"{name} has one result, and -f names {{}}; --accumulator names that of partial sums",
+        one_format=f"{name} has one result, but -f names {{}}; --accumulator names the format of partial sums",
         settle=_settle,
         needs_values=False,
         reads_array=True,
@@ -101,25 +101,25 @@ VERBS = {
     for verb in (
         _reduction(
             "sum",
-            "add the numbers of an array in a stated order, every rounding in the open",
+            "add the numbers of an array in a given order, and show every rounding",
             ("sum 2048,1,3 --fp16", "sum random:normal:1000:seed=1 --fp32 --schedule numpy"),
             _ARRAYS,
             cause=(_DIFFERENCE,),
         ),
         _reduction(
             "dot",
-            "the dot product of two arrays in a stated order, with fused multiply-adds or without",
+            "compute the dot product of two arrays in a given order, with or without fused multiply-adds",
             ("dot --preset forum --fma", "dot 1,2,3 4,5,6 --fp16 --schedule pairwise --accumulator fp32"),
-            f"{_ARRAYS} A machine fixes formats and roundings, and is a published model, not the machine.",
+            f"{_ARRAYS} A machine is a published model of a matrix unit; it determines formats and roundings.",
             order=(*_PRODUCTS, _PRESET),
             cause=(_DIFFERENCE,),
         ),
         _reduction(
             "matmul",
-            "the product of two matrices, each element added in a stated order, beside the exact product",
+            "compute the product of two matrices in a given order, and compare it with the exact product",
             ("matmul '1,2;3,4' '5,6;7,8' --fp16", "matmul random:normal:64x64 random:normal:64x64@fp32 --fma"),
-            f"{_ARRAYS} Rows of a list stand apart by ;. q is the error in units of u × the sum of |a·b|: a few "
-            "for rounding, and at most about the number of terms.",
+            f"{_ARRAYS} Rows of a list are separated by ;. q is the error in units of u × the sum of |a·b|: a few for "
+            "rounding errors, and at most about the number of terms.",
             order=_PRODUCTS,
             timed=_TIMED,
         ),

@@ -1,4 +1,4 @@
-"""The same terms in several orders: the bits of each result, and its distance from the exact sum."""
+"""The same terms added in several orders: the bits of each result, and its distance from the exact sum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floatlab.numbers import Datum, Direction
 from floatlab.numbers.datum import shortest
 from floatlab.page.datum import bits_strip, coded
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
-from floatlab.page.sums import signed, way_words
+from floatlab.page.sums import order_words, signed
 from floatlab.page.words import counted
 from floatlab.record import Record
 from floatlab.reduce import Adder, Compensated, Reduction, Schedule, parse_schedule
@@ -25,26 +25,26 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.page import limit_rows, truth_rows
 
 SCHEDULES = {
-    "serial": "one after the other, as a loop does",
-    "reversed": "the same from the last to the first",
-    "pairwise": "halves of halves",
-    "numpy": "as numpy.sum: halves, 128 in eight lanes",
-    "lanes(4)": "every fourth term by itself, as SIMD does",
-    "lanes(8)": "the same with eight lanes",
-    "splitk(4)": "four shares of neighbours, as GPUs do",
-    "blocked(128)": "blocks of 128, and then their sums",
-    "adjacent": "neighbours first, then neighbours of those",
-    "folded": "the upper half onto the lower, repeatedly",
-    "fused(16)": "sixteen at once, as matrix units do",
+    "serial": "one after the other, as in a loop",
+    "reversed": "as serial, from the last term to the first",
+    "pairwise": "recursively in halves",
+    "numpy": "as numpy.sum: in halves, down to 128 terms in eight lanes",
+    "lanes(4)": "four sums of every fourth term, as with SIMD",
+    "lanes(8)": "the same with eight sums",
+    "splitk(4)": "four sums of consecutive terms, as on GPUs",
+    "blocked(128)": "blocks of 128 terms, then the sums of the blocks",
+    "adjacent": "pairs of neighbours, then pairs of these sums",
+    "folded": "the upper half is added to the lower half, repeatedly",
+    "fused(16)": "sixteen terms in one step, as in matrix units",
     "sorted(up)": "the smallest magnitudes first",
     "sorted(down)": "the largest magnitudes first",
 }
-_COMPENSATED = 1 << 13  # more terms take seconds in a loop over single terms
-_COMPARED = 1 << 13  # up to this many terms, equal orders are found and merged
+_COMPENSATED = 1 << 13  # with more terms, a loop over single terms takes seconds
+_COMPARED = 1 << 13  # up to this many terms, orders that are the same are merged
 
 
 class OrderChoice(Record):
-    """An order: its names, the options that select it, its result, and the result's error in ulps."""
+    """An order: its names, the options that select the order, its result, and the error of the result in ulps."""
 
     names: tuple[str, ...]
     options: tuple[tuple[str, object], ...]
@@ -58,9 +58,9 @@ class OrderChoice(Record):
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Yield the results of a reduction's terms in every order, its own order first; each list adds one order.
+    """Yield lists of results of a reduction's terms in all orders, its own order first; each list has one order more.
 
-    Orders that are the same for this number of terms are one choice. With millions of terms, each order takes a while.
+    Orders that are the same for this number of terms are merged. With millions of terms, an order takes long.
 
     >>> from floatlab import sum
     >>> *_, rows = compare_orders(sum([2048, 1, 3, -2048], format="fp16"))
@@ -83,7 +83,7 @@ def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
 
 
 def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedule, AnyAdder]]:
-    """Yield each order's name, the options that select it, its schedule and its adder."""
+    """Yield the name of each order, the options that select the order, its schedule and its adder."""
     adder, order = found.adder, found.schedule
     rule = adder.rule if isinstance(adder, Compensated) else None
     machine = None if found.machine is None else found.machine.name
@@ -107,7 +107,7 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
 
 
 def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
-    """Return a key that equal choices share; None if there are too many terms for it."""
+    """Return a key that is the same for equal choices; None if there are too many terms to compute it."""
     if len(found) > _COMPARED:
         return None
     try:
@@ -119,7 +119,7 @@ def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
 def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[Question, str]:
     """Return the question that adds data in the revealed order, and a remark on it.
 
-    `data` is a question about a sum or a product of `terms` terms. Without one, or if it does not fit the revealed
+    `data` is a question about a sum or a product of `terms` terms. If it is None, or if it does not fit the revealed
     order, random numbers are added.
 
     >>> from floatlab.reduce.reveal.revelation import examine
@@ -128,21 +128,21 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
     'floatlab sum random:normal:32:seed=1 --fp32 --schedule numpy'
     """
     n, format, is_sum = found.plan.terms, found.format, found.target.kind == "sum"
-    words = "" if found.claim is not None else "no claim was made: the order is as probing found it"
+    words = "" if found.claim is not None else "no claim was made: this is the order that probing found"
     if found.schedule is None and data is not None and terms != n:
         data = None
-        words = f"the order has no name, and is for {n:,} terms: random ones"
+        words = f"the order has no name and is for {n:,} terms only: random numbers are added"
     if data is not None and (data.verb == "sum") == is_sum:
         question = data
     else:
         if data is not None and not words:
             takes = "one array" if is_sum else "two arrays"
-            words = f"{found.target.name} adds {takes}, and not the data: random numbers stand in for them"
+            words = f"{found.target.name} takes {takes}, unlike the data: random numbers are added"
         values = (f"random:normal:{n}:seed=1", f"random:normal:{n}:seed=2")
         question = Question("sum", values[:1], (format,)) if is_sum else Question("dot", values, (format,))
         terms = n
     if terms != n and not words:
-        words = f"revealed for {n:,} terms; of other numbers of terms the order may be another"
+        words = f"revealed for {n:,} terms; with another number of terms, the order may differ"
     order = found.schedule.text if found.schedule is not None else found.plan.text
     options: dict[str, object] = {"schedule": None if order == "serial" else order, "adder": None, "machine": None}
     adders = found.replays[0].candidate.adders if found.replays else ()
@@ -153,14 +153,14 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
         if question.verb != "sum":
             options["products"] = adder.products if adder.products != adder.accumulator else None
         if isinstance(adder, PartlyFused) and not words:
-            words = "some products are fused and others rounded first, which a single order cannot say"
+            words = "some products are fused and others rounded first, which a simulation cannot do"
         if len(adders) > 1 and not words:
-            words = "a remainder is added in another way, which a single order cannot say"
+            words = "remaining terms are added by other rules, which a simulation cannot do"
     return question.having(**options), words
 
 
 def targets(verb: str = "sum") -> list[str]:
-    """Return the names of functions whose order can be revealed here, those named like a verb first.
+    """Return the names of functions whose order can be revealed here; those named like `verb` are first.
 
     They are functions of NumPy and of other installed libraries.
 
@@ -178,12 +178,12 @@ def targets(verb: str = "sum") -> list[str]:
     return sorted(rows, key=lambda name: name.rpartition(".")[2] != verb)
 
 
-_GLANCE = 48  # characters of an order's description; a longer one is replaced
+_GLANCE = 48  # a description of an order with more characters is replaced
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")
 
 
 def orders_table(rows: Sequence[tuple[str, str, Datum, Fraction | None]], shown: Datum) -> Table:
-    """Return a table of orders with their results and errors in ulps; bits are compared with the result shown.
+    """Return a table of orders with their results, their errors in ulps, and their differences in bits from `shown`.
 
     >>> from floatlab import encode
     >>> one, two = encode(1, "fp16"), encode(1.5, "fp16")
@@ -208,7 +208,9 @@ def differing(a: Datum, b: Datum) -> int:
 
 
 def result_page(result: Datum, before: Datum | None, words: str = "", name: str = "before") -> Page:
-    """Return a result's bits, and below them those of another result, with differences marked; `words` name the orders.
+    """Return a page with the bits of a result above those of another result, and the differences marked.
+
+    `words` describe the computation of the other result.
 
     >>> from floatlab import encode
     >>> from floatlab.page.layout import to_text
@@ -239,14 +241,14 @@ def figures_page(found: Reduction) -> Page:
     return Page((*truth_rows(found), *limit_rows(found)))
 
 
-def way_of(found: Reduction) -> str:
-    """Describe how a reduction was computed, where this differs from the default.
+def computation_words(found: Reduction) -> str:
+    """Return how a reduction was computed, as far as this differs from the default, as text.
 
     >>> from floatlab import sum
-    >>> way_of(sum([1, 2], "pairwise", format="fp16", accumulator="fp32"))
+    >>> computation_words(sum([1, 2], "pairwise", format="fp16", accumulator="fp32"))
     'pairwise, sums in fp32'
     """
-    words = [way_words(found.schedule, found.adder) if len(found.schedule.text) <= _GLANCE else "an order by hand"]
+    words = [order_words(found.schedule, found.adder) if len(found.schedule.text) <= _GLANCE else "a custom order"]
     if found.machine is not None:
         words.append(found.machine.name)
     elif found.accumulated.format != found.result.format:

@@ -1,4 +1,4 @@
-"""The pages of `sum`, `dot` and `matmul`: the result beside the exact one, and the origin of the error."""
+"""The pages of `sum`, `dot` and `matmul`: the result, the exact result, and the composition of the error."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from floatlab.numbers.decimals import rounded_decimal
 from floatlab.page.datum import coded
 from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, Text, heading, hint, line
-from floatlab.page.sums import decimal, few, format_row, machine_rows, origin_rows, signed, way_words
+from floatlab.page.sums import decimal, few, format_row, machine_rows, order_words, origin_rows, signed
 from floatlab.page.words import counted, flags_line, plural
 from floatlab.reduce import Adder, Reduction
 from floatlab.reduce.results.products import Product, ProductElement
 from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
-SHORT = 16  # up to this many terms (elements), every rounding (element) is shown
+SHORT = 16  # up to this many terms, all roundings are shown; up to this many elements, all elements
 _TRACED = 1024  # up to this many terms, products are included in the search for the worst roundings
-_SEARCHED = 1 << 21  # with more terms, finding the worst roundings would take many seconds and gigabytes
+_SEARCHED = 1 << 21  # with more terms, the search for the worst roundings would take many seconds and gigabytes
 _WORST = 5
-_SPELT = 6  # with more operands, only the first and the last operands of a node are named
+_SPELT = 6  # if a node has more operands, only the first operands and the last one are named
 _HEADER = ("id", "of", "code", "value", "ulps", "in result")
 _NOUNS = {"sum": "sum", "dot": "dot product"}
 
@@ -43,11 +43,10 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
       exact        2052
       error        0, inexact on the way
       rounded to   binary16 everywhere
-      bound        |error| ≤ 1.01 ulps from the order alone, ≤ 1 ulp with what was
-                   computed
+      bound        |error| ≤ 1.01 ulps a priori, ≤ 1 ulp a posteriori
       condition    1 = sum of |x| / |sum of x|; n·u = 0.00146
     <BLANKLINE>
-      Every rounding: its error in its own ulps, and in those of the result
+      All roundings: errors in their own ulps and in ulps of the result
       id  of     code    value   ulps  in result
       0          0x6800   2048  exact
       1          0x3c00      1  exact
@@ -56,7 +55,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
       4   (3 2)  0x6802   2052   +0.5       +0.5
     """
     n = len(found)
-    order = way_words(found.schedule, found.adder)
+    order = order_words(found.schedule, found.adder)
     title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {order}: {shortest(found.result)}"
     blocks: list[Block] = [heading(title)]
     blocks += [Row("terms", origin)] * bool(origin)
@@ -67,14 +66,14 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
 
 
 def truth_rows(found: Reduction) -> list[Block]:
-    """Show the exact sum, and the error of the result."""
+    """Return rows with the exact sum and the error of the result."""
     exact, ulps = found.exact, found.error_ulps
     flags = found.flags if len(found) <= MAX_TRACED else Flags.NONE
     raised = line(", ", flags_line(flags), " on the way") if flags else ()
     if exact is None:
         return [Row("exact", line(Span("none: a term is not finite", Role.HINT), raised))]
     read = any(side is not None and side.origin is not None and side.origin.inexact for side in (found.x, found.y))
-    rows: list[Block] = [Row("exact", decimal(exact, 20), line("of the terms as read") if read else ())]
+    rows: list[Block] = [Row("exact", decimal(exact, 20), line("of the terms after they were read") if read else ())]
     if ulps is None:
         return [*rows, Row("error", line(Span("the result is not finite", Role.FLAG), raised))]
     if not ulps:
@@ -85,9 +84,9 @@ def truth_rows(found: Reduction) -> list[Block]:
 
 
 def limit_rows(found: Reduction) -> list[Block]:
-    """Show how large the error can be, and how sensitive the sum is."""
+    """Return rows with bounds on the error, and the condition number of the sum."""
     rows: list[Block] = []
-    bounds = [(found.bound, "from the order alone"), (found.running_bound, "with what was computed")]
+    bounds = [(found.bound, "a priori"), (found.running_bound, "a posteriori")]
     said = [f"≤ {_bound(bound, found.result)} {words}" for bound, words in bounds if bound is not None]
     if said:
         rows.append(Row("bound", line("|error| ", ", ".join(said))))
@@ -110,7 +109,7 @@ def array_words(source: Source) -> str:
 
 
 def _bound(x: Fraction, result: Datum) -> str:
-    """Return a bound in ulps of a result, or as it is if the result is zero or not finite."""
+    """Return a bound in ulps of a result; if the result is zero or not finite, return the bound itself."""
     if not result.is_finite or not result.magnitude:
         return _upward(x)
     text = _upward(x / result.ulp.as_fraction())
@@ -121,13 +120,13 @@ def _bound(x: Fraction, result: Datum) -> str:
 def _upward(x: Fraction) -> str:
     """Return a bound with three digits, rounded up."""
     text = few(x)
-    if Fraction(text) < x:  # then take the next decimal of three digits
+    if Fraction(text) < x:  # take the next decimal of three digits
         text = few(Fraction(text) + Fraction(10) ** (_exponent(Fraction(text)) - 2))
     return text
 
 
 def _exponent(x: Fraction) -> int:
-    """Return the exponent of a positive number's first decimal digit."""
+    """Return the decimal exponent of a positive number."""
     return int(f"{rounded_decimal(x, 3, range(0))}e".split("e")[1] or 0)
 
 
@@ -136,7 +135,7 @@ def _every(found: Reduction) -> list[Block]:
     strange = any(each.flags & ~Flags.INEXACT for each in entries)
     header = _HEADER + (("flags",) if strange else ())
     rows = [_cells(each, found, strange) for each in entries]
-    head = "Every rounding: its error in its own ulps, and in those of the result"
+    head = "All roundings: errors in their own ulps and in ulps of the result"
     return [Gap(), heading(head), Table(header, rows, right=(3, 4, 5))]
 
 
@@ -160,7 +159,7 @@ def _adds(arguments: tuple[int, ...]) -> str:
 
 
 def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
-    """Return the rounding error of an entry in its own ulps and in those of the result."""
+    """Return the rounding error of an entry in ulps of its value and in ulps of the result."""
     if entry.error is None:
         return line("·"), ()
     if not entry.error or entry.value is None:
@@ -170,7 +169,7 @@ def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
-    """Return the entries with the largest rounding errors, the worst first; none if they are not known."""
+    """Return the entries with the largest rounding errors, the worst first; none if the entries are not known."""
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))
@@ -186,18 +185,18 @@ def worst_of(found: Reduction) -> list[Contribution]:
 def _worst(found: Reduction) -> list[Block]:
     entries = worst_of(found)
     if not entries:
-        many = f"of {counted(len(found), 'term')} the worst roundings are not looked for"
+        many = f"the worst roundings are not determined for {counted(len(found), 'term')}"
         return [Gap(), hint(many)] if len(found) > _SEARCHED else []
     rows = tuple(_cells(each, found, False) for each in entries)
     many = plural(len(rows), "The rounding", f"The {len(rows)} roundings")
-    head = f"{many} that missed most: by how many of their own ulps, and of the result's"
+    head = f"{many} with the largest errors, in their own ulps and in ulps of the result"
     return [Gap(), heading(head), Table(_HEADER, rows, right=(3, 4, 5))]
 
 
 # Matrix products: the errors of the elements, and all elements of a small product.
 
 _OFFERED = 32  # elements offered as choices
-_QUICK = 1 << 22  # up to this many products of terms, the worst elements are found quickly
+_QUICK = 1 << 22  # up to this many products of two numbers, the worst elements are found quickly
 
 
 def product_page(found: Product) -> Page:
@@ -223,7 +222,7 @@ def product_page(found: Product) -> Page:
     """
     settings, errors = found.settings, found.errors()
     sides = factors_text(found.x.codes.shape, found.y.codes.shape)
-    title = f"matrix product {sides}, {way_words(settings.schedule, settings.adder)}"
+    title = f"matrix product {sides}, {order_words(settings.schedule, settings.adder)}"
     blocks: list[Block] = [heading(title), *machine_rows(settings.machine)]
     blocks += origin_rows(found.x, found.y)
     blocks.append(format_row(found.x, found.y, settings.adder, settings.format))
@@ -263,7 +262,7 @@ def _element_cells(each: ProductElement) -> tuple[Text, ...]:
 
 
 def element_words(found: Product, place: int) -> str:
-    """Name the element at a place in C order by its indices.
+    """Return the indices of the element at a position in C order, as text.
 
     >>> from floatlab.reduce.results.products import matrix_product
     >>> element_words(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
@@ -273,7 +272,7 @@ def element_words(found: Product, place: int) -> str:
 
 
 def elements_of(found: Product) -> list[tuple[int, str]]:
-    """Return elements to choose from, as (place, words): first the worst ones, if they can be found quickly."""
+    """Return elements to choose from, as (position, text): first the worst elements, if they can be found quickly."""
     quick = found.codes.size * found.terms <= _QUICK
     worst = found.errors(_OFFERED).worst if quick and found.codes.size > _OFFERED else ()
     places = dict.fromkeys([*worst, *range(min(found.codes.size, _OFFERED))])
@@ -288,7 +287,7 @@ def elements_of(found: Product) -> list[tuple[int, str]]:
 
 
 def place_of(found: Product, text: str) -> int:
-    """Return the place in C order of an element given as `row,column` or as the place itself; raises UnsupportedError.
+    """Return the position in C order of an element given as `row,column` or as a position; raises UnsupportedError.
 
     >>> from floatlab.reduce.results.products import matrix_product
     >>> place_of(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), "1,0")

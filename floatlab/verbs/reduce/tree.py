@@ -1,8 +1,9 @@
-"""The tree of a reduction as foldable rows: chains of additions run downwards, in the order of time.
+"""The tree of a reduction as rows that can be folded: a chain of additions is a list of rows in chronological order.
 
-From each node, a chain follows the larger operand down to a node whose operands have similar sizes. So a loop over a
-thousand terms is a list, not a staircase, and no tree is deeper than a few dozen rows. Each row adds one operand, and
-shows the sum after it. Long chains are elided, and unfold in parts.
+A chain contains consecutive additions. It ends at its head node. From a node, it continues to the node's larger
+operand, until the operands of a node have similar sizes. So a loop over a thousand terms is a list of rows without
+nesting, and no tree is nested more than a few dozen levels deep. A row adds one operand, and shows the sum after this
+addition. In a long chain, most additions are elided; the user can unfold these in parts.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ Key = tuple[str | int, ...]
 
 MOST = 1 << 12  # up to this many terms, every node is shown
 _WHOLE = 16  # up to this many terms, the tree is unfolded at first
-_RUN = 24  # up to this many links, a chain is shown in full
-_ENDS = 4  # links shown at either end of a longer chain
-_PARTS = 16  # parts into which an elided run unfolds
+_RUN = 24  # up to this many additions, a chain is shown in full
+_ENDS = 4  # additions shown at both ends of a longer chain
+_PARTS = 16  # number of parts into which an elided run unfolds
 
 
 class TreeRow(Record):
-    """A row: its key, its depth, the id of its term or node if it has one, and its cells.
+    """A row: its key, its depth, the id of its term or node (if there is one), and its cells.
 
     `is_open` is None if the row cannot be unfolded.
     """
@@ -43,12 +44,12 @@ class TreeRow(Record):
 
     @property
     def happens(self) -> bool:
-        """Whether the row has a term or a node."""
+        """Whether the row shows a term or a node."""
         return self.key[0] in ("link", "many") or (self.key[0] == "part" and self.is_open is None)
 
 
 class Tree:
-    """A plan as rows, with the numbers of a reduction if there is one.
+    """A plan as rows, with the numbers of a reduction if `found` is given.
 
     >>> from floatlab import sum
     >>> tree = tree_of(sum([2048, 1, 3], format="fp16"))
@@ -57,13 +58,13 @@ class Tree:
     """
 
     def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
-        """Compute the terms below each node."""
+        """For each node, compute which terms are below it."""
         self.plan, self.found = plan, found
         self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms
         self._size, self._low = plan.sizes, plan.first_terms
         self._high = plan.accumulate(range(n), max)
-        self._step = [0] * n  # gcd of the index distances of the terms below
+        self._step = [0] * n  # greatest common divisor of the differences of the indices of the terms below
         self._parent = [-1] * (n + len(plan.nodes))
         for id, node in enumerate(plan.nodes, n):
             steps = (gcd(self._step[each], self._low[each] - self._low[id]) for each in node)
@@ -72,8 +73,10 @@ class Tree:
                 self._parent[each] = id
         self._chains: dict[int, list[int]] = {}
         products = found is not None and found.y is not None
-        self._apart = any(each.error for each in self.entries[:n])  # any terms rounded separately
-        alone = ["product ulps" if products else "term ulps"] * self._apart
+        self._terms_are_rounded = any(
+            each.error for each in self.entries[:n]
+        )  # whether any term was rounded before it was added
+        alone = ["product ulps" if products else "term ulps"] * self._terms_are_rounded
         columns = ("adds", "sum so far", "ulps", "in result", *alone, "code", "id", *["term"] * products)
         self.header: tuple[str, ...] = ("tree", *(("id", "terms") if found is None else columns))
 
@@ -91,25 +94,25 @@ class Tree:
 
     @property
     def everything(self) -> frozenset[Key]:
-        """The keys of everything that can be unfolded, except elided runs."""
+        """The keys of all rows that can be unfolded, except elided runs."""
         ids = range(self.plan.terms, self.plan.root + 1)
         return frozenset([*(("part", id) for id in ids), *(("many", id) for id in ids), ("part", self.plan.root)])
 
-    def table(self, sprigs: list[TreeRow]) -> Table:
+    def table(self, rows: list[TreeRow]) -> Table:
         """Return the rows as a table."""
-        return Table(self.header, tuple(each.cells for each in sprigs), self.right)
+        return Table(self.header, tuple(each.cells for each in rows), self.right)
 
     # Chains.
 
     def _onward(self, id: int) -> int | None:
-        """Return the operand with which a chain continues below a node; None if the chain begins at the node."""
+        """Return the operand of a node with which its chain continues downwards; None if the chain ends here."""
         node = self.plan.nodes[id - self.plan.terms]
         largest = max(node, key=self._size.__getitem__)
         others = max(self._size[each] for each in node if each != largest)
         return largest if largest >= self.plan.terms and self._size[largest] >= 2 * others else None
 
     def _chain(self, head: int) -> list[int]:
-        """Return the nodes of a chain in the order of time; `head` is the last of them."""
+        """Return the nodes of a chain in chronological order; `head` is the last node."""
         if head not in self._chains:
             chain = [head]
             while (before := self._onward(chain[-1])) is not None:
@@ -139,7 +142,7 @@ class Tree:
     def _links(
         self, head: int, low: int, high: int, depth: int, unfolded: frozenset[Key], top: bool = False
     ) -> Iterator[TreeRow]:
-        """Yield the links of a chain; in a long chain, rows of elided runs replace some of them."""
+        """Yield the rows of the additions of a chain; in a long chain, one row replaces a run of elided additions."""
         for start, end in self._pieces(low, high, top):
             if end == start + 1:
                 yield from self._link(head, start, depth, unfolded)
@@ -151,7 +154,7 @@ class Tree:
 
     @staticmethod
     def _pieces(low: int, high: int, top: bool) -> list[tuple[int, int]]:
-        """Divide links into single links and elided runs."""
+        """Divide the additions of a chain into single additions and elided runs."""
         if high - low <= _RUN:
             return [(i, i + 1) for i in range(low, high)]
         if top:
@@ -164,7 +167,7 @@ class Tree:
         return self.plan.nodes[id - self.plan.terms]
 
     def _adds(self, head: int, place: int) -> tuple[int, ...]:
-        """Return the operands that a link of a chain adds to the sum so far."""
+        """Return the operands that an addition of a chain adds to the sum so far."""
         chain = self._chain(head)
         node = self._node(chain[place])
         if place:
@@ -184,7 +187,7 @@ class Tree:
         yield from self._operand(adds[0], depth, unfolded, id)
 
     def _operand(self, id: int, depth: int, unfolded: frozenset[Key], node: int | None = None) -> Iterator[TreeRow]:
-        """Yield the row of an operand (added to the sum so far, or starting one) and the rows it unfolds to."""
+        """Yield the row of an operand, which `node` adds (None: the first operand), and the rows it unfolds to."""
         is_open = ("part", id) in unfolded if id >= self.plan.terms else None
         key: Key = ("part", id) if node is None else ("link", node, id)
         cells = self._cells(depth, is_open, "  " if node is None else "+ ", self._name(id), id, node)
@@ -193,14 +196,14 @@ class Tree:
             yield from self._inside(id, depth + 1, unfolded)
 
     @staticmethod
-    def folds(sprig: TreeRow) -> Key | None:
+    def folds(row: TreeRow) -> Key | None:
         """Return the key that a row folds and unfolds."""
-        if sprig.is_open is None:
+        if row.is_open is None:
             return None
-        return ("part", sprig.key[-1]) if sprig.key[0] in ("all", "link") else sprig.key
+        return ("part", row.key[-1]) if row.key[0] in ("all", "link") else row.key
 
-    def way_to(self, id: int) -> frozenset[Key]:
-        """Return the keys that have to be unfolded to show a node or term."""
+    def keys_to_show(self, id: int) -> frozenset[Key]:
+        """Return the keys that have to be unfolded so that a node or term is visible."""
         found: set[Key] = set()
         while True:
             head = id
@@ -232,7 +235,7 @@ class Tree:
     # Cells.
 
     def _name(self, id: int) -> str:
-        """Name a term, or all terms of a subtree."""
+        """Return the name of a term, or of all terms of a subtree."""
         if id < self.plan.terms:
             return f"x{id}"
         low, high, size, step = self._low[id], self._high[id], self._size[id], self._step[id]
@@ -256,12 +259,12 @@ class Tree:
         return (name, *self._numbers(adds, entry), *self._places(adds, shown))
 
     def _numbers(self, adds: int | None, after: Contribution | None) -> tuple[Line, ...]:
-        """Return the cells of the operand and of the sum after it."""
+        """Return the cells of an operand and of the sum after its addition."""
         assert self.found is not None
         added = None if adds is None else self.entries[adds]
         first: Line = () if added is None else _value(added)
         is_term = added is not None and added.term is not None and added.value is not None
-        alone = [missed(added, self.found)[0] if added is not None and is_term else ()] * self._apart
+        alone = [missed(added, self.found)[0] if added is not None and is_term else ()] * self._terms_are_rounded
         if after is None or after.value is None:
             return (first, (), (), (), *alone, ())
         own, in_result = missed(after, self.found)
@@ -276,7 +279,7 @@ class Tree:
         return tuple(cells)
 
     def _run(self, key: Key, depth: int, is_open: bool) -> TreeRow:
-        """Return the row for an elided run of links."""
+        """Return the row for a run of elided additions."""
         _, head, low, high = key
         chain = self._chain(int(head))[int(low) : int(high)]
         name = line("  " * depth, "▾ " if is_open else "▸ ", Span("⋯ ", Role.LABEL), f"{len(chain):,} additions")
@@ -310,5 +313,5 @@ def _in_ulps(entry: Contribution) -> Fraction:
 
 
 def tree_of(found: Reduction) -> Tree | None:
-    """Return the tree of a reduction; None if it has too many terms to show each."""
+    """Return the tree of a reduction; None if it has too many terms to show them all."""
     return Tree(found.plan, found) if len(found) <= MOST else None

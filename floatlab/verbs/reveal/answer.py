@@ -30,14 +30,14 @@ def reveal_answer(
 
 
 def map_answer(found: OrderMap) -> Answer:
-    """Return the answer that shows the orders of a product; its status is 1 if some were not found."""
+    """Return the answer that shows the orders of a product; its status is 1 if an order was not found."""
     words = [f"{each.elements} {each.text}" for each in found.classes]
     page, records = (lambda: map_page(found)), written(found)
     return Answer(page, records, lambda: words, lambda: words, found=found, status=int(found.share < 1))
 
 
 def invariance_answer(found: Invariance) -> Answer:
-    """Return the answer that shows which circumstances change the bits of a row; its status is 1 if any does."""
+    """Return the answer that shows which circumstances change the bits of a row; its status is 1 if one does."""
     words = [each.name for each in found.circumstances if each.changes]
     page, records = (lambda: invariance_page(found)), written(found)
     return Answer(page, records, lambda: words, lambda: words, found=found, status=int(not found.is_invariant))
@@ -52,7 +52,7 @@ def answer_of(found: Findings) -> Answer:
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question, one target after another."""
-    with redirect_stdout(sys.stderr):  # output that targets print is not part of the answer
+    with redirect_stdout(sys.stderr):  # discard the output that targets print
         return [_answer(target, question, started) for target in question.values]
 
 

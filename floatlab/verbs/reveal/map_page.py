@@ -20,7 +20,7 @@ _ROLES = (Role.PLAIN, Role.VALUE, Role.CHANGED, Role.EXPONENT, Role.SIGNIFICAND,
 
 
 def map_page(found: OrderMap) -> Page:
-    """Return the page of the orders of a product: the classes, and their places.
+    """Return the page of the orders of a product: the classes of elements with the same order, and their positions.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.reduce.reveal.mapping import order_map
@@ -30,7 +30,7 @@ def map_page(found: OrderMap) -> Page:
     ...     return made
     >>> print(to_text(map_page(order_map(tail, (6, 5, 4), kind="matmul"))))
       floatlab.tail: 6 × 5 × 4, 2 orders
-      all 24 elements are explained: replays gave their bits
+      all 24 elements are explained: replays gave the same bits
     <BLANKLINE>
       A 66.7 %     serial
                    16 elements: rows 0–3, all columns
@@ -39,9 +39,9 @@ def map_page(found: OrderMap) -> Page:
     <BLANKLINE>
                    rows 0–3  A
                    rows 4–5  B
-      a letter for each block of columns: 0–3
+      one letter per block of columns: 0–3
     <BLANKLINE>
-      asked        12 probes in 91 products of binary32
+      probing      12 probes in 91 products of binary32
     <BLANKLINE>
     """
     rows, _, columns = found.shape
@@ -55,7 +55,7 @@ def map_page(found: OrderMap) -> Page:
     if len(found.classes) > 1:
         blocks += [Gap(), *_picture(found)]
     asked = f"{counted(found.probes, 'probe')} in {counted(found.products, 'product')} of {found.terms_format.name}"
-    return Page((*blocks, Gap(), Row("asked", asked)), title)
+    return Page((*blocks, Gap(), Row("probing", asked)), title)
 
 
 class MapPicture(Record):
@@ -132,10 +132,10 @@ def _scaled(sizes: list[int], room: int) -> list[int]:
 
 
 def invariance_page(found: Invariance) -> Page:
-    """Return the page of the circumstances that change the bits of a row of a product, and of those that do not."""
+    """Return the page of the circumstances that change the bits of a row of a product, and of the others."""
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
-    words = "nothing that was tried changes bits" if found.is_invariant else "bits depend on more than the row"
+    words = "no circumstance that was tried changes bits" if found.is_invariant else "bits depend on more than the row"
     title = f"{name}: {rows} × {terms} × {columns}, {found.dtype}: {words}"
     blocks: list[Block] = [heading(title), Gap()]
     blocks += (
@@ -181,7 +181,7 @@ def _letter(number: int) -> str:
 
 
 def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
-    """Return the runs of lines between changes, as (first, last)."""
+    """Return the runs of consecutive lines without a change, as (first, last)."""
     starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
     return [(low, high - 1) for low, high in pairwise(starts)]
 
@@ -198,7 +198,7 @@ def _row_names(rows: list[tuple[int, int]]) -> list[str]:
 
 
 def _picture(found: OrderMap) -> list[Block]:
-    """Draw a letter for each block of equal rows and columns."""
+    """Return rows with a letter for each block of rows and columns with the same order."""
     labels = found.labels
     rows, columns = _blocks(found)
     lines: list[Line] = []
@@ -210,11 +210,11 @@ def _picture(found: OrderMap) -> list[Block]:
     parts = [f"{low}–{high}" if low < high else str(low) for low, high in columns[:_MOST_COLUMNS]]
     shown = ", ".join(parts[:8]) + ", …" * (len(columns) > 8)
     more = "" if len(rows) <= _MOST_ROWS else f"; {len(rows) - _MOST_ROWS:,} more blocks of rows are not drawn"
-    return [Strip("", tuple(lines)), hint(f"a letter for each block of columns: {shown}{more}")]
+    return [Strip("", tuple(lines)), hint(f"one letter per block of columns: {shown}{more}")]
 
 
 def _numbers(group: tuple[int, ...]) -> str:
-    """Return numbers as text, with runs shortened.
+    """Return numbers as text, with consecutive numbers as ranges.
 
     >>> _numbers((1, 2, 3, 7, 9))
     '1–3, 7, 9'

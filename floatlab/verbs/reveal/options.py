@@ -11,8 +11,8 @@ from floatlab.verbs.question import Question, Verb
 _MOST_TERMS = 1 << 16
 LAYOUTS = {
     "A@B": "row by row", "A.T@B": "A column by column", "A@B.T": "B column by column",
-    "A.T@B.T": "both column by column", "A@A.T": "one matrix, times its transpose",
-    "A.T@A": "the transpose of a matrix, times it",
+    "A.T@B.T": "both column by column", "A@A.T": "a matrix times its transpose",
+    "A.T@A": "the transpose of a matrix times the matrix",
 }  # fmt: skip
 
 
@@ -35,47 +35,47 @@ def read_shape(text: str, flag: str) -> object:
 
 VERB = Verb(
     name="reveal",
-    summary="find the order in which a real library accumulates, and replay it",
+    summary="find the order in which a library accumulates, and verify it by replaying sums",
     examples=("reveal numpy.sum --terms 100", "reveal numpy.matmul --shape 24x40x30"),
     explanation=(
-        "TARGET is numpy.NAME, torch.NAME, jax.NAME or cupy.NAME, where they are installed, or MODULE:FUNCTION, "
-        "which is imported and called with NumPy's arrays. Huge numbers of opposite signs swamp the ones that are "
-        "added before they meet; what survives tells the tree. A claim about accumulators and fused multiply-adds "
-        "is made only when a simulation along the tree gives the bits of 32 random sums; else the share that it "
-        "gives is told, and the status is 1. With --shape, each element of a matrix product gets its order, since "
-        "libraries add the elements of one product in several."
+        "TARGET is numpy.NAME, torch.NAME, jax.NAME or cupy.NAME, if the library is installed, or MODULE:FUNCTION, "
+        "which is imported and called with NumPy's arrays. The terms of a probe are ones and two huge numbers of "
+        "opposite signs. The ones that are added before the huge numbers cancel are lost, so the sum shows the order. "
+        "A claim about accumulators and fused multiply-adds is made only if a simulation in this order gives the bits "
+        "of 32 random sums; otherwise the page gives the share of equal bits, and the status is 1. With --shape, the "
+        "order of every element of a matrix product is found, since a library may use several orders in one product."
     ),
     takes=("TARGET", "numpy.sum, torch.matmul, jax.numpy.dot, cupy.dot, module:function"),
     options=(
         *grouped(
-            "what is asked",
-            Option("terms", "N", "how many terms are added (default 64)", read=whole(1, _MOST_TERMS)),
+            "target",
+            Option("terms", "N", "number of terms (default 64)", read=whole(1, _MOST_TERMS)),
             Option("dtype", "NAME", "float32 (default), float64, float16, bfloat16"),
-            Option("kind", "KIND", "what a function takes: sum (x), dot (x, y), matvec (A, x), matmul (A, B)"),
-            Option("device", "NAME", "where torch or jax adds: cpu (default), cuda:1, …; cupy: cuda"),
+            Option("kind", "KIND", "arguments of a function: sum (x), dot (x, y), matvec (A, x), matmul (A, B)"),
+            Option("device", "NAME", "device for torch or jax: cpu (default), cuda:1, …; cupy: cuda"),
             Option(
                 "shape",
                 "MxKxN",
-                "the orders of all elements of a product of so many rows, terms and columns",
+                "find the orders of all elements of a product of M rows, K terms and N columns",
                 read=read_shape,
             ),
             Option(
                 "layout",
                 "LAYOUT",
-                "how the operands of the shape lie in memory",
+                "memory layout of the operands",
                 choices=tuple(LAYOUTS.items()),
             ),
-            Option("invariance", help="what changes the bits of a row: batch, place, alignment, threads, run"),
-            Option("seed", "N", "of the random data that are replayed (default 1)", read=whole(0, (1 << 64) - 1)),
+            Option("invariance", help="find what changes the bits of a row: batch, place, alignment, threads, run"),
+            Option("seed", "N", "seed of the random data for replays (default 1)", read=whole(0, (1 << 64) - 1)),
         ),
         *OUTPUT,
     ),
     rules=(
-        OptionRule(("shape",), "the shape has the number of terms", ("terms",)),
-        OptionRule(("layout",), "it is how operands of a shape lie in memory", needs=("shape",)),
-        OptionRule(("invariance",), "it takes a shape and plain operands", ("terms", "layout")),
+        OptionRule(("shape",), "the shape includes the number of terms", ("terms",)),
+        OptionRule(("layout",), "it is the memory layout of the operands of a shape", needs=("shape",)),
+        OptionRule(("invariance",), "it needs a shape and the default layout", ("terms", "layout")),
     ),
-    formats_by="--dtype fp16 names that of the terms",
+    formats_by="--dtype fp16 names the format of the terms",
     settle=_settle,
     needs_values=False,
 )

@@ -1,4 +1,4 @@
-"""The page of `reveal`: the order in which a library adds, and the results of replaying it."""
+"""The page of `reveal`: the order in which a library adds, and the results of replaying sums in this order."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from floatlab.reduce.plan.matching import OutlinePart, outline, schedule_of, sub
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import PartlyFused
 
-_SHORT = 12  # up to this many terms, the tree is written out
+_SHORT = 12  # up to this many terms, the whole tree is shown
 _MOST_RANGES = 6
 _TAKEN = {"sum": "sum", "dot": "dot product", "matvec": "matrix-vector product", "matmul": "matrix product"}
 
 
 def reveal_page(found: Findings) -> Page:
-    """Return the page of a target's findings.
+    """Return the page of the findings on a target.
 
     >>> from floatlab.reduce.reveal.revelation import examine
     >>> from floatlab.page.layout import to_text
-    >>> print(to_text(reveal_page(examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4))).partition("asked")[0].rstrip())
+    >>> print(to_text(reveal_page(examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4))).partition("prob")[0].rstrip())
       function: 4 terms, serial
       order        serial
                    (((0 1) 2) 3)
@@ -39,13 +39,13 @@ def reveal_page(found: Findings) -> Page:
         *_drawn("probed" if found.claim is None else "order", found.plan, found.schedule),
         *_replayed(found),
         Row("subnormals", "become zero" if found.flushes else "kept"),
-        Row("asked", f"{counted(found.probes, 'probe')} of {found.format.name}"),
+        Row("probing", f"{counted(found.probes, 'probe')} of {found.format.name}"),
     ]
     return Page(tuple(blocks), title)
 
 
 def plan_page(plan: Plan) -> Page:
-    """Return the page of an order of evaluation: as an expression if one is found, and as a tree if it is short.
+    """Return the page of an order of evaluation: an expression if there is one, and a tree if it is short.
 
     >>> from floatlab.reduce.plan.plan import Plan
     >>> from floatlab.page.layout import to_text
@@ -100,7 +100,7 @@ def _how(part: OutlinePart) -> str:
 
 
 def _ranges(terms: Sequence[int]) -> list[tuple[int, int]]:
-    """Return ascending terms as ranges, the ends included."""
+    """Return ascending numbers of terms as ranges, both ends included."""
     found: list[tuple[int, int]] = []
     for each in terms:
         if found and found[-1][1] == each - 1:
@@ -119,51 +119,51 @@ def _replayed(found: Findings) -> list[Block]:
     best = found.replays[0]
     share = f"{best.matching} of {best.total} random {_TAKEN[found.target.kind]}s have the same bits"
     if found.claim is None:
-        words = f"{share} in the order that probes met, when {_way(found)}; no claim is made"
+        words = f"{share} in the order that the probes found, with {_arithmetic(found)}; no claim is made"
         return [Row("replayed", Span(words, Role.FLAG))]
-    blocks: list[Block] = [Row("adds in", Span(_way(found), Role.VALUE)), Row("replayed", share)]
+    blocks: list[Block] = [Row("adds in", Span(_arithmetic(found), Role.VALUE)), Row("replayed", share)]
     if found.target.shape:
         blocks.append(Row("examined", _examined(found)))
     return blocks
 
 
 def _examined(found: Findings) -> str:
-    """Name the element of a product to which the order belongs, and how many other elements share it."""
+    """Return the element of a product that was examined, and how many other elements have its order, as text."""
     shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
     place = "0" if len(shape) == 1 else "(0, 0)"
     examined = f"element {place} of {' × '.join(map(str, shape))}"
     if agreeing == elements:
         return f"{examined}; all {elements:,} elements have the bits of this order"
     share = f"{agreeing:,} of {elements:,} elements ({100 * agreeing / elements:.3g} %)"
-    return f"{examined}; {share} have the bits of this order, the others are added in another way"
+    return f"{examined}; {share} have the bits of this order, the others do not"
 
 
-def _way(found: Findings) -> str:
+def _arithmetic(found: Findings) -> str:
     ways = found.replays[0].candidate.adders
     if len(ways) == 1:
-        return _one_way(ways[0], range(found.plan.terms))
+        return _arithmetic_of(ways[0], range(found.plan.terms))
     sides = [(subtree(found.plan, child)[0], way) for child, way in zip(found.plan.nodes[-1], ways, strict=True)]
     sides.sort(key=lambda side: side[0][0])
     return "terms " + "; terms ".join(
-        f"{_terms(OutlinePart(part, None))} in {_one_way(way, part)}" for part, way in sides
+        f"{_terms(OutlinePart(part, None))} in {_arithmetic_of(way, part)}" for part, way in sides
     )
 
 
 def _fusions(fused: set[int], terms: Sequence[int]) -> str:
-    """Name the products that are fused, or those that are not, whichever takes fewer words."""
+    """Return the products that are fused, or those that are not, as text, whichever text is shorter."""
     inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
     if not inside or not outside:
         return f"with{'out' if outside else ''} fused multiply-add"
-    sides = (outside, "rounded", "the others fused"), (inside, "fused", "the others rounded")
+    sides = (outside, "rounded", "all others fused"), (inside, "fused", "all others rounded")
     named, verb, others = min(sides, key=lambda side: len(_ranges(side[0])))
     return f"products of {counted(len(named), 'term')} {verb} ({_listed(_ranges(named))}), {others}"
 
 
-def _one_way(way: Adder | PartlyFused, terms: Sequence[int]) -> str:
+def _arithmetic_of(way: Adder | PartlyFused, terms: Sequence[int]) -> str:
     if isinstance(way, PartlyFused):
         return f"{way.accumulator.name}, {_fusions(set(way.fused), terms)}"
     if not way.fma:
         rounded = "" if way.products == way.accumulator else f", products rounded to {way.products.name} first"
         return f"{way.accumulator.name}, without fused multiply-add{rounded}"
-    meeting = "" if way.pairs else ", but where two products meet"
+    meeting = "" if way.pairs else ", except where two products are added"
     return f"{way.accumulator.name}, with fused multiply-add{meeting}"

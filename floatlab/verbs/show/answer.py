@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from floatlab.verbs.question import Question, Started
 
 DEFAULT_FORMATS = ("fp16", "fp32")
-# The most likely format of a bare code, by its width; other widths have no clear favourite.
+# The format assumed for a code without a format, by its width; other widths need a format.
 _BY_WIDTH = {16: "binary16", 32: "binary32", 64: "binary64", 80: "x87", 128: "binary128"}
-_CODE_LENGTH = 40  # characters; longer hexadecimal numbers are not taken for a code
+_CODE_LENGTH = 40  # a hexadecimal number with more characters gets no hint that it may be a code
 _P3109_DIALECTS = ("p3109_k{k}p3se", "p3109_k{k}p4se")
 
 
@@ -33,9 +33,9 @@ def show(
     dialects: bool = False,
     like: tuple[str, ...] = (),
 ) -> Answer:
-    """Answer with a value in each format: the page of `floatlab show`.
+    """Return the answer of `floatlab show`: a value in each format.
 
-    VALUE@FORMAT is read into that format first; the other formats show this datum, converted.
+    VALUE@FORMAT is rounded to that format first, and the result is converted to the other formats.
 
     >>> print(*show("1.12156456132", (parse_format("fp16"),)).codes())
     0x3c7c
@@ -44,7 +44,7 @@ def show(
     literal, own = read_operand(text, bits)
     hints: list[str] = []
     if literal.is_bare_hexadecimal and len(literal.text) <= _CODE_LENGTH:
-        hints.append(f"{literal.text} is the number {int(literal.text, 16)}; bits:{literal.text} reads it as a code")
+        hints.append(f"{literal.text} is the number {int(literal.text, 16)}; for the code, type bits:{literal.text}")
     if little_endian:
         literal = reversed_code(literal)
     if dialects:
@@ -74,9 +74,9 @@ def _formats_for(literal: Literal, hints: list[str]) -> tuple[Format, ...]:
     width = literal.value.width
     if width not in _BY_WIDTH:
         raise FormatError(
-            f"{quoted(literal.text)}: {width} bits of which format? Name it, as in --e4m3, or ask --dialects"
+            f"{quoted(literal.text)}: {width} bits of which format? Name it, as in --e4m3, or use --dialects"
         )
-    hints.append(f"{literal.text} has {width} bits: read as {_BY_WIDTH[width]}; -f says otherwise")
+    hints.append(f"{literal.text} has {width} bits: read as {_BY_WIDTH[width]}; choose another format with -f")
     return (parse_format(_BY_WIDTH[width]),)
 
 

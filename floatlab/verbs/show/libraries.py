@@ -1,4 +1,4 @@
-"""`show --like`: the results of installed libraries for a value, beside the correctly rounded datum."""
+"""`show --like`: the results of installed libraries for a value, compared with the correctly rounded datum."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def compare_libraries(
     literal: Literal, formats: tuple[Format, ...], context: Context, libraries: tuple[str, ...]
 ) -> Answer:
-    """Answer with the result of each library for a value in each format, beside the correctly rounded datum.
+    """Return the answer with the results of libraries in each format, compared with the correctly rounded datum.
 
-    The hints name libraries that are not installed. The answer counts as incomplete only if none is installed.
+    The hints name the libraries that are not installed. The answer is incomplete only if none is installed.
     """
     if isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: --like takes a number to round, not a code")
@@ -86,7 +86,7 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
 
 
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
-    """Return the comparison in one format; a plain name is a library that is not installed."""
+    """Return the page of the comparison in one format; `opinions` has names for libraries that are not installed."""
     result, words = ours.result, f"correctly rounded, {ours.context.rounding.value}"
     code = Span(hexadecimal_code(result), Role.CODE)
     rows: list[tuple[Text, ...]] = [(Span("floatlab", Role.VALUE), code, brief(result), words)]
@@ -95,5 +95,5 @@ def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
         for each in opinions
     ]
     title = f"{operand_text(ours)} in {result.format.name}"
-    note = "the libraries were given the value as a Python float (binary64), as in library.type(value)"
+    note = "the libraries received the value as a Python float (binary64), as in library.type(value)"
     return Page((heading(title), Table(("", "code", "value", ""), rows), hint(note)), title)

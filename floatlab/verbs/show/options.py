@@ -13,22 +13,22 @@ VERB = Verb(
     examples=("show 1.12156456132 --fp16", "show bits:0x38 --dialects", "show 0.1 --fp32 --bf16 --interval"),
     explanation=(
         "Values: 1.5  -3e-5  1_000  1/3  0x1.8p3  2^-24  inf  nan  nan(0x1)  snan; codes: bits:0x3c7c  "
-        "bits:0_01111_0001111100; VALUE@FORMAT is read into that format first, and the other formats show that "
-        "number, converted; - reads values from standard input, one a line. Without a format: fp16 and fp32."
+        "bits:0_01111_0001111100. VALUE@FORMAT is rounded to that format first, and the result is converted to the "
+        "other formats. - reads values from standard input, one a line. Without a format: fp16 and fp32."
     ),
     takes=("VALUE", "a number, a code (bits:…), or - for standard input"),
     options=(
         *grouped(
             "what to show",
             Option("bits", "", "VALUE is a code: 0x3c7c or 0_01111_0001111100"),
-            Option("little_endian", "", "a code's bytes come last one first", also=("endian",)),
+            Option("little_endian", "", "the bytes of a code are in little-endian order", also=("endian",)),
             Option("interval", "", "the reals that round to this value"),
             Option("directions", "", "every rounding direction in one table"),
-            Option("dialects", "", "one code in every format of its width"),
+            Option("dialects", "", "the meaning of a code in every format of its width"),
             Option("like", "LIBS", "results of installed libraries: numpy,torch,ml_dtypes", read=listed),
         ),
         *RESULT,
     ),
-    rules=(OptionRule(_PICTURES, "each is a picture of its own", excludes=_PICTURES),),
+    rules=(OptionRule(_PICTURES, "their pages exclude each other", excludes=_PICTURES),),
     also=("encode ulp inspect value → show VALUE -f NAME", "decode bits hex → show bits:0x3c7c -f NAME"),
 )

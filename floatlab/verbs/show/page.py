@@ -10,7 +10,7 @@ from floatlab.page.words import brief, error_words, flags_line, operand_text
 
 
 def directions_table(derivations: list[Derivation]) -> Page:
-    """Compare one value rounded in every direction."""
+    """Return the page that compares one value rounded in every direction."""
     rows = []
     for each in derivations:
         code, error = Span(hexadecimal_code(each.result), Role.CODE), error_words(each).removeprefix("error ")
@@ -19,12 +19,12 @@ def directions_table(derivations: list[Derivation]) -> Page:
     fmt = derivations[0].result.format
     title = f"{operand_text(derivations[0])} in {fmt.name}, every direction"
     seed = derivations[0].context.seed
-    drawn = hint(f"SR drew with seed {seed}; another seed may round the other way")
+    drawn = hint(f"SR used seed {seed}; with another seed, the result may differ")
     return Page((heading(title), Table(("", "code", "value", "error", "flags"), rows), drawn), title)
 
 
 def dialects_table(data: list[Datum], text: str, title: str) -> Page:
-    """Compare the meanings of one code in several formats."""
+    """Return the page that compares the meanings of one code in several formats."""
     rows = []
     for datum in data:
         bits = " ".join(bits for _, _, bits in fields_of(datum))

@@ -1,4 +1,4 @@
-"""`matmul --ways` and `matmul --backends`: real products on this machine, timed and compared."""
+"""`matmul --ways` and `matmul --backends`: products of installed libraries on this machine, timed and compared."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ _INTERRUPTED = 130  # the exit status
 def partitions_answer(
     words: tuple[str, ...], format: Format, runs: int, block: int, started: Started | None = None
 ) -> Answer:
-    """Return the answer for the product of two named matrices, computed whole and in parts; raises FloatlabError."""
+    """Return the answer for the product of two matrices, computed as a whole and in parts; raises FloatlabError."""
     dtype = native_dtype(format)
     if dtype is None:
-        raise UnsupportedError(f"--ways times NumPy's own products, and it has none in {format.name}: fp16, fp32, fp64")
+        raise UnsupportedError(
+            f"--ways times NumPy's own products, which exist in fp16, fp32 and fp64, not in {format.name}"
+        )
     sides = in_one_format(operands_of("matmul", words, format), format)
     x, y = (decode(side.codes, side.format).astype(dtype) for side in sides)
     found = time_partitions(x, y, runs, block, started, keep_interrupted=True)
@@ -56,16 +58,16 @@ def backends_answer(
 ) -> Answer:
     """Return the answer for the product of two named matrices on several backends; raises FloatlabError.
 
-    Without a format, they are multiplied in the format that both have. Otherwise it is binary32 or binary64, if these
-    contain both formats; text is read into binary32.
+    Without `format`, the product has the format of both matrices. If their formats differ, it has binary32 or else
+    binary64, whichever contains both formats. Text is read into binary32.
     """
-    names = parse_backends(backends)  # names are checked before the files are read
+    names = parse_backends(backends)  # check the names before the files are read
     x, y = in_one_format(operands_of("matmul", words, format), format)
     return answer_of(multiply_on(x, y, names, runs, started, keep_interrupted=True))
 
 
 def answer_of(found: BackendComparison) -> Answer:
-    """Return the answer for products on several backends; its short form names the fastest one."""
+    """Return the answer for products on several backends; its short text is the name of the fastest backend."""
 
     def page() -> Page:
         from floatlab.verbs.timing.page import backends_page
@@ -79,5 +81,5 @@ def answer_of(found: BackendComparison) -> Answer:
 
 
 def _fastest(ranking: Ranking) -> list[str]:
-    """Return the fastest backend as one word, or all candidates separated by commas."""
+    """Return the name of the fastest backend, or of all candidates, separated by commas."""
     return [",".join(ranking.candidates)] if ranking.candidates else []

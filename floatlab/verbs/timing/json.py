@@ -1,4 +1,4 @@
-"""The schemas of timed products: in parts and on several backends, with their errors and differences."""
+"""The schemas of timed products, in parts and on several backends, with their errors and differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _words(ranking: Ranking) -> str:
 _STATISTICS = attributes("minimum", "median", "spread")
 _RUNS = derived(lambda timing: [*timing.runs])
 _TIMES = Schema(None, {"runs": _RUNS, **_STATISTICS})
-# The remarks below the times on the page, for both comparisons.
+# The members of both comparisons that the page shows as remarks below the times.
 _MEASURES = {
     "runs": derived("ranking.runs"),
     "runs_asked": derived("asked"),
@@ -74,7 +74,7 @@ def _causes(judged: BackendTiming | BackendPair) -> list[str] | None:
 
 
 def _effects(compared: BackendComparison) -> tuple[Effect, ...] | None:
-    """Return the effects of causes on these inputs, which are the same in every judgement."""
+    """Return the effects of the causes on these inputs; they are the same in all judgements."""
     judgements = [run.judgement for run in compared.runs] + [pair.judgement for pair in compared.pairs]
     return next((judgement.effects for judgement in judgements if judgement is not None), None)
 

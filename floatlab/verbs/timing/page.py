@@ -15,30 +15,28 @@ from floatlab.reduce.timing.measurement import FEWEST, Ranking, Timing
 from floatlab.reduce.timing.partitions import PartitionComparison, ulps_apart
 from floatlab.verbs.judge.page import judgement_words
 
-_ROUNDED = 0.9  # with this fraction of the elements correctly rounded, the sum was in higher precision and rounded once
+_ROUNDED = 0.9  # if this fraction is correctly rounded, sums were in higher precision
 
 
 def fastest_words(ranking: Ranking) -> str:
-    """Name the fastest of several timings, or explain why none can be named.
+    """Return the fastest of several timings as text, or the reason why none is known to be the fastest.
 
     >>> from floatlab.reduce.timing.measurement import Timing, rank
     >>> a, b = Timing((1.0, 2.0, 1.5, 1.0)), Timing((1.5, 2.0, 1.5, 2.0))
     >>> fastest_words(rank({"a": a, "b": b}))
     'a and b cannot be told apart: their medians differ by 500 ms, the spread is 625 ms'
     >>> fastest_words(rank({"a": a, "c": Timing((3.0,) * 4)}))
-    'fastest a: 1.25 s in the median, then c with 3 s'
+    'fastest a: median 1.25 s; then c, median 3 s'
     """
     names, candidates = ranking.names, ranking.candidates
     if len(names) < 2:
         return f"only {names[0]} was timed"
     if ranking.runs < FEWEST:
         runs = "1 run does" if ranking.runs == 1 else f"{ranking.runs} runs do"
-        return f"{runs} not tell which is fastest: --runs {FEWEST} or more"
+        return f"{runs} not show which is fastest: use --runs {FEWEST} or more"
     if ranking.fastest:
         first, second = ranking.timings[:2]
-        return (
-            f"fastest {names[0]}: {seconds(first.median)} in the median, then {names[1]} with {seconds(second.median)}"
-        )
+        return f"fastest {names[0]}: median {seconds(first.median)}; then {names[1]}, median {seconds(second.median)}"
     up_to = "" if len(candidates) == 2 else "up to "
     reason = "their medians differ" if ranking.difference <= ranking.spread else "their runs overlap: medians differ"
     said = f"{listed([*candidates])} cannot be told apart: {reason} by {up_to}{seconds(ranking.difference)}"
@@ -48,7 +46,7 @@ def fastest_words(ranking: Ranking) -> str:
 
 
 def partitions_page(found: PartitionComparison) -> Page:
-    """Return the page of a product computed whole and in parts."""
+    """Return the page of a product computed as a whole and in parts."""
     products, (rows, n, columns) = found.products, found.shape
     factors = factors_text((rows, n), (n, columns))
     title = f"matrix product {factors}, in {len(products)} ways (blocks of {counted(found.block, 'term')})"
@@ -71,10 +69,10 @@ def partitions_page(found: PartitionComparison) -> Page:
         Table(("way", "average", f"sum of {counted(runs, 'run')}", "cumulative"), times, (1, 2, 3)),
         _measures("ways"),
         Gap(),
-        heading("Against the exact product"),
+        heading("Errors against the exact product"),
         Table(("way", "largest error", "largest q"), errors, (1, 2)),
         Gap(),
-        heading("How many ulps the ways are apart, at most"),
+        heading("Largest differences in ulps"),
         Table(("", *(each.name.split()[-1] for each in products)), apart, tuple(range(1, len(products) + 1))),
         Gap(),
         Row("verdict", fastest_words(found.ranking)),
@@ -105,12 +103,12 @@ def backends_page(found: BackendComparison) -> Page:
             for pair in found.pairs
         ]  # fmt: skip
         header = ("pair", "equal bits", "ulps", "rms q", "largest q")
-        blocks += [Gap(), heading("Pair by pair"), Table(header, pairs, (1, 2, 3, 4))]
+        blocks += [Gap(), heading("Differences of pairs"), Table(header, pairs, (1, 2, 3, 4))]
     blocks.append(Gap())
     for run in found.runs:
         blocks.append(Row(run.name, ", ".join((run.words, *run.settings))))
         if not run.repeats:
-            blocks.append(Row("", Span("its products differ in bits from run to run", Role.FLAG)))
+            blocks.append(Row("", Span("its bits differ from run to run", Role.FLAG)))
     blocks += [Row("absent", f"{each.name}: {each.reason}") for each in found.absent]
     if found.runs:
         least = found.nearest.errors.q_rms
@@ -136,7 +134,7 @@ def _times(found: BackendComparison) -> list[Block]:
         Gap(),
         Table(("backend", "first call", "average", f"sum of {counted(runs, 'more call')}"), calls, (1, 2, 3)),
         Gap(),
-        heading("With transfers: sent in and fetched in (medians), and the total"),
+        heading("With transfers: medians of sending and fetching, and the total"),
         Table(("backend", "sent in", "fetched in", "minimum", "median", "spread"), transfers, (1, 2, 3, 4, 5)),
         _measures("backends"),
     ]
@@ -155,7 +153,7 @@ def _least_and_median(timing: Timing) -> tuple[str, str, str]:
 def _measures(noun: str) -> Note:
     return hint(
         "spread: the interquartile range. GFLOP/s: 2 × rows × terms × columns operations in the median time. "
-        f"The {noun} take turns."
+        f"The runs of the {noun} alternate."
     )
 
 
@@ -164,7 +162,7 @@ def _interruption(runs: int, asked: int) -> list[Block]:
 
 
 def _errors(found: BackendComparison) -> list[Block]:
-    head = "Against the exact product"
+    head = "Errors against the exact product"
     if found.measured < found.shape[0]:
         head += f", in {found.measured:,} of {found.shape[0]:,} rows"
     rows = []
@@ -180,7 +178,7 @@ def _named(pair: BackendPair) -> str:
 
 
 def _verdicts(found: BackendComparison) -> list[Block]:
-    """Return why the pairs differ, with pairs of the same reason together, and which backends are far from exact."""
+    """Return rows with the pairs that differ, grouped by the reason, and the backends that are far from exact."""
     said: dict[str, list[str]] = {}
     for pair in found.pairs:
         same = pair.equal == found.elements
@@ -197,7 +195,7 @@ def _verdicts(found: BackendComparison) -> list[Block]:
 
 
 def _words(found: Judgement | None) -> str:
-    return "numbers that are not finite: floatlab compare tells where" if found is None else judgement_words(found)
+    return "numbers that are not finite: floatlab compare finds where" if found is None else judgement_words(found)
 
 
 def _line(words: str) -> Line:

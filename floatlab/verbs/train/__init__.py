@@ -1,1 +1,1 @@
-"""`train`: one update, many updates, networks in formats, and gradients lost to underflow."""
+"""`train`: one update, many updates, networks in chosen formats, underflow of gradients, and gradient checks."""

@@ -1,4 +1,4 @@
-"""`train`: one update, many updates under remedies, networks in formats, and gradients."""
+"""`train`: one update, many updates with remedies, networks in chosen formats, underflow, and gradient checks."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 STEPS = 100  # default number of steps
 NETWORK_STEPS = 500
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
-Numbers = str | list[str] | Datum | Array | Source  # the value of an argument; text is converted by its format
-_RECORDED = 1 << 20  # numbers recorded of a run's weights
+Numbers = str | list[str] | Datum | Array | Source  # the value of an argument; text is rounded only once, to its format
+_RECORDED = 1 << 20  # most numbers that a run records
 
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question in the subcommand that its first value names, by default many updates; raises FloatlabError."""
+    """Answer a question. Its first value names the subcommand; the default is many updates. Raises FloatlabError."""
     forms = {"run": _run, "step": _step, "network": _network, "underflow": _underflow, "check": _check}
     return [forms[form_of(question)](question, started)]
 
@@ -46,9 +46,9 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
 @in_default_mode
 def numbers_named(word: str) -> Numbers:
-    """Return the value of an argument: a number as text, so that only its format rounds it, or an array.
+    """Return the value of an argument: a number as text, so that it is rounded only once, or an array.
 
-    A list of numbers stays text, VALUE@FORMAT is read into that format, and a file or `random:…` is read as an array.
+    The numbers of a list are also text. VALUE@FORMAT is rounded to that format. A file or `random:…` is an array.
     Raises FloatlabError.
 
     >>> numbers_named("1/3"), numbers_named("0.1,2^-24"), numbers_named("0.1@fp16")
@@ -73,14 +73,14 @@ def _array_named(word: str) -> Array | Source:
 
 @in_default_mode
 def setup_of(question: Question) -> Setup:
-    """Return the setup of a question, before any remedy."""
+    """Return the setup of a question, without remedies."""
     formats = _formats_of(question)
-    formats["update"] = formats.pop("update_format", None)  # named `update` in `Setup`, but `--update` is taken
+    formats["update"] = formats.pop("update_format", None)  # its name in `Setup`
     return Setup(**formats, context=question.context)
 
 
 def _formats_of(question: Question) -> dict[str, Any]:
-    """Return the formats of a setup, as given in the question."""
+    """Return the formats of a setup that the question names."""
     names = ("grads", "accumulator", "state", "master", "update_format")
     options = {name: question.option(name) for name in names if question.option(name) is not None}
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
@@ -91,7 +91,7 @@ def _formats_of(question: Question) -> dict[str, Any]:
 
 @in_default_mode
 def train_question(question: Question, started: Started | None = None) -> Training:
-    """Train as a question specifies, and return the finished run; raises FloatlabError.
+    """Train as a question describes, and return the finished training; raises FloatlabError.
 
     >>> from floatlab.verbs.question import Question
     >>> asked = Question("train", ("1.125",)).having(update="0.00041999", steps=101, remedies=("plain", "fp32"))
@@ -112,7 +112,9 @@ def train_question(question: Question, started: Started | None = None) -> Traini
         steps = Gradients(given, count, not length, name).length or STEPS
     every = question.option("every") or max(1, -(-steps * count // _RECORDED))
     if (kept := (steps // every + 1) * count) > max(MAX_VALUES, 2 * count):
-        raise UnsupportedError(f"recording every {every:,} steps keeps {kept:,} numbers; at most {MAX_VALUES:,} are")
+        raise UnsupportedError(
+            f"recording every {every:,} steps would store {kept:,} numbers; at most {MAX_VALUES:,} are stored"
+        )
     training = train(
         start, given if name == "gradient" else None, update=given if name == "update" else None, steps=0,
         lr=question.option("lr"), optimizer=question.option("optimizer"), remedies=question.option("remedies"),
@@ -129,18 +131,18 @@ def _given(question: Question) -> str:
 
 
 def _check_size(numbers: Numbers, name: str) -> None:
-    """Refuse numbers beyond the range of binary64, in which a run is recorded; raises UnsupportedError."""
+    """Raise UnsupportedError for numbers beyond the range of binary64, in which a run is recorded."""
     exact = [numbers] if isinstance(numbers, str | Datum) else numbers if isinstance(numbers, list) else []
     for number in exact:
         try:
             float(exactly(number, name))
         except OverflowError:
-            raise UnsupportedError(f"{name}, {number}, is beyond binary64, which holds the numbers of a run") from None
+            raise UnsupportedError(f"{name}, {number}, is beyond binary64, in which runs are recorded") from None
 
 
 @in_default_mode
 def training_answer(question: Question, training: Training) -> Answer:
-    """Return the answer for the steps done so far; it reflects the state after them."""
+    """Return the answer for the steps done so far."""
     from floatlab.verbs.train.run_page import training_page, training_table, values_chart
 
     def final(word: Callable[[Datum], str]) -> list[str]:
@@ -165,7 +167,7 @@ def _run(question: Question, started: Started | None) -> Answer:
 
 @in_default_mode
 def trace_step(question: Question) -> UpdateTrace:
-    """Return the update that a question specifies; raises FloatlabError.
+    """Return the traced update that a question describes; raises FloatlabError.
 
     >>> from floatlab.verbs.question import Question
     >>> trace_step(Question("train", ("step", "1.125", "0.00041999"))).why.value
@@ -186,7 +188,7 @@ def trace_step(question: Question) -> UpdateTrace:
 def _single(word: str | None) -> object:
     number = None if word is None else numbers_named(word)
     if isinstance(number, Sized) and not isinstance(number, str):
-        raise UnsupportedError(f"a step is of one number, and {word} names {len(number)}")
+        raise UnsupportedError(f"a step takes one number, but {word} has {len(number)}")
     return number
 
 
@@ -214,7 +216,7 @@ def _network(question: Question, started: Started | None) -> Answer:
 
 
 def network_of(question: Question) -> tuple[list[Configuration], range, int, dict[str, Any]]:
-    """Return the configurations, seeds and steps of a question about networks, and the sizes of network and data."""
+    """Return the configurations, seeds and steps of a question about networks, and the sizes of the problem."""
     from floatlab.training.networks import parse_configurations
 
     first, seeds = question.context.seed, question.option("seeds", 1)
@@ -271,7 +273,7 @@ def _check(question: Question, started: Started | None) -> Answer:
 
     _, name, x = question.values
     reported, derivative = question.option("reported"), question.option("derivative")
-    with redirect_stdout(sys.stderr):  # output that the function prints is not part of the answer
+    with redirect_stdout(sys.stderr):  # discard the output that the function prints
         target = function_of(name, x, next(iter(question.formats), None))
         call, fmt, own = target.call, target.format, target.own
         curves = [target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, own=own)) for way in WAYS]

@@ -1,4 +1,4 @@
-"""The subcommands of `train` and the fields of the explorer's input boxes, read from and written to a question."""
+"""The subcommands of `train`, and the parts of a question that the explorer shows in input boxes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from floatlab.record import Record
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.options import form_of
 
-# The title of each subcommand, and the question with which it starts.
+# The title and the default question of each subcommand.
 FORMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "run": ("many steps", ("train", "1.125", "--update", "0.00041999", "--steps", "101")),
     "step": ("one update", ("train", "step", "1.125", "0.00041999", "--fp16")),
@@ -20,9 +20,9 @@ _STEP_OPTIONS = (
 
 
 class FormPart(Record):
-    """A field of a question: its name, the subcommands that have it, its index among the values, and its placeholder.
+    """A part of a question: its name, the subcommands that have it, its index among the values, and its placeholder.
 
-    A field without an index is an option. The value of an array field may be a file.
+    A part without an index is an option. If `array` is set, its value may be a file.
     """
 
     name: str
@@ -51,7 +51,7 @@ PARTS = (
 
 
 def has(question: Question, part: FormPart) -> bool:
-    """Return whether a question has a field; it has either an update, or a gradient and a learning rate."""
+    """Return whether a question has a part; a question has either an update, or a gradient and a learning rate."""
     form = form_of(question)
     if form in ("run", "step") and part.name in ("grad", "lr", "update"):
         return (question.option("grad") is None) == (part.name == "update")
@@ -61,7 +61,7 @@ def has(question: Question, part: FormPart) -> bool:
 
 
 def text_in(question: Question, part: FormPart) -> str:
-    """Return the text in a field of a question.
+    """Return the text of a part of a question.
 
     >>> text_in(Question("train", ("step", "1.125", "0.1")), PARTS[1])
     '0.1'
@@ -76,7 +76,7 @@ def text_in(question: Question, part: FormPart) -> str:
 
 
 def with_text(question: Question, part: FormPart, text: str) -> Question:
-    """Return the question with one field set to `text`; an empty text selects the default.
+    """Return the question with one part set to `text`; an empty text selects the default.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2"))
@@ -89,7 +89,7 @@ def with_text(question: Question, part: FormPart, text: str) -> Question:
         return question.replace(values=tuple(values))
     if part.name == "update" and form_of(question) == "step":
         return question.replace(values=(*values[:2], text)).having(update=None)
-    # Set a required field even if it is empty, so that the error is reported.
+    # Set a required part even if it is empty, so that the error is reported.
     return question.having(**{part.name: text if text or part.name in ("update", "grad") else None})
 
 
@@ -103,7 +103,7 @@ def turned(question: Question, rate: str) -> Question:
 
 
 def in_form(question: Question, form: str, remedy: str) -> Question | None:
-    """Convert a question about one update to one about many, or the reverse, with one remedy; None for others.
+    """Convert a question about one update to many updates with one remedy, or the reverse; None for other questions.
 
     >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
     >>> from floatlab.verbs.registry import command_of

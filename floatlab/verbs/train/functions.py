@@ -1,4 +1,4 @@
-"""Functions whose derivatives can be checked, by name: a few built-in ones, and those of any module."""
+"""Functions whose derivatives can be checked, by name: some built-in functions, and functions of any module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def _root(x: RoundedNumber | float) -> RoundedNumber | float:
     return x.sqrt() if isinstance(x, RoundedNumber) else math.sqrt(x)
 
 
-# In OWN, every operation is rounded; for WHOLE, computed in binary64, argument and value are.
+# Every operation of the functions in OWN is rounded. The functions in WHOLE are computed in binary64; only argument and
+# value are rounded.
 OWN: dict[str, Function] = {
     "x^2": lambda x: x * x,
     "x^3": lambda x: x * x * x,
@@ -44,7 +45,7 @@ NAMES = (*OWN, *WHOLE)
 
 
 class NamedFunction(Record):
-    """A function, whether it computes in the format itself, and the format."""
+    """A function, whether its own operations are rounded, and the format."""
 
     name: str
     call: Function
@@ -55,16 +56,16 @@ class NamedFunction(Record):
         """Return a curve without points outside the function's domain; raises UnsupportedError if none is left."""
         points = tuple(each for each in curve.points if math.isfinite(each.error) and math.isfinite(each.quotient))
         if not points or not math.isfinite(curve.derivative):
-            raise UnsupportedError(f"{quoted(self.name)} has no derivative at {curve.x:g} that steps could find")
+            raise UnsupportedError(f"{quoted(self.name)} is not defined at any step around {curve.x:g}")
         return curve.replace(points=points)
 
 
 @in_default_mode
 def function_of(name: str, x: str, format: Format | None = None) -> NamedFunction:
-    """Return the function with a name (`x^3`, `sin`, …) or MODULE:FUNCTION, to be evaluated in a format at x.
+    """Return the function with this name (`x^3`, `sin`, …) or MODULE:FUNCTION, to be evaluated in a format at x.
 
-    A module's function is first called with numbers that round each operation. If it does not accept them, its argument
-    and its value are rounded. Raises UnsupportedError if it is not a function of one number.
+    A function of a module is first called with numbers that round each operation. If it does not accept these, only its
+    argument and its value are rounded. Raises UnsupportedError if it is not a function of one number.
 
     >>> function_of("x^3", "1.5").own, function_of("math:atan", "1").own
     (True, False)
@@ -79,7 +80,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> NamedFunctio
         )
     function = known[name] if name in known else import_target(name)
     if not callable(function):
-        raise UnsupportedError(f"{quoted(name)} is no function, but {type(function).__name__}")
+        raise UnsupportedError(f"{quoted(name)} is not a function, but {type(function).__name__}")
     call = _guarded(function, name)
     if not math.isfinite(call(point)):
         raise UnsupportedError(f"{name} is not defined at {point:g}")
@@ -92,12 +93,12 @@ def _computes(call: Function, x: float, format: Format) -> bool:
         return isinstance(call(RoundedNumber(x, format)), RoundedNumber)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # whatever it raises, it may still accept floats
+    except BaseException:  # whatever the exception, the function may accept floats
         return False
 
 
 def _guarded(call: Function, name: str) -> Function:
-    """Return a function that returns NaN outside the domain, and turns other exceptions into one-line errors."""
+    """Return a function that gives NaN outside the domain, and turns other exceptions into one-line errors."""
 
     def guarded(x: RoundedNumber | float) -> RoundedNumber | float:
         try:
@@ -106,7 +107,7 @@ def _guarded(call: Function, name: str) -> Function:
             return RoundedNumber(math.nan, x.format) if isinstance(x, RoundedNumber) else math.nan
         except (KeyboardInterrupt, FloatlabError):
             raise
-        except BaseException as trouble:  # catch SystemExit too: the function must not end floatlab
+        except BaseException as trouble:  # also catch SystemExit: the function must not end floatlab
             said = f"{type(trouble).__name__}: {trouble}".splitlines()[0][:100]
             raise UnsupportedError(f"{quoted(name)} raises {said}") from None
         if isinstance(found, RoundedNumber):

@@ -1,4 +1,4 @@
-"""The pages of `train check` and `train underflow`: errors of difference quotients, and gradients lost to underflow."""
+"""The pages of `train check` (errors of difference quotients) and `train underflow` (gradients lost to underflow)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_page(found: GradientCheck) -> Page:
 
 
 def errors_chart(curves: Sequence[StepSweep]) -> Chart:
-    """Draw the error of difference quotients against step size, both on logarithmic scales."""
+    """Return the chart of the errors of difference quotients against step size, on logarithmic scales."""
     drawn = []
     for i, each in enumerate(curves):
         points = [point for point in each.points if isfinite(point.error) and point.error]
@@ -73,12 +73,12 @@ def _steps_table(curves: Sequence[StepSweep]) -> Table:
 def _blame(point: Point) -> str:
     if not point.error:
         return "exact"
-    return "rounding" if point.rounding > point.truncation else "the step itself"
+    return "rounding" if point.rounding > point.truncation else "truncation"
 
 
 def _check_rows(check: Check) -> list[Block]:
     role = {"agrees": Role.GOOD, "a bug": Role.BAD}.get(check.verdict, Role.FLAG)
-    parts = f"rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}"
+    parts = f"rounding {check.rounding:.2g}, truncation {check.truncation:.2g}"
     return [
         heading("The derivative that was reported"),
         Row("reported", f"{check.reported:.9g}", f"quotient {check.quotient:.9g}"),
@@ -90,9 +90,11 @@ def _check_rows(check: Check) -> list[Block]:
 
 _SAID = {"agrees": "agrees", "a bug": "is a bug", "unclear": "remains unclear"}
 _VERDICTS = {
-    "agrees": "rounding and the finite step explain the mismatch",
-    "a bug": "a bug: the mismatch is more than ten times what rounding and the finite step explain",
-    "unclear": "unclear: this step cannot tell rounding from a bug; try the one that theory gives, or a wider format",
+    "agrees": "rounding and truncation explain the mismatch",
+    "a bug": "a bug: the mismatch is more than ten times what rounding and truncation explain",
+    "unclear": (
+        "unclear: with this step, rounding and a bug cannot be distinguished; try the advised step, or a wider format"
+    ),
 }
 
 
@@ -105,16 +107,16 @@ _FATES = {
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
-    """Return the page of gradients in a format: their exponents against its range, the losses, and the best scale.
+    """Return the page of gradients in a format: their exponents and its range, the losses, and the best loss scale.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import measure_underflow
     >>> print(to_text(underflow_page(measure_underflow([1e-9, -3e-8, 1e-6, 0.25], "fp16"))).splitlines()[0])
-      4 gradients in binary16: 1 lost, 25 % of those that are not zero
+      4 gradients in binary16: 1 lost, 25 % of the nonzero gradients
     """
     fmt, n = found.format, found.nonzero
     share = percent(found.flushed, n) if found.flushed else ""
-    lost = f"{found.flushed:,} lost, {share} of those that are not zero" if share else "none lost"
+    lost = f"{found.flushed:,} lost, {share} of the nonzero gradients" if share else "none lost"
     title = f"{counted(found.total, 'gradient')} in {fmt.name}: {lost}"
     blocks: list[Block] = [heading(title), *([Row("gradients", name)] if name else [])]
     blocks.append(Row("loss scale", "none" if found.scale == 1 else f"× {_power(found.scale)}"))
@@ -127,8 +129,8 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         blocks.append(Row("", Span(words, Role.BAD)))
     if not n:
         return Page((*blocks, Note("nothing can underflow: every gradient is zero, infinite or NaN")), title)
-    scaled = "" if found.scale == 1 else ", once they are scaled"
-    blocks += [Gap(), heading(f"How large they are{scaled}: powers of two"), histogram(found), Gap()]
+    scaled = "" if found.scale == 1 else "after scaling"
+    blocks += [Gap(), heading(f"Magnitudes{scaled}, in powers of two"), histogram(found), Gap()]
     for fate, count in (("zero", found.flushed), ("subnormal", found.subnormal), ("overflow", found.overflowed)):
         words = f"{count:,} of {n:,}, {percent(count, n)}"
         blocks.append(Row(fate, Span(words, _FATES[fate] if count else Role.PLAIN)))
@@ -141,19 +143,19 @@ def _advice(found: Underflow) -> list[Block]:
         return []
     whose = "" if found.scale == 1 else " of what was given"
     ends = dict.fromkeys((_power(least), _power(safe)))
-    verdict = f"{'any loss scale from' if len(ends) > 1 else 'a loss scale of'} {' to '.join(ends)} loses none of them"
+    verdict = f"{'any loss scale from' if len(ends) > 1 else 'a loss scale of'} {' to '.join(ends)} loses no gradient"
     if least > safe:
         left = found.flushed_by_safe_scale or 0
-        verdict = f"no scale keeps all: {_power(safe)} still loses {left:,}, {percent(left, found.nonzero)}"
+        verdict = f"every scale loses gradients: {_power(safe)} still loses {left:,}, {percent(left, found.nonzero)}"
     return [
-        Row("scales", f"{_power(least)} keeps all{whose} from becoming zero"),
+        Row("scales", f"at {_power(least)}, no gradient{whose} becomes zero"),
         Row("", f"{_power(safe)} is the largest power of two without overflow"),
         Row("verdict", Span(verdict, Role.BAD if least > safe else Role.GOOD)),
     ]
 
 
 def _power(x: float) -> str:
-    """Return a number as text: a large or fractional power of two as 2^k, others in digits.
+    """Return a number as text: a large or fractional power of two as 2^k, other numbers in digits.
 
     >>> _power(65536.0), _power(2.0**40), _power(3.0)
     ('65,536', '2^40', '3')
@@ -164,12 +166,12 @@ def _power(x: float) -> str:
 
 
 def histogram(found: Underflow) -> model.Axis:
-    """Count scaled gradients by power of two, with the outcome of each in the format."""
+    """Return an axis with the number of scaled gradients per power of two, and the outcome in the format."""
     fmt, shift = found.format, floor(log2(found.scale))
     counts = {e + shift: count for e, count in found.histogram}
     low, high = min(counts), max(counts)
     width = -(-(high - low + 1) // _LANES)
-    # Bins end where outcomes change: below half the smallest number, at the normal numbers, beyond the largest.
+    # Bins end where the outcome changes: at half the smallest number, at the smallest normal number, at the largest.
     edges = sorted({fmt.qmin - 1, fmt.qmin, fmt.emin, fmt.emax + 1})
     bins: dict[tuple[int, int], int] = {}
     for e, count in counts.items():
@@ -193,7 +195,7 @@ def histogram(found: Underflow) -> model.Axis:
 
 
 def fate_of(exponent: int, found: Underflow) -> str:
-    """Name the outcome for numbers with this exponent in the format; an empty text if they keep all digits."""
+    """Return the outcome for numbers with this exponent in the format; empty if they keep all digits."""
     fmt = found.format
     if exponent < fmt.qmin - 1:
         return "zero"

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from floatlab.verbs.train.network_page import Learnings
     from floatlab.wire.codecs import Scope
 
-_MANY = 64  # weights that are listed
+_MANY = 64  # most weights that are listed
 _LINE = ("error", "carried_error", "moves", "stalled", "still", "why", "skipped", "scale", "diverged")
 _PRODUCTS = ("forward", "backward", "outputs", "accumulator")
 _FRACTION = optional(FRACTION)
@@ -95,7 +95,7 @@ UPDATE = schema(
 )
 
 
-# Many steps: the end of each remedy, and the cause; the values step by step are written as CSV only.
+# Many steps: the final weight of each remedy, and the cause. The values of all steps are only written as CSV.
 
 
 def _rows_of_remedies(training: Training) -> list[tuple[Trajectory, TrainingRun]]:
@@ -139,7 +139,7 @@ TRAINING = schema(
 )
 
 
-# Networks: losses seed by seed, and how the configurations compare.
+# Networks: the losses of all seeds, and the comparison of the configurations.
 
 
 def _first(learnings: Learnings) -> Learning:
@@ -170,7 +170,7 @@ LEARNINGS = schema(
 )
 
 
-# Gradients: those lost in a format, and the errors of difference quotients.
+# Gradients: underflow in a format, and the errors of difference quotients.
 
 
 def _underflow(histogram: tuple[tuple[int, int], ...], **fields: Any) -> Underflow:
@@ -196,9 +196,9 @@ _CURVE = schema(dict, way=TEXT, advised=NUMBER, best=derived("best", _POINT), po
 
 
 def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> StepSweep:
-    """Return the only curve of a document; several curves, or a check of a reported derivative, are not read back."""
+    """Return the only curve of a document. Several curves, or a check of a reported derivative, cannot be read back."""
     if len(curves) != 1 or check is not None:
-        raise FileFormatError("a document of one curve is read back, without a check")
+        raise FileFormatError("only a document with one curve and without a check can be read back")
     return StepSweep(**curves[0], **fields)
 
 

@@ -25,11 +25,11 @@ _MOST = 1 << 23  # the limit for extensions beyond that goal
 class Laboratory:
     """A training session: `steps` are done, and `goal` is the number of steps to do.
 
-    Each line is a remedy, or a network in a configuration, and takes the same steps as the others. Changes of remedy
+    A line of the table is a remedy, or a network in a configuration. All lines do the same steps. Changes of remedies
     are recorded, so that a restarted session can repeat them.
     """
 
-    limit: int | None = None  # steps for which there are numbers, if that is limited
+    limit: int | None = None  # number of steps that have gradients or updates; None if unlimited
     every = 1  # one step in this many is recorded
     width = 1  # numbers recorded per line at a time
 
@@ -37,7 +37,7 @@ class Laboratory:
         """Start at step 0; raises FloatlabError for a question that cannot be answered."""
         self.question = question
         self.changes: tuple[Switch, ...] = ()
-        self.goal = self.wanted = 0  # goal: steps to do now; wanted: steps that the question wanted
+        self.goal = self.wanted = 0  # steps to do now, and steps in the question
         self.restart()
 
     # For subclasses to implement.
@@ -57,11 +57,11 @@ class Laboratory:
         raise NotImplementedError
 
     def answer(self) -> Answer:
-        """Return the answer of the command line at this step."""
+        """Return the answer that the command line would show at this step."""
         raise NotImplementedError
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Return the next step of a line, rounding by rounding; raises UnsupportedError if there is none."""
+        """Trace the next step of a line, rounding by rounding; raises UnsupportedError if there is none."""
         raise NotImplementedError
 
     @property
@@ -78,11 +78,11 @@ class Laboratory:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all lines have diverged, so that no step is possible."""
+        """Whether all lines have diverged, so that no further step is possible."""
         return all(trainer.diverged is not None for trainer in self._trainers)
 
     def restart(self, changes: tuple[Switch, ...] = ()) -> None:
-        """Return to step 0; `changes` will be repeated, each after its step."""
+        """Return to step 0; each of the `changes` will be repeated after its step."""
         self.steps, self.changes = 0, ()
         self._ahead = list(changes)
         self._begin()
@@ -93,7 +93,7 @@ class Laboratory:
         self.restart()
 
     def advance(self, steps: int) -> None:
-        """Do this many more steps."""
+        """Do `steps` more steps."""
         end = self.steps + steps
         while True:
             while self._ahead and self._ahead[0].step <= self.steps:
@@ -106,18 +106,18 @@ class Laboratory:
             self.steps = stop
 
     def change(self, place: int, word: str) -> None:
-        """Continue a line under another remedy; raises FloatlabError for an unknown one."""
+        """Continue a line with another remedy; raises FloatlabError if it is unknown."""
         self._change(place, word)
         self.changes = (*self.changes, Switch(self.steps, place, word))
 
     def extend(self, steps: int) -> None:
-        """Move the goal further by `steps`; raises UnsupportedError at a limit, or if all lines have diverged."""
+        """Increase the goal by `steps`; raises UnsupportedError at a limit, or if all lines have diverged."""
         if self.has_ended:
-            raise UnsupportedError("nothing can go on: no weight is finite any more")
+            raise UnsupportedError("no line can continue: no weight is finite any more")
         goal = self.goal + steps
         if self.limit is not None and goal > self.limit:
             if self.goal >= self.limit:
-                raise UnsupportedError(f"there are numbers for {self.limit:,} steps, and all are done")
+                raise UnsupportedError(f"there are numbers for {self.limit:,} steps only, and all are done")
             goal = self.limit
         if goal // self.every * self.width > _MOST:
             raise UnsupportedError("there is no room to record more: --every N records one step in N")
@@ -130,7 +130,7 @@ class Laboratory:
 
 
 class Weights(Laboratory):
-    """Weights under several remedies, side by side.
+    """Weights with several remedies, side by side.
 
     >>> from floatlab.verbs.question import Question
     >>> asked = Question("train", ("1.125",)).having(update="0.00041999", steps=101, remedies=("plain",))
@@ -172,11 +172,11 @@ class Weights(Laboratory):
         return look_at_weights(self.training, self.goal, self.changes)
 
     def answer(self) -> Answer:
-        """Return the answer of the command line at this step."""
+        """Return the answer that the command line would show at this step."""
         return training_answer(self.question, self.training)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Return the next step of a remedy, for the first weight; raises UnsupportedError if there is none."""
+        """Trace the next step of a remedy, for the first weight; raises UnsupportedError if there is none."""
         return self.training.trainers[place].next_step()
 
     @property
@@ -211,7 +211,7 @@ class Networks(Laboratory):
     def _change(self, place: int, word: str) -> None:
         others = [label for i, label in enumerate(self.labels) if i != place]
         label = word
-        while label in others:  # tables distinguish configurations by name
+        while label in others:  # the names of configurations must be distinct in tables
             label += "'"
         made = Configuration.named(word).replace(label=label)
         for each in self.learners[place]:
@@ -226,13 +226,13 @@ class Networks(Laboratory):
         return look_at_losses(Learnings.of(self._learnings), self.goal, self.changes)
 
     def answer(self) -> Answer:
-        """Return the answer of the command line at this step."""
+        """Return the answer that the command line would show at this step."""
         return network_answer(self._learnings)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Raise UnsupportedError: a step of a network is thousands of roundings."""
+        """Raise UnsupportedError, since a step of a network has thousands of roundings."""
         raise UnsupportedError(
-            "one step of a network is thousands of roundings: train a single weight to see each of them"
+            "a step of a network has thousands of roundings: train a single weight to see every rounding"
         )
 
     @property
@@ -246,7 +246,7 @@ class Networks(Laboratory):
 
 
 def laboratory_for(question: Question) -> Laboratory | None:
-    """Return a training session for a question, at its start; None for forms that are not stepwise.
+    """Return a training session for a question, at step 0; None for subcommands without steps.
 
     Raises FloatlabError for a question that cannot be answered.
     """
@@ -256,7 +256,7 @@ def laboratory_for(question: Question) -> Laboratory | None:
 
 
 def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
-    """Return the stages of a step as separate questions, in order, with exact codes.
+    """Return the stages of a step as questions, in order, with exact codes as operands.
 
     >>> from floatlab.training import step
     >>> from floatlab.verbs.registry import command_of
@@ -267,7 +267,7 @@ def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
 
 
 def check_remedy(question: Question, word: str) -> None:
-    """Refuse an unknown remedy or configuration; raises FloatlabError."""
+    """Raise FloatlabError for an unknown remedy or configuration."""
     if form_of(question) == "network":
         Configuration.named(word)
     else:

@@ -1,6 +1,6 @@
-"""Training in progress: the chart, which grows towards the goal, the table of lines, and the values at any step.
+"""Training in progress: the chart, whose scale reaches to the goal, the table of lines, and the values at any step.
 
-After a change of remedy, a line continues with its letter in the other case.
+At each change of its remedy, the letter of a line changes between lower and upper case.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from floatlab.verbs.train.network_page import Learnings, losses_chart, network_p
 from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures
 
-_NOWHERE = math.nan  # a point with this value is not drawn, but widens the scale
+_NOWHERE = math.nan  # a point with this value is not drawn, but the horizontal scale includes it
 
 
 class Switch(Record):
-    """A change of remedy during the run: the step after which it happens, the line, and the new remedy."""
+    """A change of remedy during the run: the step after which it happens, the line's number, and the new remedy."""
 
     step: int
     place: int
@@ -43,7 +43,7 @@ class Look(Record):
 
 
 def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ()) -> Look:
-    r"""Return a snapshot of weights under remedies, with a chart that reaches to `goal`.
+    r"""Return a snapshot of weights with their remedies, and a chart that reaches to `goal`.
 
     >>> from floatlab import train
     >>> from floatlab.page.model import text_of
@@ -69,18 +69,18 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
         return _read(step, zip(range(len(runs)), values, strict=True), switches, own)
 
     rows = tuple(
-        (_name(i, each.label, switches), *_told(each, run, several))
+        (_name(i, each.label, switches), *_cells_of(each, run, several))
         for i, (each, run) in enumerate(zip(found.lines, runs, strict=True))
     )
     header = ("remedy", "largest error" if several else "value", "still since", "error", "moves", "next step")
-    places = (0, 1, 2, 4, 5) if several else (*range(6),)  # with several weights, the error replaces the value
+    places = (0, 1, 2, 4, 5) if several else (*range(6),)  # several weights have no value
     cells = [tuple(row[i] for i in places) for row in rows]
     table = Table(tuple(header[i] for i in places), cells, right=(*range(1, len(places) - 1),))
     return Look(steps, goal, _grown(chart, truth, curves, goal, switches), table, reading)
 
 
 def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] = ()) -> Look:
-    """Return a snapshot of networks in their configurations, with a chart that reaches to `goal`."""
+    """Return a snapshot of networks in their configurations, and a chart that reaches to `goal`."""
     chart = losses_chart(learnings.rows)
     steps = max(each.steps for row in learnings.rows for each in row)
 
@@ -102,7 +102,7 @@ def without_chart(page: Page) -> Page:
 
 
 def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> str:
-    """Return the letter of a line, at a step or at the end: each change switches its case.
+    """Return the letter of a line at a step, or at the end; each change of remedy changes its case.
 
     >>> letter(1, (Switch(50, 1, "master"),), 49), letter(1, (Switch(50, 1, "master"),))
     ('b', 'B')
@@ -113,34 +113,34 @@ def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> s
 
 
 def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
-    """Return the name of a line, and the step from which it has this name."""
+    """Return the letter and the remedy of a line, and the step of the last change."""
     last = [each.step for each in switches if each.place == place]
     since = Span(f" from {last[-1]:,}", Role.HINT) if last else ""
     return line(Span(letter(place, switches), role_of(place)), " ", Span(label, Role.VALUE), since)
 
 
 def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
-    """Return a chart whose scale reaches to the goal, with curves divided at changes of remedy."""
+    """Return the chart with a scale that reaches to the goal, and with curves divided at changes of remedy."""
     parts = [part for i, each in enumerate(curves) for part in _parted(each, i, switches)]
     room = Curve(" ", "", ((0.0, _NOWHERE), (float(goal), _NOWHERE)))
     return chart.replace(curves=(*before, *parts, room))
 
 
 def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
-    """Divide a curve at the changes of its remedy; each part has its letter."""
+    """Divide a curve at the changes of its remedy; each part has its own letter."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
     for i in range(len(own) + 1):
         end = float(own[i].step) if i < len(own) else math.inf
         points = [(x, y) for x, y in whole.points if start <= x <= end]
         if end < math.inf:
-            points.append((end, _NOWHERE))  # so that its label is not drawn at the end of the chart
+            points.append((end, _NOWHERE))  # end the curve with an invisible point, so that its label is not drawn
         parts.append(whole.replace(points=tuple(points), mark=letter(place, own[:i])))
         start = end
     return parts
 
 
-def _told(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
+def _cells_of(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
     """Return a line's table cells: value, step of the last change, error, number of moves, cause."""
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
@@ -172,7 +172,7 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return the mean loss over the seeds after a step; None if there is none."""
+    """Return the geometric mean of the losses over the seeds after a step; None if a loss is missing."""
     there = [each.losses[each.at <= step] for each in row]
     last = [losses[-1] for losses in there if len(losses) and losses[-1] > 0]
     if len(last) < len(row):

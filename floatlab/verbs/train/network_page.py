@@ -1,4 +1,4 @@
-"""The page of a network trained in several configurations: loss curves, and final losses against the reference."""
+"""The page of a network trained in several configurations: loss curves, and final losses relative to a reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SENTENCES = {
 
 
 class Learnings(Record):
-    """Results of training: one row per configuration, with one entry per seed, compared with the reference."""
+    """Results of training: a row for each configuration, with an entry for each seed, and their comparison."""
 
     rows: list[list[Learning]]
     compared: list[LearningComparison]
@@ -29,14 +29,14 @@ class Learnings(Record):
 
     @classmethod
     def of(cls, rows: list[list[Learning]]) -> Learnings:
-        """Compare the rows with fp32 if it is among them, else with the first row."""
+        """Compare the rows with fp32 if there is such a row, else with the first row."""
         labels = [row[0].configuration.label for row in rows]
         reference = "fp32" if "fp32" in labels else labels[0]
         return cls(rows, compare_learnings(rows, reference), reference)
 
 
 def network_page(learnings: Learnings) -> Page:
-    r"""Return the page of the losses in each configuration, over seeds.
+    r"""Return the page of the losses of all configurations, over seeds.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import learn
@@ -69,10 +69,10 @@ def network_page(learnings: Learnings) -> Page:
 
 
 def losses_chart(rows: list[list[Learning]]) -> Chart:
-    """Draw the loss of each configuration step by step, as the geometric mean over its seeds."""
+    """Return the chart of the losses step by step, as geometric means over the seeds."""
     curves = []
     for i, row in enumerate(rows):
-        least = min(len(each.losses) for each in row)  # a network that diverged has fewer
+        least = min(len(each.losses) for each in row)  # a network that diverged has fewer recorded steps
         with np.errstate(all="ignore"):
             losses = np.exp(np.mean([np.log(each.losses[:least]) for each in row], axis=0))
         curves.append(curve(i, row[0].configuration.label, row[0].at[:least].tolist(), losses.tolist()))
@@ -105,7 +105,7 @@ def mean_loss(each: LearningComparison) -> float | None:
 
 
 def verdict_words(compared: list[LearningComparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
-    """Return which configurations end worse than the reference, which are as good, and which diverged."""
+    """Return sentences that name the configurations that are worse than the reference, as good, or diverged."""
     others = [each for each in compared if each.label != reference]
     lost = any(each.diverged for each in compared if each.label == reference)
     beyond, within = (f", {where} the noise of {seeds} seeds" if seeds > 1 else "" for where in ("beyond", "within"))
@@ -116,12 +116,12 @@ def verdict_words(compared: list[LearningComparison], reference: str, seeds: int
         (worse, f"{plural(len(worse), 'is', 'are')} worse than {reference}{beyond}", Role.BAD),
         (good, f"{plural(len(good), 'is', 'are')} as good as {reference}{within}", Role.GOOD),
     )
-    alone = (f"{reference} diverged: there is no reference for the others", Role.BAD)
+    alone = (f"{reference} diverged, so the other configurations have no reference", Role.BAD)
     return [alone] * lost + [(f"{listed(names)} {what}", role) for names, what, role in parts if names]
 
 
 def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
-    """Return whether a configuration ends worse than the reference, beyond the noise of its seeds.
+    """Return the verdict on a configuration: worse than the reference beyond the noise of its seeds, or as good.
 
     >>> from floatlab.training import LearningComparison
     >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text
@@ -140,12 +140,12 @@ def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
 
 def _explained(seeds: int, reference: str) -> str:
     said = (
-        f"Loss: of the weights at the end, by binary64. Ratio: to {reference} on the same data. Unmoved: weights that "
-        "no step moved. Skipped: steps whose gradients overflowed."
+        f"Loss: the loss of the final weights, computed in binary64. Ratio: loss / loss of {reference} on the same "
+        "data. Unmoved: weights that no step moved. Skipped: steps whose gradients overflowed."
     )
     if seeds == 1:
-        return f"{said} One seed tells nothing about noise: --seeds 10 does."
+        return f"{said} The noise is unknown with one seed: use --seeds 10."
     return (
-        f"{said} Means over {seeds} seeds, geometric for loss and ratio; worse: a ratio beyond 1.02, by more than "
-        "twice the deviation of its mean (×/÷) or in every seed."
+        f"{said} Loss and ratio are geometric means over {seeds} seeds. Worse: the ratio exceeds 1.02, and it either "
+        "differs from 1 by more than two standard deviations of the mean (×/÷) or exceeds 1.02 for every seed."
     )

@@ -1,4 +1,4 @@
-"""The verb `train`, and its options: each subcommand accepts only the options that apply to it."""
+"""The verb `train`, and its options. A subcommand accepts only the options that apply to it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, whole
 from floatlab.verbs.question import Answer, Question, Verb
 
-# The subcommands as typed; many steps are the default, whose first value is the weight.
+# The subcommands as typed. Many steps are the default; then the first value is the weight.
 _MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")
 _UPDATES = (_MANY, _STEP)
-# The minimum and maximum number of values of each subcommand, and their names.
+# The minimum and the maximum number of values of each subcommand, and a description of the values.
 _TAKES = {
     _STEP: (2, 3, "a weight and an update: train step 1.125 0.00041999"),
     _NETWORK: (1, 1, "no values: train network --configs fp32,fp16"),
     _UNDERFLOW: (2, 2, "one array: train underflow grads.npy --fp16"),
     _CHECK: (3, 3, "a function and a number: train check x^3 1.5"),
-    _MANY: (1, 1, "one weight or one list of them: train 1.125 --update 0.00041999"),
+    _MANY: (1, 1, "one weight or one list of weights: train 1.125 --update 0.00041999"),
 }
 _MOST_STEPS, _MOST_NETWORK_STEPS = 10**9, 10**7
 _MOST_SIZE = 1 << 12
@@ -24,7 +24,7 @@ _STEPS = whole(0, _MOST_STEPS)
 _TABLES = (_MANY, _NETWORK, _UNDERFLOW, _CHECK)
 _DIRECTION, _SEED, *_RULES = ROUNDING
 _REMEDIES = "plain,master,stochastic,kahan,static:1024,dynamic,bf16+kahan,…"
-_WEIGHTS = "what weights are stored in (default fp16); blocks such as mxfp4, too"
+_WEIGHTS = "format of the stored weights (default fp16); also a block format such as mxfp4"
 
 
 def _form(values: tuple[str, ...]) -> str:
@@ -49,7 +49,7 @@ def _without_run(values: tuple[str, ...]) -> tuple[str, ...]:
 
 @in_default_mode
 def _settle(question: Question) -> Question:
-    """Check the number of values, and that there is either one update, or one gradient with its learning rate."""
+    """Check the number of values, and that there is either an update, or a gradient with a learning rate."""
     values, form = _without_run(question.values), _form(question.values)
     if not values:
         forms = " ".join(FORMS[1:])
@@ -57,12 +57,12 @@ def _settle(question: Question) -> Question:
     if form == _MANY and values[0].isalpha() and (near := guess(values[0], [*FORMS[1:], "run"])):
         raise UsageError(f"train has no form {quoted(values[0])}{near}")
     if "-" in values:
-        raise UsageError("train reads no standard input: name a file instead of -")
+        raise UsageError("train does not read standard input: name a file instead of -")
     least, most, takes = _TAKES[form]
     if not least <= len(values) <= most:
         raise UsageError(f"train {form} takes {takes}")
     if form == _NETWORK and question.formats:
-        raise UsageError("train network takes its formats by --configs fp32,bf16,…, and -f names another")
+        raise UsageError("train network takes its formats from --configs fp32,bf16,…, not from -f")
     if form == _UNDERFLOW and question.formats and question.option("grads"):
         raise UsageError("-f and --grads both name a format: give one of them")
     if form == _NETWORK and question.option("steps") is not None:
@@ -73,18 +73,18 @@ def _settle(question: Question) -> Question:
 
 
 def _check_update(form: str, question: Question) -> None:
-    """Refuse an update or a gradient that is missing or given twice."""
+    """Reject a question without an update or a gradient, and one with both."""
     updates = [question.option("update")] * (question.option("update") is not None) + [*question.values[2:]]
     grad, lr, optimizer = (question.option(name) for name in ("grad", "lr", "optimizer"))
     if len(updates) > 1:
-        raise UsageError("train step has one update: after the weight, or as --update U")
+        raise UsageError("train step takes one update: after the weight, or as --update U")
     if bool(updates) == (grad is not None):
         wanted = "both were given" if updates else "neither was"
         name, said = ("train step", "train step W U, or --update U") if form == _STEP else ("train", "--update U")
         raise UsageError(f"{name} takes an update ({said}) or a gradient (--grad G --lr L), and {wanted}")
     if updates and (lr is not None or optimizer is not None):
         name = "--lr" if lr is not None else "--optimizer"
-        raise UsageError(f"an update is added as it is: {name} goes with --grad G")
+        raise UsageError(f"{name} needs a gradient, --grad G; an update is added without it")
     if grad is not None and lr is None and optimizer in (None, "sgd", "momentum"):
         raise UsageError("a gradient needs a learning rate: --lr L")
 
@@ -98,7 +98,7 @@ def _plot(answer: Answer, path: str) -> None:
 
 VERB = Verb(
     name="train",
-    summary="why small updates vanish, and what saves them: one update, many, whole networks",
+    summary="show why small updates vanish, and which remedies help: one update, many updates, whole networks",
     examples=(
         "train step 1.125 0.00041999 --fp16",
         "train 1.125 --update 0.00041999 --steps 101",
@@ -108,58 +108,64 @@ VERB = Verb(
         "train check x^3 1.5 --reported 6.75",
     ),
     explanation=(
-        "train step W UPDATE (or --grad G --lr L) draws one update, each rounding of it, and how large it had to "
-        "be. train W does many under remedies side by side; W, U and G are numbers, lists, files or random:…, one "
-        "for each weight, or of a single weight one for each step. Remedies: plain, master (a copy in fp32), "
-        "master:F, stochastic, kahan, static:SCALE, dynamic, wide, any format, blocks (mxfp4, …), joined as in "
-        "bf16+kahan. "
-        "Optimizers: sgd momentum adam adamw. train network teaches linear, logistic or a two-layer network in "
-        "configurations such as fp16+master+dynamic, bf16+stochastic, fp8+master. train underflow ARRAY is what a "
-        "format's range does to gradients. train check FUNCTION X is why finite differences fail: x^2 x^3 x^4 1/x "
-        "sqrt rosenbrock sin cos tan exp log tanh sigmoid softplus, or MODULE:FUNCTION, which is imported and "
-        "called; with --reported D the status is 1 where D is a bug."
+        "train step W UPDATE (or --grad G --lr L) shows one update with every rounding, and the smallest update that "
+        "would move the weight. train W does many updates with several remedies side by side. W, U and G are numbers, "
+        "lists, files or random:…, with a number for each weight, or for a single weight, a number for each step. "
+        "Remedies: plain, master (a copy in fp32), master:F, stochastic, kahan, static:SCALE, dynamic, wide, any "
+        "format, block formats (mxfp4, …), joined as in bf16+kahan. Optimizers: sgd momentum adam adamw. "
+        "train network trains a linear, a logistic or a two-layer network in configurations such as "
+        "fp16+master+dynamic, bf16+stochastic, fp8+master. train underflow ARRAY shows which gradients underflow in a "
+        "format. train check FUNCTION X shows why finite differences fail: x^2 x^3 x^4 1/x sqrt rosenbrock sin cos "
+        "tan exp log tanh sigmoid softplus, or MODULE:FUNCTION, which is imported and called; with --reported D, the "
+        "status is 1 if D is a bug."
     ),
     takes=("VALUE", "a weight; or: step W U, network, underflow ARRAY, check FUNCTION X"),
     options=(
         *grouped(
             "steps",
-            Option("update", "U", "what is added to the weight in each step", forms=_UPDATES),
-            Option("grad", "G", "or a gradient: w ← w − lr·g", forms=_UPDATES),
+            Option("update", "U", "the update, which is added to the weight in each step", forms=_UPDATES),
+            Option("grad", "G", "the gradient, instead of an update: w ← w − lr·g", forms=_UPDATES),
             Option("lr", "L", "the learning rate", forms=(*_UPDATES, _NETWORK)),
             Option("optimizer", "NAME", "sgd (default), momentum, adam, adamw", forms=(*_UPDATES, _NETWORK)),
-            Option("steps", "N", "how many steps (default 100; network: 500)", read=_STEPS, forms=(_MANY, _NETWORK)),
+            Option("steps", "N", "number of steps (default 100; network: 500)", read=_STEPS, forms=(_MANY, _NETWORK)),
             Option("remedies", "LIST", _REMEDIES, read=listed, forms=_UPDATES),
             Option("every", "N", "record every N steps", read=whole(1, _MOST_STEPS), forms=(_MANY,)),
         ),
         *grouped(
-            "formats of the stages (default: as the weights)",
+            "formats of the stages (default: that of the weights)",
             Option("weights", "F", _WEIGHTS, forms=_UPDATES),
-            Option("grads", "F", "what gradients, or updates, arrive in", forms=(*_UPDATES, _UNDERFLOW)),
-            Option("update_format", "F", "what lr·g, and an optimizer's arithmetic, is rounded to", forms=_UPDATES),
-            Option("accumulator", "F", "what w − update is computed in", forms=_UPDATES, also=("acc", "accumulate")),
-            Option("state", "F", "of momentum and of Adam's moments", forms=_UPDATES),
-            Option("master", "F", "of a master copy (of a step; of many, see --remedies)", forms=(_STEP,)),
+            Option("grads", "F", "format of the gradients or updates", forms=(*_UPDATES, _UNDERFLOW)),
+            Option("update_format", "F", "format of lr·g and of the optimizer's arithmetic", forms=_UPDATES),
+            Option(
+                "accumulator",
+                "F",
+                ("format in which w − update is computed"),
+                forms=_UPDATES,
+                also=("acc", "accumulate"),
+            ),
+            Option("state", "F", "format of momentum and of Adam's moments", forms=_UPDATES),
+            Option("master", "F", "format of a master copy (one step; for many steps, see --remedies)", forms=(_STEP,)),
         ),
         *grouped(
             "network",
             Option("problem", "NAME", "network (default), linear, logistic"),
             Option("configs", "LIST", "fp32,fp16,fp16+master+dynamic,bf16+stochastic,fp8+master,…", read=listed),
-            Option("seeds", "K", "how many seeds, from --seed on (default 1)", read=whole(1, 1000)),
-            Option("samples", "N", "of the data (default 64)", read=whole(1, 1 << 16)),
-            Option("features", "N", "of each sample (default 16)", read=whole(1, _MOST_SIZE)),
-            Option("hidden", "N", "hidden units (default 56)", read=whole(1, _MOST_SIZE)),
-            Option("noise", "X", "of the answers (default 0.05)"),
-            Option("weight", "X", "of the loss: a small one makes gradients small (default 1)"),
+            Option("seeds", "K", "number of seeds, from --seed on (default 1)", read=whole(1, 1000)),
+            Option("samples", "N", "number of samples (default 64)", read=whole(1, 1 << 16)),
+            Option("features", "N", "number of features of a sample (default 16)", read=whole(1, _MOST_SIZE)),
+            Option("hidden", "N", "number of hidden units (default 56)", read=whole(1, _MOST_SIZE)),
+            Option("noise", "X", "standard deviation of the noise on the targets (default 0.05)"),
+            Option("weight", "X", "factor of the loss; a small factor makes gradients small (default 1)"),
             forms=(_NETWORK,),
         ),
         *grouped(
             "underflow and check",
-            Option("scale", "S", "the loss scale that gradients are multiplied by", forms=(_UNDERFLOW,)),
+            Option("scale", "S", "the loss scale, by which gradients are multiplied", forms=(_UNDERFLOW,)),
             Option("reported", "D", "a derivative to be checked", forms=(_CHECK,)),
-            Option("h", "H", "the step that --reported is checked with (default: by theory)", forms=(_CHECK,)),
-            Option("derivative", "D", "the true one (default: estimated in binary64)", forms=(_CHECK,)),
+            Option("h", "H", "the step for checking --reported (default: the advised step)", forms=(_CHECK,)),
+            Option("derivative", "D", "the true derivative (default: estimated in binary64)", forms=(_CHECK,)),
         ),
-        Option("brief", "", "a step without its digits", forms=(_STEP,), group="what to show"),
+        Option("brief", "", "show a step without its digits", forms=(_STEP,), group="what to show"),
         *grouped(
             "what to show",
             Option("plot", "FILE", "draw the chart with matplotlib: .png, .pdf, .svg", forms=(_MANY, _NETWORK, _CHECK)),
@@ -175,9 +181,9 @@ VERB = Verb(
     ),
     rules=(
         OptionRule(("weights",), "both name the format of the weights", excludes=("formats",)),
-        OptionRule(("h",), "it is the step that D is checked with", needs=("reported",)),
+        OptionRule(("h",), "it is the step for checking D", needs=("reported",)),
     ),
-    one_format="train takes one format, and -f names {}; remedies such as bf16 name others",
+    one_format="train takes one format, but -f names {}; remedies such as bf16 set other formats",
     form=_form,
     settle=_settle,
     needs_values=False,

@@ -1,4 +1,4 @@
-"""The page of many steps: the weight under each remedy as a chart and a table, when it stalled, and why."""
+"""The page of many steps: a chart and a table of the weight with each remedy, and when and why the weight stalled."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.trainer import TrainingRun
 from floatlab.verbs.train.words import CAUSES, as_csv, figures, long_figures, optimizer_words, remedy_words, setup_words
 
-_EXACT = 26  # maximum width of an exact value in a row
+_EXACT = 26  # an exact value with more characters is rounded
 
 
 def training_page(found: Training, given: str = "", start: str = "") -> Page:
-    """Return the page of weights trained under remedies side by side; `given` and `start` are the arguments as typed.
+    """Return the page of weights trained with remedies side by side; `given` and `start` are the arguments as typed.
 
     >>> from floatlab import train
     >>> from floatlab.page.layout import to_text
     >>> page = training_page(train("1.125", update="0.00041999", steps=101, remedies="plain master"))
-    >>> print(to_text(page).partition("What each")[0].rpartition("remedy")[2].rstrip())
+    >>> print(to_text(page).partition("Outcome of")[0].rpartition("remedy")[2].rstrip())
         after 1        2       51      101     error  moves
       a plain     1.125    1.125    1.125    1.125  −4.24e-2      0
       b master    1.125    1.126    1.146    1.167  −4.27e-4    101
@@ -48,7 +48,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
 
 
 def values_chart(found: Training) -> Chart:
-    """Draw the weight step by step under each remedy, beside the reference; for several weights, draw their mean error.
+    """Return the chart of the weight with each remedy and of the reference; for several weights, of their mean error.
 
     The mean error is |weight − reference|, averaged over the weights, on a logarithmic scale.
     """
@@ -70,7 +70,7 @@ def values_chart(found: Training) -> Chart:
 
 
 def _read(found: Training) -> list[Block]:
-    """Show the result of converting the given number to the formats of the remedies, if a single number is given."""
+    """Return rows with the given number converted to the formats of the remedies, if a single number is given."""
     first = found.trainers[0]
     exact = first.gradients.exact
     if len(exact) != 1 or not first.gradients.is_constant:
@@ -84,7 +84,7 @@ def _read(found: Training) -> list[Block]:
             start = encode(float(found.runs[0].values.reshape(-1)[0]), first.setup.weights)
             if first.optimizer.adds and start.exact:
                 share = abs(datum.exact.as_fraction()) / start.ulp.as_fraction()
-                size = f"{figures(share)} ulp of the weight it meets first"
+                size = f"{figures(share)} ulp of the starting weight"
         text = exact_text(datum) if len(exact_text(datum)) <= _EXACT else f"≈ {shortest(datum)}"
         words = line(Span(hexadecimal_code(datum), Role.CODE), f" {text}")
         rows.append(Row(f"in {each.name}" if i or len(f"in {each.name}") < 13 else each.name, words, size))
@@ -92,7 +92,7 @@ def _read(found: Training) -> list[Block]:
 
 
 def shown_steps(run: TrainingRun) -> list[int]:
-    """Return the indices of a few recorded steps: the first two, the middle one and the last.
+    """Return the indices of some recorded steps: the first two, the middle one and the last one.
 
     >>> from floatlab import train
     >>> shown_steps(train("1.125", update="0.00041999", steps=101, remedies="plain").runs[0])
@@ -142,25 +142,25 @@ def error_text(error: float) -> str:
 
 def _fates(found: Training) -> list[Block]:
     """Return a row for each remedy: its description, and the outcome for the weight."""
-    blocks: list[Block] = [heading("What each does, and what came of it")]
+    blocks: list[Block] = [heading("Outcome of each remedy")]
     for i, (trainer, each) in enumerate(zip(found.trainers, found.lines, strict=True)):
         what = setup_words(trainer.setup) if each.label == "plain" else remedy_words(each.label)
-        fate = _fate(each, trainer.count) if trainer.steps else line("it stands at its start")
+        fate = _fate(each, trainer.count) if trainer.steps else line("no step done")
         blocks.append(Row(text_of(named(i, each.label)), line(fate, " (", what, ")")))
     return blocks
 
 
 def _fate(each: Trajectory, count: int) -> Line:
-    """Describe the outcome for the weight, or for the weights."""
+    """Return the outcome for the weight, or for the weights, as text."""
     why = f": {CAUSES[each.why]}" if each.why is not None else ""
     extra = f"; {counted(each.skipped, 'step')} skipped, loss scale {each.scale:g}" if each.skipped else ""
     if each.diverged is not None:
         return line(Span(f"diverged: {each.diverged}{extra}", Role.BAD))
     if each.stalled is not None and count > 1:
-        still = f"{each.still:,} of {count:,} {plural(count, 'weight')} stand still"
-        return line(Span(f"{still}, the last since step {each.stalled:,}{why}{extra}", Role.BAD))
+        still = f"{each.still:,} of {count:,} {plural(count, 'weight')} stalled"
+        return line(Span(f"{still}, the last one after step {each.stalled:,}{why}{extra}", Role.BAD))
     if each.stalled is not None:
-        when = "it never moved" if not each.stalled else f"it stands still since step {each.stalled:,}"
+        when = "it never moved" if not each.stalled else f"stalled after step {each.stalled:,}"
         return line(Span(f"{when}{why}{extra}", Role.BAD))
     if not each.moves:
         return line(Span(f"it did not move{why}{extra}", Role.HINT))
@@ -168,7 +168,7 @@ def _fate(each: Trajectory, count: int) -> Line:
 
 
 def _carried(found: Training) -> list[Block]:
-    """Show the exact compensated values of weights that have a master copy or a compensation."""
+    """Return rows with the exact values of weights that have a master copy or a compensation."""
     blocks: list[Block] = []
     for i, (run, each) in enumerate(zip(found.runs, found.lines, strict=True)):
         if each.carried_error is None:
@@ -181,18 +181,18 @@ def _carried(found: Training) -> list[Block]:
         blocks.append(Row(name, Span(text, Role.VALUE), f"error {error_text(each.carried_error)}"))
     if not blocks:
         return []
-    head = "What they stand for: the master copy, less what a compensation carries"
+    head = "Exact values: the master copy or the weight, minus the compensation"
     return [Gap(), heading(head), *blocks]
 
 
 def carried_exactly(run: TrainingRun) -> Fraction:
-    """Return the final compensated value of a single weight, exactly: the master copy, less the compensation."""
+    """Return the exact final value of a single weight: the master copy or the weight, minus the compensation."""
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))
 
 
 def training_table(found: Training) -> str:
-    """Return the weights step by step as CSV: the reference, each remedy, and its compensated value if that differs.
+    """Return the recorded weights as CSV: the reference, each remedy, and the compensated values if they differ.
 
     >>> from floatlab import train
     >>> print(training_table(train("1.125", update="0.00041999", steps=2, remedies="plain master")), end="")

@@ -1,4 +1,4 @@
-"""The page of one update: every rounding from w to its new value, and the smallest update that would have moved it."""
+"""The page of one update: every rounding from w to its new value, and the smallest update that would have moved w."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from floatlab.training.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import step_groups
 from floatlab.verbs.train.words import figures, long_figures, optimizer_words, setup_words
 
-_CELL = 18  # characters of an error in a table
+_CELL = 18  # an error with more characters is rounded
 _PICTURED = 3  # up to this many stages are drawn digit by digit
 _SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
 _LONG = {"g": "gradient", "c": "carried"}
 
 
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
-    """Return the page of one update; with `brief`, its stages are a table.
+    """Return the page of one update; with `brief`, the stages are in a table.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import step
     >>> print(to_text(step_page(step("1.125", "0.00041999"), brief=True)).partition("Did")[2], end="")
-     it count?
-      moved        no: the update is 0.43017578125 ulp of w, under half of the way
-                   to the next number
+     the update change w?
+      moved        no: the update is 0.43017578125 ulp of w, less than half the
+                   distance to the next number
       w now        0 01111 0010000000         0x3c80 = 1.125
       update       0.43017578125 ulp of w     0.0003734 of w
-      counts up    just above 2^-11, 0.5 ulp  first 0x1001 0.0004888
-      counts down  just above 2^-11, 0.5 ulp  first 0x1001 0.0004888
+      moves up     just above 2^-11, 0.5 ulp  first 0x1001 0.0004888
+      moves down   just above 2^-11, 0.5 ulp  first 0x1001 0.0004888
     """
     program = found.program
     sign = "+" if program.optimizer.adds else "−"
@@ -60,7 +60,7 @@ def _outcome(found: UpdateTrace) -> str:
 
 
 def _scheduled(found: UpdateTrace) -> Line:
-    """Return the optimizer's numbers for this step, such as Adam's bias corrections."""
+    """Return rows with the optimizer's numbers for this step, such as Adam's bias corrections."""
     pairs = (pair for each in found.stages for pair in zip(each.stage.operands, each.derivation.operands, strict=True))
     used = {name: datum for name, datum in pairs if isinstance(datum, Datum)}
     numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
@@ -68,7 +68,7 @@ def _scheduled(found: UpdateTrace) -> Line:
 
 
 def reading_rows(found: UpdateTrace) -> list[Block]:
-    """Show how each number as typed was rounded to its format."""
+    """Return rows that show how the typed numbers were rounded to their formats."""
     rows: list[Block] = []
     adds = found.program.optimizer.adds
     for name, made in found.readings:
@@ -79,12 +79,12 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the names of variables on a page, where they differ from the names in the program."""
+    """Return the variables whose names on a page differ from their names in the program."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
 def _formula(each: TracedStage, names: dict[str, str]) -> str:
-    """Write a stage as a formula."""
+    """Return a stage as a formula."""
     stage = each.stage
     words = [names.get(name, name) for name in stage.operands]
     if stage.operation in _SIGNS:
@@ -97,8 +97,8 @@ def _formula(each: TracedStage, names: dict[str, str]) -> str:
 
 
 def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
-    """Draw a stage digit by digit under its formula; the operands have the names of the formula."""
-    drawn = " by a draw" if is_drawn(each.stage) else ""
+    """Return the digits of a stage under its formula; the operands have the same names as in the formula."""
+    drawn = " stochastically" if is_drawn(each.stage) else ""
     head = line(Span(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
     called = dict(zip("ab", (names.get(name, name) for name in each.stage.operands), strict=False))
     blocks: list[Block] = [Note(head)]
@@ -123,7 +123,7 @@ def stage_table(found: UpdateTrace) -> Table:
 
 
 def _rounding(made: Derivation) -> str:
-    """Describe a rounding, in few enough digits for a table."""
+    """Return the error of a rounding as text, in few digits for a table."""
     said, ulps = error_words(made).removeprefix("error "), made.approximate_error_ulps
     if len(said) <= _CELL or not ulps:
         return said
@@ -131,27 +131,27 @@ def _rounding(made: Derivation) -> str:
 
 
 def verdict_blocks(found: UpdateTrace) -> list[Block]:
-    """Show whether w moved, and why; the sum among w's neighbours; and the smallest effective update."""
-    blocks: list[Block] = [heading("Did it count?")]
+    """Return rows that show whether and why w moved, the sum among w's neighbours, and the smallest updates."""
+    blocks: list[Block] = [heading("Did the update change w?")]
     good = found.why in (Why.MOVED, Why.COMPENSATED, Why.IN_MASTER)
     moved = "yes" if found.moved else "no"
     blocks.append(Row("moved", Span(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD)))
     blocks.append(datum_strip(found.after, "w now"))
     if found.carried is not None:
-        blocks.append(Row("stands for", Span(long_figures(found.carried), Role.VALUE)))
+        blocks.append(Row("carried", Span(long_figures(found.carried), Role.VALUE)))
     if found.update_ulps is not None and found.update.exact:
         size = line(f"{figures(found.update_ulps)} ulp of w")
         ratio = found.ratio
         blocks.append(Row("update", size, line(f"{figures(ratio)} of w") if ratio is not None else ()))
     if found.chance is not None:
-        blocks.append(Row("chance", f"{figures(found.chance)} that such a step moves w"))
+        blocks.append(Row("probability", f"{figures(found.chance)} that such a step moves w"))
     for label, each in (("up", found.up), ("down", found.down)):
-        blocks.append(Row(f"counts {label}", *threshold_words(each, found.kept, found.program.kept)))
+        blocks.append(Row(f"moves {label}", *threshold_words(each, found.kept, found.program.kept)))
     return blocks
 
 
 def why_words(found: UpdateTrace) -> str:
-    """Return the reason why w moved or stayed, as a sentence."""
+    """Return the reason why w moved or is unchanged, as text."""
     w = found.before.format.name
     ulps = found.update_ulps
     size = f"the update is {figures(ulps)} ulp of w" if ulps is not None else "the update is not finite"
@@ -159,37 +159,37 @@ def why_words(found: UpdateTrace) -> str:
     return {
         Why.MOVED: size,
         Why.NO_UPDATE: "the update is zero",
-        Why.GRADIENT_VANISHED: f"in {program.setup.grads.name} what was given is zero",
-        Why.UPDATE_VANISHED: "the update became zero on the way",
-        Why.BELOW_HALF: f"{size}, under half of the way to the next number",
-        Why.TIE: f"{size}, a tie, which goes to the even neighbour: w",
-        Why.BY_DIRECTION: f"{size}, and {program.setup.context.rounding.value} leads back to w",
-        Why.DRAWN: f"{size}, and the draw led back to w",
-        Why.CONVERTED: f"the sum moved in {program.setup.accumulator.name}, and rounding it to {w} led back",
-        Why.COMPENSATED: f"{size}; what was missed is carried to the next step",
-        Why.IN_MASTER: f"{size}; the master copy moved, and rounds to the same {w}",
+        Why.GRADIENT_VANISHED: f"the given number is zero in {program.setup.grads.name}",
+        Why.UPDATE_VANISHED: "the update was rounded to zero",
+        Why.BELOW_HALF: f"{size}, less than half the distance to the next number",
+        Why.TIE: f"{size}, a tie, which is rounded to the even neighbour: w",
+        Why.BY_DIRECTION: f"{size}, and the sum is rounded ({program.setup.context.rounding.value}) to w",
+        Why.DRAWN: f"{size}, and the sum was stochastically rounded to w",
+        Why.CONVERTED: f"the sum differs from w in {program.setup.accumulator.name}, but is rounded to w in {w}",
+        Why.COMPENSATED: f"{size}; the rounding error is carried to the next step",
+        Why.IN_MASTER: f"{size}; the master copy moved, but is rounded to the same number in {w}",
         Why.AT_THE_END: f"w is the largest number of {w}",
         Why.NOT_FINITE: f"w or the update is not finite any more: {shortest(found.after)}",
     }[found.why]
 
 
 def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
-    """Return the threshold above which an update moves w, or its master copy, and the smallest number that does."""
+    """Return the bound above which an update moves w (or its master copy), and the smallest number that does."""
     of = "" if name == "w" else " of the master copy"
     if each.bound is None:
-        return line(Span("no update does", Role.HINT)), ()
+        return line(Span("no update moves it", Role.HINT)), ()
     ulps = each.bound / w.ulp.as_fraction()
     start = "from" if each.included else "just above"
     first = line(f"{start} {_power(each.bound)}", f", {figures(ulps)} ulp{of}")
     if each.certain is not None:
-        first = line(f"perhaps {start} {_power(each.bound)}", f", surely from {_power(each.certain)}")
+        first = line(f"possibly {start} {_power(each.bound)}", f", certainly from {_power(each.certain)}")
     if each.least is None:
-        return first, line(Span("no number of the update's format", Role.HINT))
+        return first, line(Span("no number of the update's format moves it", Role.HINT))
     return first, line("first ", coded(each.least, shortest(each.least)))
 
 
 def _power(x: Fraction) -> str:
-    """Return a power of two as 2^−k if it is below 1, and other numbers in a few digits."""
+    """Return a number as text: a power of two below 1 as 2^−k, other numbers in a few digits."""
     n, d = x.numerator, x.denominator
     if n == 1 and d & (d - 1) == 0 and d > 1:
         return f"2^{1 - d.bit_length()}"
@@ -197,7 +197,7 @@ def _power(x: Fraction) -> str:
 
 
 def _line(found: UpdateTrace) -> list[Block]:
-    """Draw w among its neighbours, with the sum above them."""
+    """Return the number line with w, its neighbours, and the sum above them."""
     total, w = found.total, found.kept
     truth = total.derivation.truth
     if not isinstance(truth, Exact) or not w.is_finite:

@@ -1,4 +1,4 @@
-"""Descriptions of a training step's outcome and its cause, of setups and of optimizers; tables as CSV."""
+"""Descriptions of outcomes of a training step and their causes, of setups and of optimizers; tables as CSV."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floatlab.training.program import SGD, Optimizer, Updates
 from floatlab.training.setup import REMEDIES, Setup
 from floatlab.training.trace import Why
 
-# The cause that keeps a weight unchanged, or that moves it, in a table.
+# For a table: the cause why a weight is unchanged, or that it moves.
 CAUSES = {
     Why.MOVED: "it moves",
     Why.NO_UPDATE: "there is no update",
@@ -19,18 +19,18 @@ CAUSES = {
     Why.UPDATE_VANISHED: "the update is zero in its format",
     Why.BELOW_HALF: "the update is under half an ulp",
     Why.TIE: "a tie, and w is even",
-    Why.BY_DIRECTION: "the rounding direction leads back",
-    Why.DRAWN: "the draw led back to w",
-    Why.CONVERTED: "lost when the sum became a weight",
-    Why.COMPENSATED: "w stays, and what was missed is carried",
-    Why.IN_MASTER: "w stays, and the master copy moves",
+    Why.BY_DIRECTION: "the sum is rounded back to w",
+    Why.DRAWN: "the sum is stochastically rounded to w",
+    Why.CONVERTED: "the sum is rounded to w in the format of w",
+    Why.COMPENSATED: "w is unchanged; the error is carried",
+    Why.IN_MASTER: "w is unchanged; the master copy moves",
     Why.AT_THE_END: "w is the largest number",
     Why.NOT_FINITE: "it is no longer finite",
 }
 
 
 def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
-    """Return a number with all its digits if they fit into `room` characters, else rounded to `digits` digits.
+    """Return a number exactly if it has at most `room` characters, else rounded to `digits` digits.
 
     >>> figures(Fraction(1, 2048)), figures(Fraction(1, 3)), figures(-0.5)
     ('0.00048828125', '0.3333', '−0.5')
@@ -43,7 +43,7 @@ def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
 
 
 def long_figures(x: Fraction) -> str:
-    """Return a number with all its digits if they fit into a row, else rounded.
+    """Return a number exactly if it fits into a row, else rounded.
 
     >>> long_figures(Fraction(1, 3)), long_figures(Fraction(1, 1 << 20))
     ('0.3333333333', '9.5367431640625e-7')
@@ -52,7 +52,7 @@ def long_figures(x: Fraction) -> str:
 
 
 def setup_words(setup: Setup) -> str:
-    """Describe a setup: formats that differ from that of the weights, and remedies.
+    """Return a setup as text: the formats that differ from the format of the weights, and the remedies.
 
     >>> setup_words(Setup("fp16", master="fp32"))
     'weights in binary16, a master copy in binary32'
@@ -68,7 +68,7 @@ def setup_words(setup: Setup) -> str:
         ("state in", setup.state.name, setup.update.name),
     ]
     words = [f"{what} {name}" for what, name, usual in parts if name not in ("", usual)]
-    words += ["compensated after Kahan"] if setup.compensated else []
+    words += ["with Kahan's compensation"] if setup.compensated else []
     if scaling is not None:
         kind = "a loss scale that adapts, from" if scaling.is_dynamic else "loss scale"
         words.append(f"{kind} {scaling.scale:g}")
@@ -76,10 +76,10 @@ def setup_words(setup: Setup) -> str:
 
 
 def remedy_words(label: str) -> str:
-    """Describe a remedy, or several joined by +.
+    """Return the description of a remedy, or of several remedies joined by +.
 
     >>> remedy_words("master+static:128")
-    'a master copy in binary32 takes the updates; the loss is multiplied by 128'
+    'a master copy in binary32 receives the updates; the loss is multiplied by 128'
     """
     said = []
     for word in label.lower().split("+"):
@@ -88,7 +88,7 @@ def remedy_words(label: str) -> str:
         if known not in REMEDIES:
             said.append(f"{parse_format(name).name} everywhere")
         elif known == "master":
-            said.append(f"a master copy in {parse_format(given or 'binary32').name} takes the updates")
+            said.append(f"a master copy in {parse_format(given or 'binary32').name} receives the updates")
         elif known == "static":
             said.append(f"the loss is multiplied by {given or 1024}")
         elif known == "dynamic":
@@ -99,14 +99,14 @@ def remedy_words(label: str) -> str:
 
 
 def optimizer_words(optimizer: Optimizer) -> str:
-    """Describe an optimizer with its learning rate.
+    """Return the description of an optimizer and its learning rate.
 
     >>> from floatlab.training import SGD
     >>> optimizer_words(SGD("0.1", 0.9))
     'SGD, learning rate 0.1, momentum 0.9'
     """
     if isinstance(optimizer, Updates):
-        return "updates, added as they are"
+        return "updates, added without an optimizer"
     words = ["SGD", f"learning rate {figures(optimizer.lr)}"]
     if isinstance(optimizer, SGD):
         words += [f"momentum {optimizer.momentum:g}"] if optimizer.momentum else []

@@ -1,4 +1,4 @@
-"""The verb `tui`, and its options, which come before the verb that it opens."""
+"""The verb `tui`, and its options, which come before the verb that the explorer opens."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from floatlab.verbs.option import Reader
 
 DEFAULT_HOST, DEFAULT_PORT = "localhost", 8000
-_SERVES = "it says how --serve serves"
+_SERVES = "it is a setting of --serve"
 VISITORS, _MOST_VISITORS = 8, 1000
 
 
 def _named(noun: str) -> Reader:
-    """Return a reader of names that are not empty."""
+    """Return a function that reads nonempty names."""
 
     def read(text: str, flag: str) -> object:
         if not text:
-            raise UsageError(f"{flag} '' names no {noun}")
+            raise UsageError(f"{flag} needs a {noun}, not an empty text")
         return text
 
     return read
@@ -27,10 +27,10 @@ def _named(noun: str) -> Reader:
 
 VERB = Verb(
     name="tui",
-    summary="explore all of it with keys and mouse: bits to flip, steps to walk, formats to compare",
+    summary="explore numbers with keys and mouse: flip bits, go through steps, compare formats",
     examples=("tui", "tui show 0.1 --fp16", "tui fma 1.0009765625 1.0009765625 -1.001953125 --fp16"),
     explanation=(
-        "Opens where it was left, or at the question that any other verb would answer. ? lists the keys; Ctrl+P "
+        "Opens where the last session ended, or at a command of another verb. ? lists the keys; Ctrl+P "
         "finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
         "slide, animations, [keys])."
     ),
@@ -38,16 +38,16 @@ VERB = Verb(
     options=(
         *grouped(
             "explorer",
-            Option("new", "", "start afresh, and keep nothing for the next start"),
+            Option("new", "", "start without the last session, and do not save this one"),
             Option("theme", "NAME", "floatlab-dark, floatlab-light, floatlab-safe, ansi-dark, …"),
         ),
         *grouped(
             "in a browser",
-            Option("serve", "", "in a browser instead of this terminal (extra web)"),
-            Option("files", "DIR", "visitors read the files below DIR (default: none)", read=_named("folder")),
+            Option("serve", "", "run in a browser instead of this terminal (extra web)"),
+            Option("files", "DIR", "visitors can read the files below DIR (default: no files)", read=_named("folder")),
             Option("host", "NAME", f"the host to listen on ({DEFAULT_HOST})", read=_named("host")),
             Option("port", "N", f"the port to listen on ({DEFAULT_PORT})", read=whole(1, 65535)),
-            Option("name", "NAME", "another name by which browsers reach this host", read=_named("host")),
+            Option("name", "NAME", "another name by which browsers can reach this host", read=_named("host")),
             Option("visitors", "N", f"at most N explorers at once ({VISITORS})", read=whole(1, _MOST_VISITORS)),
             Option("served"),  # how --serve starts each explorer
         ),
@@ -59,7 +59,7 @@ VERB = Verb(
     notes=(
         (
             "in a browser",
-            "--serve prints an address with a token; nobody gets in without it.\n"
+            "--serve prints an address with a token; without it, access is refused.\n"
             "Visitors read files only below --files DIR, write none, and ask no\n"
             "module:function.",
         ),

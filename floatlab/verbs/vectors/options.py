@@ -8,7 +8,7 @@ from floatlab.verbs.question import Question, Verb
 
 CHECK, GENERATE = TASKS = ("check", "generate")
 MAX_LINES = 10**9
-SHOWN = 20  # mismatches written out unless --all
+SHOWN = 20  # number of mismatches that are written without --all
 
 
 def _task(values: tuple[str, ...]) -> str:
@@ -24,20 +24,24 @@ def _settle(question: Question) -> Question:
     if not function:
         raise UsageError(f"vectors {task} needs a function, such as f16_add or e4m3_mulAdd")
     if task == GENERATE and question.option("nan") == "any":
-        raise UsageError("--nan any is for vectors check; a line that is written has one NaN: first x86 arm riscv")
+        raise UsageError(
+            "--nan any is for vectors check; vectors generate needs one rule for NaNs: first x86 arm riscv"
+        )
     if task == GENERATE and rest:
-        raise UsageError(f"vectors generate takes one function, and {quoted(rest[0])} is left over")
+        raise UsageError(f"vectors generate takes one function, not also {quoted(rest[0])}")
     if task == CHECK and not rest:
         raise UsageError(f"vectors check {quoted(function)} needs a file of vectors, or - for standard input")
     if rest.count("-") > 1:
-        raise UsageError("- is standard input, and that can be read once")
+        raise UsageError("- is standard input, which can be read only once")
     return question
 
 
-_NAN = ROUNDING[-1].replace(part="options", choices=(*ROUNDING[-1].choices, ("any", "any NaN for any other")))
-_LINES = "generate: how many lines (10,000 at level 1, 200,000 at 2)"
-_INEXACT = "rounding to an integer raises no inexact (TestFloat's default)"
-# Options of a single task.
+_NAN = ROUNDING[-1].replace(
+    part="options", choices=(*ROUNDING[-1].choices, ("any", "accept any NaN for any other NaN"))
+)
+_LINES = "generate: number of lines (10,000 at level 1, 200,000 at 2)"
+_INEXACT = "rounding to an integer does not raise inexact (TestFloat's default)"
+# Options that only one task has.
 _FORMS = {"json": (CHECK,), "quiet": (CHECK,)}
 
 VERB = Verb(
@@ -46,16 +50,18 @@ VERB = Verb(
     examples=("vectors generate e4m3_mulAdd --lines 3", "vectors generate f16_to_e5m2 -r minMag --level 1 --lines 2"),
     explanation=(
         "vectors check FUNCTION FILE… compares each line with floatlab's bits and flags (- is standard input); "
-        "vectors generate FUNCTION writes lines, weighted to where rounding goes wrong. FUNCTION is a format, _, "
-        "and add sub mul div rem sqrt mulAdd roundToInt eq le lt eq_signaling le_quiet lt_quiet; or f32_to_f16, "
-        "f32_to_i32, ui64_to_bf16. A line holds operands, result and flags in hexadecimal. Here --nan is x86 "
-        "unless given, as in TestFloat's own vectors; --nan any takes any NaN for any other."
+        "vectors generate FUNCTION writes lines, with emphasis on hard cases of rounding. FUNCTION is a format, _, and "
+        "add sub mul div rem sqrt mulAdd roundToInt eq le lt eq_signaling le_quiet lt_quiet; or f32_to_f16, "
+        "f32_to_i32, ui64_to_bf16. A line holds operands, result and flags in hexadecimal. The default of --nan is "
+        "x86 here, as in TestFloat's own vectors; --nan any accepts any NaN for any other NaN."
     ),
     takes=("WORD", "check FUNCTION FILE…, or generate FUNCTION"),
     options=(
         *grouped(
             "vectors",
-            Option("level", "N", "generate: 1 a quick look, 2 a long one", read=whole(1, 2), forms=(GENERATE,)),
+            Option(
+                "level", "N", ("generate: 1 for a short test, 2 for a long test"), read=whole(1, 2), forms=(GENERATE,)
+            ),
             Option("lines", "N", _LINES, read=whole(1, MAX_LINES), forms=(GENERATE,)),
             Option("all", "", f"check: write every mismatch, not only the first {SHOWN}", forms=(CHECK,)),
             Option("exact", "", _INEXACT, flags=("--notexact",), value=False),
@@ -64,7 +70,7 @@ VERB = Verb(
         _NAN,
         *(option.replace(forms=_FORMS.get(option.name, ())) for option in OUTPUT),
     ),
-    formats_by="the function names its formats, as in f16_add",
+    formats_by="the name of the function has the formats, as in f16_add",
     form=_task,
     settle=_settle,
     needs_values=False,

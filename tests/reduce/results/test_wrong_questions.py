@@ -1,4 +1,4 @@
-"""What the library is asked in a wrong way: an error of floatlab's own, whose one line names the culprit."""
+"""Wrong arguments of library functions: each raises one of floatlab's errors, whose line names the argument."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
 """Implementations of matrix products made at random: tiles, trees, fused products, split sums, remainders, and partial
 sums that are kept in a narrower format.
 
-Nothing here comes from floatlab: sums are NumPy's of whole tiles, and a fused multiply-add of binary32 is one of
-binary64, whose sum is rounded to odd before it is rounded to binary32.
+floatlab is not used here. Sums are NumPy sums of whole tiles. A fused multiply-add of binary32 is computed in binary64;
+its sum is rounded to odd, and then to binary32.
 """
 
 import numpy as np

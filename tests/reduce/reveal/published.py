@@ -1,4 +1,4 @@
-"""The published algorithm for revealing orders, written plainly: one call of the function a probe.
+"""The published algorithm for revealing orders, in a simple form: a call of the function per probe.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442),
 sections 4 and 5. Trees are the sets of terms below their nodes.

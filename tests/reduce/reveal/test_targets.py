@@ -1,4 +1,4 @@
-"""Targets that do what they like: raise, leave, write into what they are given, or cannot even be imported."""
+"""Misbehaving targets: they raise, exit, write into their arguments, or cannot be imported."""
 
 import sys
 
@@ -24,7 +24,7 @@ def raising(error):
 
 
 class Late:
-    """Looks like a tensor until somebody wants its numbers."""
+    """An object like a tensor that raises when its numbers are requested."""
 
     def detach(self):
         raise SystemExit(0)

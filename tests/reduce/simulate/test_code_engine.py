@@ -1,4 +1,4 @@
-"""What is computed in place: operands keep their bits, whatever their strides, and observers what they were told."""
+"""Computation in place: operands keep their bits for all strides, and so do results passed to observers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sums, dot products and matrix units as their definitions say, in rationals, integers and NumPy's own scalars."""
+"""Sums, dot products and matrix units by their definitions, in rationals, integers and NumPy's scalars."""
 
 import math
 from fractions import Fraction
@@ -148,7 +148,7 @@ def sum_of(given, direction):
 
 
 def put(format, meaning, direction):
-    """Return what a rounding makes of a meaning."""
+    """Return the rounded value of a meaning."""
     rules = oracle.Rules(direction)
     if meaning.kind == "nan":
         return meaning

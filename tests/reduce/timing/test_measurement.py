@@ -1,4 +1,4 @@
-"""Statistics of timings and what they allow to be said, on given times: no clock is read here."""
+"""Statistics of timings, and the conclusions that they allow, on given times, without a clock."""
 
 import statistics
 from random import Random

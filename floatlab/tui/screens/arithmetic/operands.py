@@ -1,4 +1,4 @@
-"""The operands of an operation: a box and a row of bits for each, and the search for a witness among them."""
+"""The operands of an operation, with boxes and rows of bits, and the search for operands with a difference."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _NAMES = ("a", "b", "c")
 
 
 class Operands(Horizontal):
-    """Up to three operands: a line of boxes, and rows of bits that the screen composes elsewhere.
+    """Up to three operands: a line of boxes, and rows of bits, which the screen places elsewhere.
 
-    `pick_verb` is called by a click on the name of the operation, which only small screens show.
+    `pick_verb` is called when the user clicks the name of the operation, which only small screens show.
     """
 
     DEFAULT_CSS = """
@@ -43,8 +43,8 @@ class Operands(Horizontal):
         self._question = question
         self._operands: tuple[Datum, ...] = ()
         self._pick_verb = pick_verb
-        self._last: dict[str, str] = {}  # the last text of each box, kept during operations with fewer operands
-        self._chosen = 0  # the operand that keys edit
+        self._last: dict[str, str] = {}  # the last texts of the boxes, kept while an operation has fewer operands
+        self._chosen = 0  # the operand to which keys apply
 
     def compose(self) -> ComposeResult:
         """Compose the boxes."""
@@ -54,12 +54,12 @@ class Operands(Horizontal):
             yield Input(id=f"operand-{name}", compact=True)
 
     def show(self, question: Question, answer: Answer) -> None:
-        """Show a question's operands, as they were read."""
+        """Show the operands of a question, as they were read."""
         self._question, self._operands = question, answer.operands
         strips = [block for block in answer.page().blocks if isinstance(block, Strip)]
         self.query_one("#verb", ChoiceBar).options = (("operation", f"{question.verb} ▾"),)
         for place, (name, box, row) in enumerate(zip(_NAMES, self.query(Input), self.rows, strict=True)):
-            row.leads = place == self._chosen
+            row.is_active = place == self._chosen
             used = place < len(question.values)
             box.display = self.query_one(f"#name-{name}").display = row.display = used
             if used:
@@ -68,16 +68,16 @@ class Operands(Horizontal):
                 row.show(strips[place])
 
     def values(self, count: int) -> tuple[str, ...]:
-        """Return values for an operation with `count` operands: the current, or else last, texts of the boxes."""
+        """Return the values for an operation with `count` operands: the current or last texts of the boxes."""
         return tuple(self._last.get(name, "1") for name in _NAMES[:count])
 
     def follow(self, focused: Widget | None) -> None:
-        """Let keys edit the focused operand."""
+        """Apply keys to the focused operand."""
         places = [*self.rows, *self.query(Input)]
         if focused in places:
             self._chosen = places.index(focused) % len(_NAMES)
         for place, row in enumerate(self.rows):
-            row.leads = place == self._chosen
+            row.is_active = place == self._chosen
 
     def typed(self, box: Input) -> Question:
         """Return the question with the text of a box."""
@@ -88,9 +88,9 @@ class Operands(Horizontal):
         return self._question.replace(values=(*values[:place], value, *values[place + 1 :]))
 
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
-        """Return the question with an edit of the operand focused last; raises FloatlabError.
+        """Return the question after an edit of the operand that was focused last; raises FloatlabError.
 
-        The operand keeps its format, which is added to the question if it has none.
+        The operand keeps its format. If the question has no format, the operand's is added.
         """
         question, operands = self._question, self._operands
         place = min(self._chosen, len(operands) - 1)
@@ -104,7 +104,7 @@ class Operands(Horizontal):
 
 
 class WitnessSearch(Window["tuple[str, ...] | str | None"]):
-    """A progress bar. It is dismissed with the operands found, with a message if there are none, or with None."""
+    """A progress window. It is dismissed with the operands found, with a message, or (if canceled) with None."""
 
     DEFAULT_CSS = """
     WitnessSearch > Vertical { width: 60; }
@@ -112,7 +112,7 @@ class WitnessSearch(Window["tuple[str, ...] | str | None"]):
     BINDINGS = [Binding("escape", "give_up", "Give up", id="witness.cancel")]
 
     def __init__(self, question: Question, format: Format) -> None:
-        """Search near the operands of a question, in one format."""
+        """Store the question, near whose operands the search starts, and the format."""
         super().__init__()
         self._question, self._format = question, format
         self._ended = Event()
@@ -120,9 +120,9 @@ class WitnessSearch(Window["tuple[str, ...] | str | None"]):
     def compose(self) -> ComposeResult:
         """Compose the bar."""
         with Vertical():
-            yield Label("Looking for operands where fused and separate differ", markup=False)
+            yield Label("Searching for operands for which fused and separate differ", markup=False)
             yield ProgressBar(show_eta=False)
-            yield Label("Escape gives up", markup=False)
+            yield Label("Escape cancels", markup=False)
 
     @work(thread=True)
     def on_mount(self) -> None:
@@ -147,5 +147,5 @@ class WitnessSearch(Window["tuple[str, ...] | str | None"]):
         self.dismiss(None)
 
     def on_unmount(self) -> None:
-        """End the search with the screen."""
+        """End the search when the window closes."""
         self._ended.set()

@@ -1,4 +1,4 @@
-"""Arithmetic: an operation on operands whose bits can be flipped, and its derivation step by step."""
+"""The screen Arithmetic: an operation on operands whose bits can be flipped, and its derivation step by step."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ from floatlab.verbs.edits import EDITS
 from floatlab.verbs.question import Question, Scene
 from floatlab.verbs.registry import verb_named
 
-_PRINTED = ("steps", "brief", "why")  # options for the amount of printed text
+_PRINTED = ("steps", "brief", "why")  # options of the command line that limit the printed text
 
 
 class ArithmeticScreen(TaskScreen, inherit_bindings=False):
-    """One operation, step by step, forward and back."""
+    """The screen for one operation, whose steps can be shown forward and backward."""
 
-    AUTOMATIC_FORMAT = "the first usual one that holds all operands"
+    AUTOMATIC_FORMAT = "the first common format that contains all operands"
     CONTROLS = {"back": "step(-1)", "next": "step(1)"}
     HELP = (
-        "Type operands (1.5, 0.1@fp16, bits:0x3c00) or flip their bits; n and p walk through the steps, space plays "
-        "them. Practice hides each step until you have answered a question about it."
+        "Type operands (1.5, 0.1@fp16, bits:0x3c00) or flip their bits; n and p go to the next and the "
+        "previous step, space plays all steps. Practice hides a step until you have answered a question "
+        "about it."
     )
     BINDINGS = [
         Binding("n", "step(1)", "Next", id="step.next"),
@@ -74,7 +75,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     }
     """
 
-    scene: reactive[int] = reactive(0, init=False)  # the step that is shown
+    scene: reactive[int] = reactive(0, init=False)  # index of the step that is shown
     verbs, steps = getters.query_one("#verbs", ChoiceBar), getters.query_one("#steps", ChoiceBar)
     operands, player = getters.query_one(Operands), getters.query_one(StepPlayer)
     practice = getters.query_one(Practice)
@@ -100,11 +101,11 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Request every step."""
+        """Return the question without options that limit the printed text."""
         return question.spelled_out().having(**dict.fromkeys(_PRINTED))
 
     def draw(self, before: Question) -> None:
-        """Show the operands and a step: the same one as before if the steps are the same, else the last."""
+        """Show the operands and a step: the same step as before if the steps are the same, else the last step."""
         question, answer = self.question, self.answers[0]
         scenes = answer.scenes(False)
         same = [scene.name for scene in scenes] == [scene.name for scene in self.scenes]
@@ -118,7 +119,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.player.stop()
         self.set_reactive(ArithmeticScreen.scene, at)
         self._draw_scene()
-        if not (same or self.small):  # a small screen would scroll away from the edited operand
+        if not (same or self.small):  # a small screen would scroll the edited operand out of view
             self.player.show_newest()
         self._draw_controls()
 
@@ -131,12 +132,12 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             ("format", self._format_text()),
         ]
         options += [("integer", f"to {question.option('integer', DEFAULT_INTEGER)}")] * (question.verb == "toint")
-        options += [("witness", "find where they differ")] * (question.verb == "fma")
+        options += [("witness", "find operands that differ")] * (question.verb == "fma")
         options += [("practice", practice.label), *([("exercise", "new exercise")] * practice.on)]
         self.controls.options = tuple(options)
 
     def _format_text(self) -> str:
-        """Return the format of the result, and whether it is automatic."""
+        """Return a text with the format of the result; it says whether the format was chosen automatically."""
         results = self.answers[0].results
         if self.question.formats:
             return f"in {short_name(self.question.formats[0])}"
@@ -157,17 +158,17 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.steps.current = str(self.scene)
 
     def watch_scene(self, before: int, now: int) -> None:
-        """Show a step; if its digits move one place at a time, slide to it from the step before."""
+        """Show a step; if the step is the next one and has animation frames, show these first."""
         player, scene = self.player, self.scenes[now]
         player.stop_sliding()
         self._draw_scene()
         if now == before + 1 and scene.frames and self.app.settings.get("slide", True):
             player.slide(scene.frames, scene.page)
         player.show_newest()
-        self.call_after_refresh(player.show_newest)  # the height of the reason changes that of the player
+        self.call_after_refresh(player.show_newest)  # the height of the reason changes the height of the player
 
     def action_step(self, by: int) -> None:
-        """Go a step forward or back; after the last comes the first."""
+        """Go a step forward or back; after the last step, go to the first."""
         self.player.stop()
         self._advance(by)
         self._draw_controls()
@@ -191,13 +192,13 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             self._refuse_jump()
         elif -1 <= step < len(self.scenes):
             self.scene = step % len(self.scenes)
-            self.player.show_newest()  # even if the step is the same
+            self.player.show_newest()  # draw it even if the step is the same
 
     def _refuse_jump(self) -> None:
-        self.complain("in practice the steps come one by one: n asks for the next", hint=True)
+        self.complain("in practice, steps are shown one by one: n asks about the next step", hint=True)
 
     def action_play(self) -> None:
-        """Play the steps, or stop."""
+        """Start or stop playing the steps."""
         if self.player.playing:
             self.player.stop()
         elif self.practice.on:
@@ -224,7 +225,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     # Operations and operands.
 
     def picks(self) -> dict[str, Pick]:
-        """Return the lists of operations, and of integer types that toint converts to."""
+        """Return the pick lists of operations, and of integer types for toint."""
         verbs = {verb: verb_named(verb).summary for verb in ARITIES}
         integer = self.question.option("integer", DEFAULT_INTEGER)
         return super().picks() | {
@@ -233,14 +234,14 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         }
 
     def take_verb(self, verb: str) -> None:
-        """Change the operation, with the same operands."""
+        """Change the operation, and keep the operands."""
         self.open(self.question.replace(verb=verb, values=self.operands.values(ARITIES[verb]), options=()))
 
     def _take_integer(self, name: str) -> None:
         self.change(integer=None if name == DEFAULT_INTEGER else name)
 
     def possible(self) -> dict[str, bool]:
-        """Also return the actions for this operation."""
+        """Return the available actions, including those for this operation."""
         verb = self.question.verb
         return super().possible() | {"witness": verb == "fma", "integer": verb == "toint"}
 
@@ -254,7 +255,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.operands.follow(focused)
 
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
-        """Return the question with an edit of this operand."""
+        """Return the question after an edit of the operand to which keys apply."""
         return self.operands.edited(change)
 
     def boxes(self) -> Iterator[Widget]:
@@ -268,10 +269,10 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     # Practice and the witness.
 
     def action_practice(self) -> None:
-        """Begin practice, or end it."""
+        """Begin or end practice."""
         practice = self.practice
         if not practice.on and practice.ended:
-            self.complain("there is nothing to ask about this operation on these operands", hint=True)
+            self.complain("there are no questions about this operation on these operands", hint=True)
             return
         practice.turn(not practice.on)
         self.player.stop()
@@ -287,33 +288,33 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._advance(1)
 
     def _practised(self, scene: int) -> None:
-        """Show a step, now that the question about it has been answered."""
+        """Show a step after its question has been answered."""
         self.scene = scene
         self.action_leave()
         self._draw_controls()
 
     def action_exercise(self) -> None:
-        """Practise on other operands."""
+        """Practise with other operands."""
         if format := self._one_format():
             self._take(self.practice.operands(self.question, format))
             if self.practice.on:
                 self._ask_first()
 
     def _one_format(self) -> Format | None:
-        """Return the format for new operands, or complain if there are several."""
+        """Return the format for new operands; show an error message if there are several formats."""
         formats = set(self.question.formats) or {datum.format for datum in self.answers[0].operands}
         if len(formats) != 1:
-            self.complain("that needs one format: f chooses it", hint=True)
+            self.complain("this needs a single format: choose it with f", hint=True)
             return None
         return formats.pop()
 
     def _take(self, values: tuple[str, ...]) -> None:
-        """Ask about operands with an explicit format, since they might be other numbers in another one."""
+        """Ask about operands in an explicit format, since in another format they might be other numbers."""
         if format := self._one_format():
             self.open(self.question.replace(values=values, formats=(format,)))
 
     def action_witness(self) -> None:
-        """Search for operands for which fused and separate roundings differ."""
+        """Search for operands for which fused and separate multiply-add differ."""
         if self.question.verb == "fma" and (format := self._one_format()):
             self.app.push_screen(WitnessSearch(self.question, format), self._take_witness)
 
@@ -321,12 +322,14 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         if isinstance(result, str):
             self.complain(result, hint=True)
         elif result == self.question.values:
-            self.complain("these operands differ already: change one of them to look further", hint=True)
+            self.complain(
+                ("the results for these operands differ already: change one operand to search again"), hint=True
+            )
         elif result is not None:
             self._take(result)
 
     def commands(self) -> Iterator[Command]:
-        """Return the operations, the steps and the rest."""
+        """Return the rows of the command palette for operations, steps and the other actions."""
         yield from super().commands()
         for step, scene in enumerate(self.scenes):
             yield f"Step {step + 1}: {scene.name}", "go there", partial(self.action_jump, step)
@@ -334,4 +337,8 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         yield "Practice", "answer before the next step is shown", self.action_practice
         yield "New exercise", "other operands", self.action_exercise
         if self.question.verb == "fma":
-            yield "Find an example where they differ", "operands where fused and separate differ", self.action_witness
+            yield (
+                "Find an example where they differ",
+                ("operands for which fused and separate differ"),
+                self.action_witness,
+            )

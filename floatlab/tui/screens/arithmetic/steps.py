@@ -1,4 +1,4 @@
-"""The steps of a derivation: played as an animation, or practised, with a question before each step."""
+"""The steps of a derivation: played as an animation, or shown one by one after a question about each (practice)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
 from floatlab.verbs.question import Answer, Question
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
-_SLIDE = 0.6  # the longest duration of a slide in seconds
-_FRAME = 0.06  # seconds between two frames of a slide
+_SLIDE = 0.6  # longest duration in seconds of the animation frames before a step
+_FRAME = 0.06  # seconds between two animation frames
 
 
 class StepPlayer(PageView, can_focus=True):
-    """The page of one step, and the clock that plays the steps. The screen decides which step is shown."""
+    """The page of a step, and a timer that plays the steps. The screen decides which step is shown."""
 
     PLACE = "On the steps"  # the heading in the list of keys
     BINDINGS = [
-        # A page scrolls with the arrows; home and end go to the first and the last step here.
+        # The arrows scroll the page; home and end go to the first and to the last step.
         Binding("home", "screen.jump(0)", "First step", id="film.first", show=False),
         Binding("end", "screen.jump(-1)", "Last step", id="film.last", show=False),
         Binding("right,l", "screen.step(1)", "Next step", id="film.next", show=False),
@@ -35,7 +35,7 @@ class StepPlayer(PageView, can_focus=True):
     ]
 
     def __init__(self, tick: Callable[[], None], *, id: str | None = None) -> None:
-        """Start without playing; `tick` is called when the next step is due."""
+        """Start without playing; `tick` is called when it is time for the next step."""
         super().__init__(id=id)
         self._tick = tick
         self.speed = 1.0
@@ -54,7 +54,7 @@ class StepPlayer(PageView, can_focus=True):
         self._clock = self.set_interval(1 / self.speed, self._tick)
 
     def stop(self) -> None:
-        """Stop playing, and end a slide."""
+        """Stop playing, and end the animation."""
         if self._clock is not None:
             self._clock.stop()
             self._clock = None
@@ -67,7 +67,7 @@ class StepPlayer(PageView, can_focus=True):
             self.play()
 
     def slide(self, frames: tuple[Page, ...], last: Page) -> None:
-        """Show pages one after the other, ending with `last`."""
+        """Show pages one after the other as animation frames, ending with `last`."""
         self._frames = [*frames, last]
         every = min(_FRAME, _SLIDE / len(frames), 0.5 / self.speed / len(frames))
         self._turn()
@@ -81,13 +81,13 @@ class StepPlayer(PageView, can_focus=True):
             self._slider = None
 
     def stop_sliding(self) -> None:
-        """Show the last page of a slide at once."""
+        """End the animation, and show its last page."""
         self._frames = self._frames[-1:]
         if self._frames or self._slider is not None:
             self._turn()
 
     def on_resize(self) -> None:
-        """Keep the newest line in sight."""
+        """Keep the newest line visible."""
         super().on_resize()
         if not self.styles.auto_dimensions:
             self.show_newest()
@@ -98,18 +98,18 @@ class StepPlayer(PageView, can_focus=True):
         return next((y for y, runs in enumerate(self.lines) if any("▸" in run.text for run in runs)), 0)
 
     def show_newest(self) -> None:
-        """Scroll to the newest line of the page; if the player is as high as its page, its parent scrolls."""
+        """Scroll to the newest line of the page; if the page fits into the player, the parent scrolls instead."""
         if not self.styles.auto_dimensions:
             # Forced, since there is no scrollbar yet in the first frame.
             self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False, force=True)
         elif isinstance(self.parent, ScrollableContainer):
-            # Scroll as far down as possible, to show the reason and the flags, but not beyond the newest line.
+            # Scroll down to show the reason and the flags, as far as the newest line remains visible.
             top = self.virtual_region.y + self.newest
             self.parent.scroll_to(y=min(top, self.parent.max_scroll_y), animate=False)
 
 
 class Practice(Vertical):
-    """The question about the next step, if practice is on."""
+    """The question about the next step, shown while practice is on."""
 
     DEFAULT_CSS = """
     Practice {
@@ -124,7 +124,7 @@ class Practice(Vertical):
     """
 
     def __init__(self, show: Callable[[int], None], *, id: str | None = None) -> None:
-        """Start switched off; `show` is called with the step whose question was answered."""
+        """Start with practice off; `show` is called with the step whose question was answered."""
         super().__init__(id=id)
         self._show = show
         self.on = False
@@ -133,7 +133,7 @@ class Practice(Vertical):
         self._answer: Answer | None = None
         self._made: tuple[Exercise | None, ...] | None = None
         self._answered: set[int] = set()
-        self._asking: tuple[int, Exercise] | None = None  # the step, and the question about it
+        self._asking: tuple[int, Exercise] | None = None  # the index of a step, and the question about the step
 
     def compose(self) -> ComposeResult:
         """Compose the prompt, the choices and the box."""
@@ -141,16 +141,16 @@ class Practice(Vertical):
         yield ChoiceBar(self._take, id="guesses")
         with Horizontal():
             yield Label("answer", markup=False)
-            yield Input(id="guess", compact=True, placeholder="Enter alone shows the step")
+            yield Input(id="guess", compact=True, placeholder="an empty answer shows the step")
 
     @property
     def label(self) -> str:
-        """The label of the control, with the score."""
+        """The label of the control, which contains the score."""
         return f"end practice {self.right}/{self.asked}" if self.on else "practice"
 
     @property
     def exercises(self) -> tuple[Exercise | None, ...]:
-        """The question about each step, made on first use."""
+        """The questions about all steps, made at first use."""
         if self._made is None and self._answer is not None:
             self._made = exercises(self._answer.scenes(True))
         return self._made or ()
@@ -162,13 +162,13 @@ class Practice(Vertical):
         return max(min(asked, default=1) - 1, 0)
 
     def turn(self, on: bool) -> None:
-        """Begin or end practice, with a new score."""
+        """Begin or end practice; the score starts at zero."""
         self.on = on
         self.right = self.asked = 0
         self.prepare(self._answer)
 
     def prepare(self, answer: Answer | None) -> None:
-        """Set the derivation for the questions."""
+        """Store the answer whose steps the questions are about."""
         self._answer, self._made = answer, None
         self._answered.clear()
         self.hide()
@@ -179,7 +179,7 @@ class Practice(Vertical):
         return random_operands(question.verb, format, self._seed)
 
     def asks(self, scene: int) -> bool:
-        """Ask the question about a step, and return whether there is one."""
+        """Ask the question about a step; return False if there is none."""
         exercise = self.exercises[scene] if self.on and scene < len(self.exercises) else None
         if exercise is None or scene in self._answered:
             return False
@@ -201,7 +201,7 @@ class Practice(Vertical):
         return all(exercise is None or scene in self._answered for scene, exercise in enumerate(self.exercises))
 
     def hide(self) -> None:
-        """Hide the question, or the verdict on it."""
+        """Hide the question, or the verdict on the user's answer."""
         self._asking = None
         self.remove_class("-asking", "-told")
 
@@ -219,8 +219,8 @@ class Practice(Vertical):
         self.right += right
         self._answered.add(scene)
         self.hide()
-        verdict = f"✓ right: {exercise.answers[0]}" if right else f"✗ it is {exercise.answers[0]}"
-        verdict += "; that was the last one: N for other operands" if self.ended else "; n for the next"
+        verdict = f"✓ right: {exercise.answers[0]}" if right else f"✗ the answer is {exercise.answers[0]}"
+        verdict += "; that was the last question: N for other operands" if self.ended else "; n for the next question"
         self.query_one("#prompt", Label).update(verdict)
         self.add_class("-told")
         self._show(scene)

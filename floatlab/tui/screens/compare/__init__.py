@@ -1,1 +1,1 @@
-"""Compare: two arrays and their differences."""
+"""The screen Compare: two arrays and their differences."""

@@ -1,4 +1,4 @@
-"""Compare: the size of the differences of two arrays, their tolerances, positions and causes."""
+"""The screen Compare: the sizes, positions and causes of the differences of two arrays, and tolerances."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from floatlab.verbs.compare.page import bin_page, elements_table, histogram_bloc
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
-_LISTED = 100  # the number of worst elements, if the question has none
-_TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # with their defaults
-_PAGE = 8  # the number of bars by which a page key moves
+_LISTED = 100  # number of worst elements if the question does not give it
+_TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # the tolerances and their defaults
+_PAGE = 8  # number of bars by which a page key moves
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
 _MADE_OF = (*_INPUTS, "bias")  # the arrays that the two are made of
 
@@ -40,7 +40,7 @@ def _first_line(found: Differences) -> str:
 
 
 class HistogramBars(Cells):
-    """One bar for each row of an axis, as wide as the widget."""
+    """The bars of a histogram, one per line, as wide as the widget."""
 
     PLACE = "On the bars"  # the heading in the list of keys
     HELP = "Arrows move over the bars; the line above says how many elements the bar under the cursor counts."
@@ -57,13 +57,13 @@ class HistogramBars(Cells):
         return len(self.axis.lanes) if self.axis else 0
 
     def show(self, axis: Axis | None) -> None:
-        """Show other bars. The cursor starts on the last one, which holds the largest differences."""
+        """Show other bars. The cursor starts on the last bar, which counts the largest differences."""
         fresh = not self.count
         self.page = Page(() if axis is None else (axis,))
         self.set_cursor(self.count - 1 if fresh else self.cursor)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set one bar after the other; in a narrow widget, the label of each is above it."""
+        """Set the bars one below the other; in a narrow widget, labels are above their bars."""
         lines: list[Line] = []
         places = []
         for lane in self.axis.lanes if self.axis else ():
@@ -73,10 +73,10 @@ class HistogramBars(Cells):
         return lines
 
     def clicked(self, cell: int, column: int, times: int) -> None:
-        """Only move the cursor."""
+        """Do nothing: a click only moves the cursor."""
 
     def action_page(self, pages: int) -> None:
-        """Move by some bars."""
+        """Move the cursor by several bars."""
         self.cursor += pages * _PAGE
 
 
@@ -85,29 +85,30 @@ class ElementTable(ColumnTable):
 
     PLACE = "On the table of elements"  # the heading in the list of keys
     HELP = (
-        "The elements that use the largest share of the tolerance. Enter, or a double click, opens the actual number "
-        "in Inspect, e the expected one, and pins both as A and B; left and right turn to other columns."
+        "The elements with the largest errors relative to the tolerance. Enter or a double click opens the "
+        "actual number "
+        "in Inspect, e opens the expected number; both are pinned as A and B. Left and right show other columns."
     )
 
 
 class CompareScreen(TaskScreen, inherit_bindings=False):
-    """Two arrays and their differences. Each part of the page of `compare` is a view."""
+    """The screen for two arrays and their differences. Its views are the parts of the page of `compare`."""
 
     VIEWS = (("summary", "Summary"), ("histogram", "Ulps"), ("worst", "Worst"), ("where", "Where"), ("cause", "Cause"))
     PARTS = "#body > *, #bar, #inputs"
     WALKS = True
     ROUNDS = False
-    AUTOMATIC_FORMAT = "that of the narrower array"
+    AUTOMATIC_FORMAT = "the format of the narrower array"
     HELP = (
-        "Each array is a file, a list (1.5,-2;3,4) or random:normal:64x64:seed=1, with @FORMAT if it has its own. "
-        "f picks the format whose ulps are counted, and into which text is read. Within tolerance is "
+        "An array is a file, a list (1.5,-2;3,4) or random:normal:64x64:seed=1; @FORMAT after it is its format. "
+        "f picks the format of text, whose ulps are counted. An element is within tolerance if "
         "|actual − expected| <= atol + rtol × |expected|."
     )
     BINDINGS = [
         Binding("o", "file('actual')", "Open", id="compare.actual", tooltip="Pick a file: actual"),
         Binding("p", "file('expected')", "Pick a file: expected", id="compare.expected", show=False),
         Binding("s", "swap", "Swap the arrays", id="compare.swap", show=False),
-        Binding("n", "nan", "Two NaNs are equal, or not", id="compare.nan", show=False),
+        Binding("n", "nan", "Count NaNs as equal, or not", id="compare.nan", show=False),
         Binding("e", "inspect('expected')", "Inspect expected", id="compare.inspect"),
         *SHARED_KEYS,
     ]
@@ -128,7 +129,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     bars, elements = getters.query_one(HistogramBars), getters.query_one(ElementTable)
 
     def first_view(self, question: Question) -> str:
-        """Return the view of causes if inputs are given, else the summary."""
+        """Return the view of causes if the inputs are given, else the summary."""
         return "cause" if question.option("inputs") else "summary"
 
     def compose_task(self) -> ComposeResult:
@@ -162,13 +163,13 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def differences(self) -> Differences | None:
-        """The differences of the arrays; None before there is an answer."""
+        """The differences of the arrays; None as long as there is no answer."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Differences) else None
 
     @property
     def element(self) -> ComparedElement | None:
-        """The element under the cursor, if elements are in sight."""
+        """The element under the cursor, if the elements are shown."""
         differences = self.differences
         if differences is None or self.view != "worst" or not differences.worst:
             return None
@@ -176,7 +177,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     @property
     def element_codes(self) -> dict[str, str]:
-        """The codes of this element, by the name of the array."""
+        """The codes of the element under the cursor, by the name of the array."""
         if self.differences is None or self.element is None:
             return {}
         return dict(zip(_ARRAYS, element_codes(self.differences, self.element), strict=True))
@@ -184,7 +185,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Request more elements than are printed; drop a dtype if there is no longer a raw file."""
+        """Return the question with more worst elements, and without a dtype if no array is a raw file."""
         dtype = question.option("dtype")
         if dtype is not None and all(kind_of(word, dtype) != "raw" for word in question.values):
             question = question.having(dtype=None, shape=None)
@@ -224,7 +225,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return self.query_one(f"#{name}", ArrayBox)
 
     def _fill_tolerance(self, name: str) -> None:
-        """Show a tolerance; a typed text with the same value is kept."""
+        """Show a tolerance; a typed text that has the same value is kept."""
         box, value = self.query_one(f"#{name}", Input), self.question.option(name)
         try:
             same = self._tolerance(name, box.value) == value
@@ -234,7 +235,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             fill(box, "" if value is None else str(value))
 
     def _tolerance(self, name: str, text: str) -> float | None:
-        """Read a tolerance as the command line does; an empty text means the default."""
+        """Read a tolerance as the command line does; an empty text is the default."""
         if not text.strip():
             return None
         value: float = self.app.read_question(["compare", "0", "0", f"--{name}={text.strip()}"]).option(name)
@@ -251,7 +252,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             box.input.focus()  # so that the user can correct it
 
     def _ask_inputs(self) -> bool:
-        """Request the causes, if both inputs are given."""
+        """Ask for the causes if both inputs are given."""
         x, y, bias = (self._array(name).word for name in _MADE_OF)
         op = self.query_one("#op", Input).value.strip()
         if op.partition(":")[0] == "sum":
@@ -280,11 +281,11 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         mark_valid(event.input, valid)
 
     def action_nan(self) -> None:
-        """Count two NaNs as equal, or not."""
+        """Switch between NaNs that are equal and NaNs that differ."""
         self.change(equal_nan=None if self.question.option("equal_nan") else True)
 
     def action_swap(self) -> None:
-        """Swap the actual and the expected array."""
+        """Swap the actual array and the expected array."""
         self.open(self.question.replace(values=self.question.values[::-1]))
 
     def action_file(self, name: str) -> None:
@@ -296,7 +297,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # The views.
 
     def draw_view(self) -> None:
-        """Show one view, and hide the others."""
+        """Show the current view, and hide the others."""
         differences, view = self.differences, self.view
         if view == "histogram" and self.bars.count:
             self.show_only("bars", "bar")
@@ -322,8 +323,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             ulps = differences.ulps
             if ulps is None or not ulps.count:
                 return note_page("No element has a distance in ulps.")
-            return note_page(f"All elements are 0 ulps of {ulps.format.name} apart.")
-        # If no elements differ, there are no worst ones; the page of the map says this too.
+            return note_page(f"The distance of all elements is 0 ulps of {ulps.format.name}.")
+        # If no elements differ, there are no worst elements; the page of the map also says so.
         if self.view != "summary":
             return map_page(differences)
         page = summary_page(differences)
@@ -349,29 +350,29 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self.action_inspect("actual")
 
     def action_inspect(self, which: str) -> None:
-        """Open a number of the element under the cursor in Inspect, and pin both."""
+        """Open one number of the element under the cursor in Inspect, and pin both numbers."""
         codes, differences = self.element_codes, self.differences
         if not codes or differences is None:
             return
         self.app.pins |= {"A": codes["actual"], "B": codes["expected"]}
-        self.notify("A is the actual number, B the expected one: v leads to both", timeout=4)
+        self.notify("A is the actual number, B the expected number: v shows both", timeout=4)
         formats = [differences.actual.format, differences.expected.format]
         order = formats if which == "actual" else formats[::-1]
         self.inspect(codes[which], tuple(dict.fromkeys(order)))
 
     def code_to_pin(self, name: str) -> str:
-        """Return the actual number for A, the expected one for B."""
+        """Return the code of the actual number for A, and of the expected number for B."""
         return self.element_codes.get("actual" if name == "A" else "expected", "")
 
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question, with the default number of elements unless they are in sight."""
+        """Return the question; if the elements are not shown, with the default number of worst elements."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 
     def copies(self) -> Copies:
-        """Return the texts of the view in sight."""
+        """Return the texts that can be copied from the current view."""
         copies, differences, element = super().copies(), self.differences, self.element
         if element is None:
             verdict = "" if differences is None else _first_line(differences) or verdict_words(differences)
@@ -383,15 +384,15 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Also return the actions on an element in sight."""
+        """Return the available actions, including those on an element if elements are shown."""
         has_element = self.is_mounted and self.element is not None
         return super().possible() | {"pin": has_element, "inspect": has_element}
 
     def commands(self) -> Iterator[Command]:
-        """Return the views, files, and the rest."""
+        """Return the rows of the command palette for views, files and the other actions."""
         yield from super().commands()
         for name in (*_ARRAYS, *_MADE_OF):
             yield f"Open: {self._array(name).label}", "pick a file for this array", partial(self.action_file, name)
         yield "Swap the arrays", "actual for expected", self.action_swap
-        yield "NaNs are equal, or differ", "in both definitions of close enough", self.action_nan
+        yield "Count NaNs as equal, or not", "in the tolerances of NumPy and PyTorch", self.action_nan
         yield "Ulps: automatic", "of the narrower array", partial(self.take_format, AUTOMATIC)

@@ -1,1 +1,1 @@
-"""Formats: the table of formats, one in full, and every code of a small one."""
+"""The screen Formats: the table of formats, one format in full, and every code of a small format."""

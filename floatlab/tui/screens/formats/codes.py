@@ -1,4 +1,4 @@
-"""The codes of a small format: the table of all codes, and the digits and bits of the code under the cursor."""
+"""The codes of a small format: the table of all codes, and a box and bits of the code under the cursor."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from floatlab.verbs.registry import answer_question
 
 
 class CodeTable(Cells):
-    """The grid of a format's page, laid out as on all pages; its cells are located by their codes."""
+    """The grid of the codes of a format; its cells are located by their codes."""
 
     PLACE = "On the table of codes"  # the heading in the list of keys
     HELP = (
-        "Arrows move over the codes, digits jump to one, Enter or a click opens it in Inspect; a and b pin it. "
-        "Codes follow each other down the columns."
+        "Arrows move over the codes, digits jump to a code, Enter or a click opens the code in Inspect; a "
+        "and b pin it. "
+        "Consecutive codes are below each other."
     )
     BINDINGS = [
         Binding("enter", "choose", "Inspect", id="code.open", key_display="enter"),
@@ -59,7 +60,7 @@ class CodeTable(Cells):
         return next(run.text for run in self.grid.cells[cell] if run.role is Role.CODE)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the grid, and locate each code."""
+        """Set the lines of the grid, and locate all codes."""
         lines = set_page(self.page, width)
         starts = []
         for y, runs in enumerate(lines):
@@ -67,7 +68,7 @@ class CodeTable(Cells):
             for run in runs:
                 starts += [(x, y)] if run.role is Role.CODE else []
                 x += len(run.text)
-        # Codes go down the columns. A cell is as wide as its text, without trailing spaces.
+        # Consecutive codes are below each other. A cell is as wide as its text, without trailing spaces.
         columns = [*sorted({x for x, _ in starts}), width + 2]
         widths = {a: b - a - 2 for a, b in pairwise(columns)}
         full = max((len(text_of(cell)) for cell in self.grid.cells), default=0) if self.grid else 0
@@ -90,15 +91,15 @@ class CodeTable(Cells):
             self.cursor = target
 
     def action_type(self, digit: str) -> None:
-        """Begin to type a code in its box."""
+        """Begin to type a code in the box."""
         box = self.screen.query_one("#code", Input)
         box.focus()
         box.value = digit
-        self.call_after_refresh(box.action_end)  # the focus selects the text, which the next digit would replace
+        self.call_after_refresh(box.action_end)  # the focus has selected the text
 
 
 class CodePage(Vertical):
-    """One cursor over all codes, moved in the table, by typing a code, or by flipping its bits."""
+    """A cursor over all codes. The user moves it in the table, by typing a code, or by flipping bits."""
 
     DEFAULT_CSS = """
     CodePage #one { height: auto; }
@@ -118,7 +119,7 @@ class CodePage(Vertical):
         yield CodeTable(id="codes")
 
     def show(self, format: Format, grid: Grid) -> None:
-        """Show the codes of a format, from the first one if it is another format."""
+        """Show the codes of a format; if the format changes, the cursor goes to the first code."""
         if format != self._format:
             self._format = format
             self.table.show(grid)
@@ -126,7 +127,7 @@ class CodePage(Vertical):
 
     @property
     def literal(self) -> str:
-        """The code under the cursor, with its format."""
+        """The text of the code under the cursor, with its format."""
         assert self._format is not None
         return f"bits:{self.table.code(self.table.cursor)}@{short_name(self._format)}"
 
@@ -137,14 +138,14 @@ class CodePage(Vertical):
 
     @property
     def datum(self) -> Datum:
-        """The code under the cursor."""
+        """The datum of the code under the cursor."""
         return self.answer.results[0]
 
     def draw(self) -> None:
         """Show the code under the cursor."""
         strip = self.answer.parts()[0].blocks[0]
         self.row.show(strip.replace(label="") if isinstance(strip, Strip) else strip)
-        if not self.box.has_focus:  # not while it is edited
+        if not self.box.has_focus:  # unless it is being edited
             fill(self.box, self.table.code(self.table.cursor))
 
     @on(Cells.Moved, "CodeTable")
@@ -158,13 +159,13 @@ class CodePage(Vertical):
         self.table.cursor = with_bit(self.datum, event.bit, event.value).code
 
     def find(self) -> str:
-        """Go to the first code that begins with the box's text; if there is none, return the reason."""
+        """Go to the first code that begins with the text of the box; if there is none, return an error message."""
         table = self.table
         cell = table.find(self.box.value.strip())
         mark_valid(self.box, cell is not None)
         if cell is None:
             ends = f"{table.code(0)} to {table.code(table.count - 1)}"
-            return f"no code begins so: they go from {ends}, in hexadecimal"
+            return f"no code begins with this: codes are {ends}, in hexadecimal"
         table.cursor = cell
         return ""
 

@@ -1,4 +1,4 @@
-"""Formats: the table of all formats, one in full, every code of a small one, and comparisons of several."""
+"""The screen Formats: the table of all formats, one format in full, codes of a small format, comparisons of formats."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ _EXAMPLES = "fp16 bf16  e4m3  e5m10  p3109_k8p3se"
 
 
 class FormatTable(ColumnTable):
-    """Rows of formats; a click before a name marks it."""
+    """Rows of formats; a click in the margin before a name marks the format."""
 
     PLACE = "On the table of formats"  # the heading in the list of keys
-    HELP = "Arrows move over the formats and turn to other columns; space marks one to compare. Enter opens its 1."
+    HELP = (
+        "Arrows move over the formats and show other columns; space marks formats to compare. Enter opens 1 in "
+        "this format."
+    )
 
     marked: reactive[frozenset[int]] = reactive(frozenset)
 
@@ -46,7 +49,7 @@ class FormatTable(ColumnTable):
         return pieces
 
     def clicked(self, cell: int, column: int, times: int) -> None:
-        """Mark a row by a click in the margin; a double click elsewhere opens it."""
+        """Mark a row on a click in the margin; on a double click elsewhere, open it."""
         if column < MARGIN:
             self.call_next(self.screen.run_action, "mark")
         else:
@@ -54,15 +57,15 @@ class FormatTable(ColumnTable):
 
 
 class FormatsScreen(TaskScreen, inherit_bindings=False):
-    """The formats. The question has the marked formats, which are compared; the cursor selects the one in full."""
+    """The screen for formats. Its question has the marked formats; the format at the cursor is shown in full."""
 
     VIEWS = (("format", "Format"), ("codes", "Codes"), ("compare", "Compare"))
     PARTS = "#side > #codes, #details"
     ROUNDS = False
     HELP = (
         "The row with the cursor is shown in full; space marks rows to compare, and f adds any format by its name. "
-        "The box holds the marked names. With the mouse: a click before a name marks it, a double click opens its 1 "
-        "in Inspect, a click on the header turns to other columns."
+        "The box has the marked names. With the mouse: a click before a name marks it, a double click opens 1 in this "
+        "format in Inspect, a click on the header shows other columns."
     )
     BINDINGS = [
         Binding("space", "mark", "Mark", id="formats.mark", key_display="space"),
@@ -88,11 +91,11 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     names = getters.query_one("#names", Input)
 
     def __init__(self, question: Question) -> None:
-        """Open at a question."""
+        """Store the first question."""
         super().__init__(question)
         self.marked: dict[str, Format] = {}
         self.formats: dict[str, Format] = {}  # the rows
-        self._added: dict[str, Format] = {}  # rows besides the catalog's, which remain even if unmarked
+        self._added: dict[str, Format] = {}  # formats outside the catalog, whose rows remain even if unmarked
         self._page_cache: dict[tuple[str, ...], list[Page]] = {}
 
     def compose_task(self) -> ComposeResult:
@@ -115,7 +118,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Mark a format, and go there."""
+        """Return the question with a format marked, and put the cursor on this format."""
         if format.name in self.marked:
             self._go(format)
             return question
@@ -150,7 +153,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     # The views.
 
     def _names(self) -> tuple[str, ...]:
-        """Return the formats of the page. A single marked one is compared with the one under the cursor."""
+        """Return the formats of the page. A single marked format is compared with the format under the cursor."""
         current = short_name(self.current)
         if self.view != "compare":
             return (current,)
@@ -158,14 +161,14 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return marked if len(marked) > 1 else tuple(dict.fromkeys((*marked, current)))
 
     def _pages(self) -> list[Page]:
-        """Return the pages of these formats; for several, also the page that compares them, last."""
+        """Return the pages of these formats; if there are several, the last page compares them."""
         names = self._names()
         if names not in self._page_cache:
             self._page_cache[names] = answer_question(Question("formats", names))[0].parts()
         return self._page_cache[names]
 
     def page(self) -> Page:
-        """Return the whole page."""
+        """Return the page that the command line would show."""
         return joined(self._pages())
 
     def draw_view(self) -> None:
@@ -178,12 +181,12 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
             self.codes.show(self.current, grid)
         elif self.view == "codes":
             page = note_page(
-                f"{self.current.name} has too many codes to list them all: formats of up to 8 bits have a table."
+                f"{self.current.name} has too many codes to list: only formats of up to 8 bits have a table."
             )
         elif self.view == "compare" and len(self._names()) < 2:
             first = "" if self.marked else "Mark a format with space. "
             page = note_page(
-                f"{first}Move to another row to compare it with this one; space marks rows, which are then compared."
+                f"{first}Move to another row to compare its format with the marked one; space marks more formats."
             )
         if not has_codes:
             self.details.page = page
@@ -191,7 +194,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.set_class(self.view == "compare", "-compare")
 
     def watch_view(self) -> None:
-        """Draw the view from its top, and focus the codes."""
+        """Draw the new view from its top; focus the codes if they are shown."""
         super().watch_view()
         if self.formats:
             self.details.scroll_home(animate=False)
@@ -248,7 +251,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @on(Cells.Chosen, "CodeTable")
     def _code_chosen(self) -> None:
-        """Open a code in Inspect; its format is put before those already shown there."""
+        """Open a code in Inspect, where its format becomes the first."""
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
         self.inspect(self.codes.literal, (self.current, *others))
 
@@ -263,7 +266,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return Question("formats", self._names())
 
     def copies(self) -> Copies:
-        """Copy the code under the cursor, else the formats on the page."""
+        """Return the texts to copy: the code under the cursor, else the names of the formats on the page."""
         copies = super().copies()
         if self.codes.display:
             copies["value"] = ("the value", lambda: self.codes.answer.words()[0])
@@ -274,7 +277,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         return copies
 
     def possible(self) -> dict[str, bool]:
-        """Also return the actions on the row under the cursor."""
+        """Return the available actions, including those on the row under the cursor."""
         goes = bool(self.formats) and self.current.name in self._added | self.marked
         return super().possible() | {"pin": bool(self.formats) and self.codes.display, "drop": goes}
 
@@ -284,13 +287,13 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         yield self.names
 
     def home(self) -> Iterator[Widget]:
-        """Return the table of codes if its page has the focus, and the table of formats."""
+        """Yield the table of codes if it is shown, then the table of formats."""
         inside = self.focused is not None and self.codes in self.focused.ancestors
         if self.codes.display and inside and self.focused is not self.codes.table:
             yield self.codes.table
         yield self.table
 
     def commands(self) -> Iterator[Command]:
-        """Return the views and the marks."""
+        """Return the rows of the command palette for views and marks."""
         yield from super().commands()
         yield "Unmark all", "compare nothing", lambda: self.open(self.question.replace(values=()))

@@ -1,1 +1,1 @@
-"""Inspect: a value in several formats at once."""
+"""The screen Inspect: a value in several formats."""

@@ -1,4 +1,4 @@
-"""Inspect: a value in several formats at once, with every bit, field and neighbour to edit."""
+"""The screen Inspect: a value in several formats; its bits and fields can be edited."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from floatlab.verbs.registry import answer_question
 
 _EXAMPLES = "1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
-_VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views here
+_VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views of this screen
 _KEYS = ["minus", "plus", "s", "less_than_sign", "greater_than_sign", "z", "o", "i", "n", "m", "w", "g"]
 EDIT_KEYS = dict(zip(EDITS, _KEYS, strict=True))
 
 
 class FieldBox(Horizontal):
-    """The fields, and a box for the field that is edited."""
+    """The fields of a datum, and a box for the field that is being edited."""
 
     DEFAULT_CSS = """
     FieldBox {
@@ -47,12 +47,12 @@ class FieldBox(Horizontal):
     names, box = getters.query_one(ChoiceBar), getters.query_one(Input)
 
     def compose(self) -> ComposeResult:
-        """Put the box after the fields."""
+        """Compose the names of the fields and the box."""
         yield ChoiceBar(self.open, id="names")
         yield Input(id="field", compact=True)
 
     def show(self, datum: Datum) -> None:
-        """Show the fields of a datum. A box that has the focus keeps its text."""
+        """Show the fields of a datum; a box that has the focus keeps its text."""
         texts = fields(datum)
         self.names.options = tuple((name, f"{name} {text}") for name, text in texts.items())
         if self.names.current and self.names.current not in texts:
@@ -69,7 +69,7 @@ class FieldBox(Horizontal):
         self.box.select_all()
 
     def open_next(self) -> None:
-        """Open the first field, or the one after the field that is open."""
+        """Open the first field, or the field after the open one."""
         names = [name for name, _ in self.names.options]
         current = self.names.current
         self.open(names[(names.index(current) + 1) % len(names) if current else 0])
@@ -82,7 +82,7 @@ class FieldBox(Horizontal):
 
 
 class InspectScreen(TaskScreen, inherit_bindings=False):
-    """One value in several formats. The focused row leads: edits change its datum."""
+    """The screen for a value in several formats. Edits change the datum of the active row, the last one focused."""
 
     VIEWS = (
         ("details", "Details"),
@@ -93,8 +93,9 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         ("pins", "A and B"),
     )
     HELP = (
-        "Type a number, a code (bits:0x3c7c) or VALUE@FORMAT. The row with the cursor leads: its bits, its fields and "
-        "the edits above change it, and the other rows show what that number becomes in their formats."
+        "Type a number, a code (bits:0x3c7c) or VALUE@FORMAT. Edits of bits and fields, and the edits above, "
+        "change the "
+        "row with the cursor; the other rows show its number converted to their formats."
     )
     BINDINGS = [
         *(
@@ -124,11 +125,11 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     fields, value = getters.query_one(FieldBox), getters.query_one("#value", Input)
 
     def __init__(self, question: Question) -> None:
-        """Open at a question."""
+        """Store the first question."""
         super().__init__(question)
         self.rows: dict[str, BitRow] = {}
         self.data: dict[str, Datum] = {}
-        self._lead = ""
+        self._active_row = ""
         self._typing = False
 
     def first_view(self, question: Question) -> str:
@@ -160,7 +161,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return tuple(datum.format for datum in self.data.values())
 
     def normal(self, question: Question) -> Question:
-        """Show one value, without the options that are views here."""
+        """Return the question with one value, and without the options that are views of this screen."""
         if question.verb == "convert":
             question = question.replace(verb="show")
         if not question.values:
@@ -173,7 +174,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     def with_format(self, question: Question, format: Format) -> Question:
         """Add a format."""
-        self._lead = format.name
+        self._active_row = format.name
         return question if format in self.formats else question.replace(formats=(*self.formats, format))
 
     def draw(self, before: Question) -> None:
@@ -182,13 +183,13 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         parts = dict(zip((datum.format.name for datum in answer.results), answer.parts(), strict=True))
         data = {datum.format.name: datum for datum in answer.results}
         if "@" in question.values[0] and question.values != before.values:
-            self._lead = answer.results[0].format.name  # the value's own format
-        # The user's order of formats is kept, even if a value has its own format.
+            self._active_row = answer.results[0].format.name  # the format of VALUE@FORMAT
+        # Keep the user's order of formats, even if the value has its own format.
         order = [name for name in (format.name for format in question.formats) if name in data]
         order = [*(name for name in data if name not in order), *order]
         self.data = {name: data[name] for name in order}
-        if self._lead not in self.data:
-            self._lead = order[0]
+        if self._active_row not in self.data:
+            self._active_row = order[0]
         for name in [name for name in self.rows if name not in self.data]:
             self.rows.pop(name).remove()
         box = self.query_one("#rows", VerticalScroll)
@@ -197,25 +198,25 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
                 row = self.rows[name] = BitRow()
                 after = next((self.rows[other] for other in order[place + 1 :] if other in self.rows), None)
                 box.mount(row, before=after if after is not None and after.is_attached else None)
-            self.rows[name].leads = name == self._lead
+            self.rows[name].is_active = name == self._active_row
             self.rows[name].show(parts[name].blocks[0])
         if not self._typing:
             fill(self.value, question.values[0])
-        self.fields.show(self.data[self._lead])
+        self.fields.show(self.data[self._active_row])
         self.draw_view()
 
-    # The views of the lead.
+    # The views of the active row.
 
     def subject(self) -> Datum | None:
-        """Return the lead's datum."""
-        return self.data.get(self._lead)
+        """Return the datum of the active row."""
+        return self.data.get(self._active_row)
 
     def view_question(self) -> Question:
-        """Return the question whose page is the view."""
-        question, datum = self.question, self.data[self._lead]
-        lead = question.replace(formats=(datum.format,))
+        """Return the question whose page the current view shows."""
+        question, datum = self.question, self.data[self._active_row]
+        row_question = question.replace(formats=(datum.format,))
         if self.view == "directions":
-            return lead.having(directions=True)
+            return row_question.having(directions=True)
         if self.view == "dialects":
             return Question("show", (code_of(datum).partition("@")[0],)).having(dialects=True)
         if self.view == "path":
@@ -223,10 +224,10 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             value = literal_of(datum, question.context) if "@" in value else value
             return Question("convert", (value,), self.formats, question.context)
         if self.view == "libraries":
-            return lead.having(like=_LIBRARIES)
+            return row_question.having(like=_LIBRARIES)
         if self.view == "pins":
             return Question("cmp", tuple(self.app.pins[name] for name in ("A", "B") if name in self.app.pins))
-        return lead.having(interval=True)
+        return row_question.having(interval=True)
 
     def draw_view(self) -> None:
         """Show the page of the view."""
@@ -238,22 +239,24 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     def _page_of(self, question: Question) -> Page:
         if self.view == "pins" and len(question.values) < 2:
-            return note_page("Pin two numbers to compare them: a keeps the lead's number as A, b as B.")
+            return note_page(
+                "Pin two numbers to compare them: a pins the number of the row with the cursor as A, b as B."
+            )
         try:
             answer = answer_question(question)[0]
         except FloatlabError as error:
             return note_page(str(error))
         if self.view == "details" and (parts := answer.parts()):
             page = parts[-1]
-            return page.replace(blocks=page.blocks[1:])  # the bits are in the row already
+            return page.replace(blocks=page.blocks[1:])  # omit the bits, which are in the row already
         return answer.page()
 
     def _draw_libraries(self, question: Question) -> None:
-        """Query the libraries on a background thread: importing one may take seconds."""
+        """Query the libraries on a background thread, since importing a library may take seconds."""
         self.details.page = note_page("asking the libraries …")
 
         def take(page: Page) -> None:
-            if self.view == "libraries" and question == self.view_question():  # else it is out of date
+            if self.view == "libraries" and question == self.view_question():  # else the result is out of date
                 self.details.page = page
 
         run_once(self.app, partial(self._page_of, question), take)
@@ -268,18 +271,18 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     # Edits.
 
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
-        """Return the question with an edit of the lead; the other formats show the result converted."""
-        value = literal_of(change(self.data[self._lead]), self.question.context)
+        """Return the question after an edit of the active row; the other rows show the result, converted."""
+        value = literal_of(change(self.data[self._active_row]), self.question.context)
         return self.question.replace(values=(value,), formats=self.formats)
 
     @on(Input.Changed, "#value")
     def _value_typed(self, event: Input.Changed) -> None:
         question, value = self.question, event.value
         if value.strip().lower().startswith("bits:") and "@" not in value:
-            value = f"{value.strip()}@{short_name(self.data[self._lead].format)}"  # codes belong to the lead's format
+            value = f"{value.strip()}@{short_name(self.data[self._active_row].format)}"  # a code needs its format
         if not question.formats:
             question = question.replace(formats=self.formats)
-        self._typing = True  # the box keeps the typed text
+        self._typing = True  # keep the typed text in the box
         mark_valid(event.input, self.open(question.replace(values=(value,)), "value"))
         self._typing = False
 
@@ -294,55 +297,55 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             edit = partial(self.edited, lambda datum: with_field(datum, name, event.value))
             mark_valid(event.input, self.attempt(edit, name))
 
-    # The lead.
+    # The active row.
 
     def follow(self, focused: Widget | None) -> None:
-        """Let the focused row lead."""
-        lead = next((name for name, row in self.rows.items() if row is focused), self._lead)
-        if lead != self._lead:
-            self._lead = lead
+        """Make the focused row the active row."""
+        active = next((name for name, row in self.rows.items() if row is focused), self._active_row)
+        if active != self._active_row:
+            self._active_row = active
             for name, row in self.rows.items():
-                row.leads = name == lead
-            self.fields.show(self.data[lead])
+                row.is_active = name == active
+            self.fields.show(self.data[active])
             self.draw_view()
 
     def home(self) -> Iterator[Widget]:
-        """Return the lead's bits."""
-        if self._lead in self.rows:
-            yield self.rows[self._lead]
+        """Yield the bits of the active row."""
+        if self._active_row in self.rows:
+            yield self.rows[self._active_row]
 
     def action_fields(self) -> None:
         """Open the first field, then the next one."""
         self.fields.open_next()
 
     def action_drop(self) -> None:
-        """Drop the lead's row."""
-        kept = tuple(datum.format for name, datum in self.data.items() if name != self._lead)
+        """Remove the active row."""
+        kept = tuple(datum.format for name, datum in self.data.items() if name != self._active_row)
         if not kept:
-            self.complain("the last row stays: f adds another format")
+            self.complain("the last row cannot be removed: f adds another format")
             return
         names = list(self.data)
-        place = names.index(self._lead)
+        place = names.index(self._active_row)
         value = self.question.values[0]
-        value = literal_of(self.data[self._lead]) if "@" in value else value
-        self._lead = names[place + 1] if place + 1 < len(names) else names[place - 1]
+        value = literal_of(self.data[self._active_row]) if "@" in value else value
+        self._active_row = names[place + 1] if place + 1 < len(names) else names[place - 1]
         self.open(self.question.replace(values=(value,), formats=kept))
-        self.rows[self._lead].focus()
+        self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
         """Return the question of the view."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:
-        """Return the value and the code of the lead."""
-        at = [datum.format.name for datum in self.answers[0].results].index(self._lead)
+        """Return the texts to copy: the value and the code of the active row, and others."""
+        at = [datum.format.name for datum in self.answers[0].results].index(self._active_row)
         return super().copies() | {
             "value": ("the value", lambda: self.answers[0].words()[at]),
             "code": ("the code", lambda: self.answers[0].codes()[at]),
         }
 
     def commands(self) -> Iterator[Command]:
-        """Return the edits and the views."""
+        """Return the rows of the command palette for edits and views."""
         for edit in EDITS.values():
-            yield f"Edit: {edit.summary}", "the row that leads", partial(self.action_edit, edit.name)
+            yield f"Edit: {edit.summary}", "the row with the cursor", partial(self.action_edit, edit.name)
         yield from super().commands()

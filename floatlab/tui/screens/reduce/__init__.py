@@ -1,1 +1,1 @@
-"""Reduce: a sum or product with its tree."""
+"""The screen Reduce: a sum or product with its tree."""

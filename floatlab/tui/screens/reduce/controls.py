@@ -1,4 +1,4 @@
-"""The controls of Reduce: operation, order, formats, additions, machine and library."""
+"""The controls of the screen Reduce: operation, order, formats, additions, hardware model and library."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ OPERATIONS = ("sum", "dot", "matmul")
 _NONE = "none"
 _ROUNDED = "rounded"
 _ADDERS = {
-    _ROUNDED: "each addition is rounded",
-    "kahan": "what an addition lost is taken from the next term",
-    "neumaier": "what additions lost is summed up, and added at the end",
-    "klein": "the same for what those additions lost",
-    "double": "the sum is kept in two numbers",
+    _ROUNDED: "every addition is rounded",
+    "kahan": "the error of an addition is subtracted from the next term",
+    "neumaier": "the errors of the additions are summed, and added at the end",
+    "klein": "as neumaier, also for the errors of the compensation",
+    "double": "the sum is stored as two numbers",
 }
-# Options that ask more than a simulated sum.
+# Options of questions other than a simulated sum.
 _NO_SUM = ("observed", "difference", "ways", "block_size", "backends", "runs")
 _TERMS = (8, 16, 32, 64, 100, 128, 256, 1024, 4096)
 _FIRST = "first"  # the choice of no shape
@@ -51,7 +51,7 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """The parts of an answer to draw: the sum with its tree and figures, if there are any, and the whole page."""
+    """The parts of an answer to draw: the sum with its tree and figures (if there are any), and the whole page."""
 
     reduction: Reduction | None
     tree: Tree | None
@@ -63,18 +63,18 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     """A screen with the controls for a sum or product."""
 
     prepared: PreparedReduction | None
-    data: Question | None = None  # the last question about data
+    data: Question | None = None  # the last question about data, not about a library
     data_terms = 0
-    element = 0  # index of a product's element in C order
+    element = 0  # position of the shown element of a product, in C order
 
     @property
     def reduction(self) -> Reduction | None:
-        """The sum that is shown."""
+        """The sum that is shown; None if there is none."""
         return self.prepared.reduction if self.prepared is not None else None
 
     @property
     def findings(self) -> Findings | None:
-        """The findings about a library, if they are shown."""
+        """The findings on a library that are shown; None if there are none."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Findings) else None
 
@@ -93,7 +93,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def product(self) -> Product | None:
-        """The product of matrices that is shown."""
+        """The matrix product that is shown; None if there is none."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Product) else None
 
@@ -111,7 +111,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     # The line of controls.
 
     def control_words(self) -> tuple[tuple[str, str], ...]:
-        """Return the controls that a click can change, with their current values."""
+        """Return the names and the labels of the controls; the labels contain the current values."""
         question, reduction, small = self.question, self.reduction, self.small
         if question.verb == "reveal":
             return self._library_words(question)
@@ -131,7 +131,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         rows += [("machine", f"{machine or 'no machine'} ▾")] * (not is_sum and bool(machine or not small))
         if self.product is not None:
             rows.append(("element", f"element {element_words(self.product, self.element)} ▾"))
-        return (*rows, ("reveal", "ask a library …"))
+        return (*rows, ("reveal", "order of a library …"))
 
     def _library_words(self, question: Question) -> tuple[tuple[str, str], ...]:
         target, shape = ("reveal", f"{' '.join(question.values)} ▾"), question.option("shape")
@@ -144,13 +144,13 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         return target, terms, *whole, ("take", "use this order on data"), back
 
     def picks(self) -> dict[str, Pick]:
-        """Return the lists of operations, orders, additions, formats, machines, libraries and their options."""
+        """Return the pick lists of operations, orders, additions, formats, models, libraries and their options."""
         question, base = self.question, self.base_question()
         asked, free = question.values * (question.verb == "reveal"), " Or any module:function" * (not confined())
         operations = {verb: verb_named(verb).summary for verb in OPERATIONS}
         orders = "Order, or any such as blocked(64, pairwise) or ((0 1) (2 3))"
         schedule, adder = str(base.option("schedule", "serial")), base.option("adder", _ROUNDED)
-        machines = [Choice(_NONE, f"{_NONE:<16} additions with the options chosen here")]
+        machines = [Choice(_NONE, f"{_NONE:<16} additions by the options of this screen")]
         machines += [
             Choice(name, f"{name:<16} {', '.join(row.hardware)}: {row.order}", row.hardware)
             for name, row in MACHINES.items()
@@ -170,7 +170,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             "products": self.format_pick(partial(self._take_part, "products"), "the same as the sums"),
             "machine": Pick(models, machines, self.take_machine, (machine,)),
             "reveal": Pick(f"How does a library add?{free}", library, self.take_target, asked, True),
-            "terms": Pick("Terms, or any number of them", terms, self.take_terms, (now,), True),
+            "terms": Pick("Number of terms", terms, self.take_terms, (now,), True),
             "shape": Pick(shapes, usual, self.take_shape, (shape,), True),
             "layout": Pick("How the operands lie in memory", LAYOUTS, self.take_layout, (layout,)),
         }
@@ -178,7 +178,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     # Operation, order, additions, formats.
 
     def take_operation(self, verb: str) -> None:
-        """Change the operation, with the same arrays."""
+        """Change the operation, and keep the arrays."""
         question, arrays = self.base_question(), self.arrays()
         values = (*arrays, *arrays[-1:])[: 1 if verb == "sum" else 2]
         if verb == "sum":
@@ -196,7 +196,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
 
     def take_adder(self, name: str) -> None:
-        """Set the rule of addition; compensated sums are serial and without FMA."""
+        """Set the kind of addition; compensated sums are serial and without FMA."""
         if name == _ROUNDED:
             self.change(adder=None)
             return
@@ -209,14 +209,14 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.attempt(lambda: base.having(**{name: None if text == AUTOMATIC else parse_format(text)}))
 
     def take_machine(self, name: str) -> None:
-        """Set the machine, which fixes everything else."""
+        """Set the hardware model, which determines everything else."""
         fixed = dict.fromkeys(("schedule", "fma", "adder", "accumulator", "products"))
         self.change(**fixed, machine=None if name == _NONE else name)
 
     # Libraries.
 
     def take_target(self, name: str) -> None:
-        """Ask about a function, with the data's number of terms and format."""
+        """Ask about the order of a function, for the number of terms and the format of the data."""
         reduction, question = self.reduction, self.question
         if question.verb == "reveal":
             self.open(question.replace(values=(name,)))
@@ -245,7 +245,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.open(self.question.having(layout=None if name == next(iter(LAYOUTS)) else name))
 
     def action_take(self) -> None:
-        """Add the data in the order that was revealed."""
+        """Add the data in the revealed order."""
         if self.findings is not None:
             data = self.base_question() if self.data is not None else None
             question, hint = taken_over(self.findings, data, self.data_terms)
@@ -253,11 +253,11 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
                 self.complain(hint, hint=True)
 
     def action_back(self) -> None:
-        """Go back to the data."""
+        """Go back from the library to the data."""
         self.open(self.base_question())
 
     def possible(self) -> dict[str, bool]:
-        """Also return the actions for this question."""
+        """Return the available actions, including those for this question."""
         verb = self.question.verb
         return (
             super().possible()
@@ -269,14 +269,14 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         )
 
     def commands(self) -> Iterator[Command]:
-        """Return the views, orders, additions, machines and libraries."""
+        """Return the rows of the command palette for views, orders, additions, models and libraries."""
         yield from super().commands()
         if self.question.verb in ("dot", "matmul"):
-            yield "FMA on or off", "fuse products onto sums", self.action_fma
+            yield "FMA on or off", "fused multiply-add instead of two roundings", self.action_fma
             for name in (_NONE, *MACHINES):
                 yield f"Machine: {name}", "a published model of a matrix unit", partial(self.take_machine, name)
         for name in targets():
-            yield f"Library: {name}", "find out in which order it adds", partial(self.take_target, name)
+            yield f"Library: {name}", "find the order in which it adds", partial(self.take_target, name)
 
 
 def _brief(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Reduce: a sum or product with its tree and the bits of its result, other orders, and a library's order."""
+"""The screen Reduce: a sum or product with its tree and the bits of its result, other orders, and library orders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.reduce.node import node_page, roundings_at
-from floatlab.verbs.reduce.orders import figures_page, result_page, way_of
+from floatlab.verbs.reduce.orders import computation_words, figures_page, result_page
 from floatlab.verbs.reduce.page import array_words, elements_of, place_of
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 from floatlab.verbs.reveal.map_page import class_page
@@ -37,7 +37,7 @@ _NAMES = ("x", "y")
 
 
 class _Terms(Record):
-    """The terms of a sum, by which results of the same terms are recognised."""
+    """A key for the terms of a sum; results with equal keys have the same terms."""
 
     values: tuple[str, ...]
     preset: str | None
@@ -46,14 +46,14 @@ class _Terms(Record):
 
 
 class ReduceScreen(ReduceControls, inherit_bindings=False):
-    """The screen for sums and products. The question is one of `sum`, `dot`, `matmul` or `reveal`."""
+    """The screen for sums and products. Its questions are those of `sum`, `dot`, `matmul` and `reveal`."""
 
     VIEWS = (("tree", "Tree"), ("summary", "Summary"), ("orders", "Side by side"))
     HELP = (
-        "An array is a list (1.5,-2), a file, or random:normal:1000:seed=1. s changes the order, m fuses multiply and "
-        "add; below the result stands the previous one, or the one that a pinned, with ^ above each bit that differs. "
-        "w asks a library in which order it adds, and g adds your data in that order; z asks for the orders of all "
-        "elements of a library's product."
+        "An array is a list (1.5,-2), a file, or random:normal:1000:seed=1. s changes the order, m switches fused "
+        "multiply-add on or off. Below the result is the previous result, or the result pinned with a; a ^ is above "
+        "every bit that differs. w finds the order in which a library adds, and g adds your data in that order. z "
+        "finds the orders of all elements of a library's product."
     )
     BINDINGS = [
         Binding("s", "pick('schedule')", "Order", id="way.schedule", tooltip="Order of the additions"),
@@ -85,8 +85,8 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     map_view = getters.query_one(MapView)
 
     _last: tuple[_Terms, Reduction] | None = None  # the result shown
-    _was_map = False  # whether the answer before was a map of orders
-    _previous: Reduction | None = None  # another result of the same terms
+    _was_map = False  # whether the previous answer was a map of orders
+    _previous: Reduction | None = None  # the previous result of the same terms
     _pinned: tuple[_Terms, Reduction] | None = None
 
     def compose_task(self) -> ComposeResult:
@@ -109,7 +109,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     # The question.
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedReduction:
-        """Add node by node, and compare with the exact sum."""
+        """Compute the sum node by node, and compare it with the exact sum."""
         model, page = answers[0].found, answers[0].page()
         if isinstance(model, Findings):
             return PreparedReduction(None, Tree(model.plan), page, page)
@@ -120,7 +120,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         return PreparedReduction(model, tree_of(model), figures_page(model), page)
 
     def subject(self) -> Datum | None:
-        """Return the result."""
+        """Return the result of the sum."""
         return self.reduction.result if self.reduction is not None else None
 
     def draw(self, before: Question) -> None:
@@ -155,7 +155,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         self.draw_view()
 
     def _draw_top(self) -> None:
-        """Show the result and the controls, in as many words as fit."""
+        """Show the result and the controls, with texts that fit the width."""
         self._draw_result()
         self.controls.options = self.control_words()
 
@@ -168,7 +168,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         return _Terms(question.values, question.option("preset"), question.verb, self.element)
 
     def _fill(self, question: Question) -> None:
-        """Show the arrays in the boxes; those of a preset as lists of numbers."""
+        """Show the arrays in the boxes; the arrays of a preset as lists of numbers."""
         texts, reduction = question.values, self.reduction
         if question.option("preset") and reduction is not None:
             texts = tuple(array_words(array) for array in (reduction.x, reduction.y) if array is not None)
@@ -181,7 +181,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         question = self.base_question().replace(values=self.arrays()).having(preset=None)
         mark_valid(box.input, self.open(question, "" if picked else f"array {box.id}"))
 
-    # The result, with another one below it.
+    # The result, with another result below it.
 
     def _draw_result(self) -> None:
         reduction, pinned, previous = self.reduction, self._pinned, self._previous
@@ -190,9 +190,9 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             return
         result = reduction.result
         if pinned and pinned[0] == self._terms(self.question) and pinned[1].result.format == result.format:
-            page = result_page(result, pinned[1].result, way_of(pinned[1]), "A")
+            page = result_page(result, pinned[1].result, computation_words(pinned[1]), "A")
         elif previous is not None:
-            page = result_page(result, previous.result, way_of(previous))
+            page = result_page(result, previous.result, computation_words(previous))
         else:
             page = result_page(result, None, "")
         self.show_page("result", page.replace(blocks=page.blocks[:2]) if self.small else page)
@@ -268,27 +268,27 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @on(Cells.Chosen, "#tree")
     def _node_chosen(self) -> None:
-        sprig, reduction = self.tree_table.sprig, self.reduction
-        if sprig is None:
+        row, reduction = self.tree_table.current_row, self.reduction
+        if row is None:
             return
-        folds = sprig.key[0] == "all" or (sprig.key[0] == "part" and sprig.is_open is not None)
-        if reduction is None or sprig.id is None or folds:
+        folds = row.key[0] == "all" or (row.key[0] == "part" and row.is_open is not None)
+        if reduction is None or row.id is None or folds:
             self.tree_table.action_fold()
             return
-        steps = roundings_at(reduction, sprig.id)
+        steps = roundings_at(reduction, row.id)
         if not steps:
-            self.app.push_screen(HelpWindow(f"Node {sprig.id}", node_page(reduction, sprig.id)))
+            self.app.push_screen(HelpWindow(f"Node {row.id}", node_page(reduction, row.id)))
         elif len(steps) == 1:
             self.app.ask(steps[0].question)
         else:
             choices = [Choice(str(i), step.words) for i, step in enumerate(steps)]
-            title = "What happened here, the last first"
+            title = "Roundings at this node, the last one first"
             self.pick(Pick(title, choices, lambda place: self.app.ask(steps[int(place)].question)))
 
     # Elements of a product.
 
     def action_element(self) -> None:
-        """Pick an element."""
+        """Open the list of elements."""
         if self.product is not None:
             rows = [Choice(str(place), text) for place, text in elements_of(self.product)]
             take = partial(self._take_element, self.product)

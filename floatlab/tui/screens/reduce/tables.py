@@ -1,4 +1,4 @@
-"""The tables of Reduce: the tree, as rows that can be folded, and the same terms in many orders."""
+"""The tables of the screen Reduce: the tree as rows that can be folded, and the results of all orders."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _MOST = 4000  # the largest number of unfolded rows
 
 
 class TreeTable(ColumnTable, inherit_bindings=False):
-    """The unfolded part of a tree, one row per node."""
+    """The unfolded part of a tree, with a row for each node."""
 
     PLACE = "On the tree"  # the heading in the list of keys
     HELP = (
-        "Each row adds a number to the sum so far. Enter shows how: every digit of the addition, in Arithmetic. Space, "
-        "or left and right, fold and unfold rows with a mark; n goes to the next of the worst roundings; < and > turn "
-        "to other columns."
+        "A row adds a number to the sum so far. Enter shows the digits of this addition in Arithmetic. "
+        "Space, or left and "
+        "right, folds and unfolds rows with a mark. n goes to the next of the worst roundings. < and > show "
+        "other columns."
     )
     BINDINGS = [
         Binding("enter", "choose", "Steps", id="tree.open", key_display="enter"),
@@ -44,12 +45,12 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         super().__init__(id=id)
         self._refuse = refuse
         self.tree_shown: Tree | None = None
-        self.sprigs: list[TreeRow] = []
+        self.tree_rows: list[TreeRow] = []
         self._unfolded: frozenset[tuple[str | int, ...]] = frozenset()
         self._worst = -1
 
     def show_tree(self, tree: Tree) -> None:
-        """Show a tree. If its plan is unchanged, folding and cursor are kept."""
+        """Show a tree. If its plan is unchanged, the unfolded rows and the cursor are kept."""
         same = self.tree_shown is not None and self.tree_shown.plan == tree.plan
         self.tree_shown, self._worst = tree, -1
         if not same:
@@ -65,37 +66,37 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         tree = self.tree_shown
         if tree is None:
             return
-        before = self.sprig
-        self.sprigs = tree.rows(self._unfolded)
-        self.show(tree.table(self.sprigs))
-        places = (i for i, sprig in enumerate(self.sprigs) if before is not None and sprig.key == before.key)
+        before = self.current_row
+        self.tree_rows = tree.rows(self._unfolded)
+        self.show(tree.table(self.tree_rows))
+        places = (i for i, row in enumerate(self.tree_rows) if before is not None and row.key == before.key)
         self.cursor = next(places, self.cursor)
 
     @property
-    def sprig(self) -> TreeRow | None:
+    def current_row(self) -> TreeRow | None:
         """The row under the cursor."""
-        return self.sprigs[self.cursor] if self.cursor < len(self.sprigs) else None
+        return self.tree_rows[self.cursor] if self.cursor < len(self.tree_rows) else None
 
     def action_fold(self) -> None:
         """Fold or unfold the row under the cursor."""
-        if self.sprig is not None and (key := Tree.folds(self.sprig)) is not None:
+        if self.current_row is not None and (key := Tree.folds(self.current_row)) is not None:
             self._unfolded ^= {key}
             self._rows()
 
     def action_open(self) -> None:
-        """Unfold the row, or go down if it is unfolded."""
-        if self.sprig is not None and self.sprig.is_open is False:
+        """Unfold the row under the cursor; if it is unfolded already, go down."""
+        if self.current_row is not None and self.current_row.is_open is False:
             self.action_fold()
         else:
             self.action_move(1)
 
     def action_close(self) -> None:
-        """Fold the row, or go up to its parent."""
-        sprig = self.sprig
-        if sprig is not None and sprig.is_open:
+        """Fold the row under the cursor; if it is folded already, go up to its parent."""
+        row = self.current_row
+        if row is not None and row.is_open:
             self.action_fold()
-        elif sprig is not None:
-            above = (i for i in range(self.cursor - 1, -1, -1) if self.sprigs[i].depth < sprig.depth)
+        elif row is not None:
+            above = (i for i in range(self.cursor - 1, -1, -1) if self.tree_rows[i].depth < row.depth)
             self.cursor = next(above, self.cursor)
 
     def action_all(self) -> None:
@@ -116,19 +117,19 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         tree = self.tree_shown
         worst = tree.worst if tree is not None else []
         if tree is None or not worst:
-            self._refuse("no addition here has missed anything")
+            self._refuse("no addition has a rounding error")
             return
         self._worst = (self._worst + by) % len(worst) if self._worst >= 0 or by > 0 else len(worst) - 1
         id = worst[self._worst]
-        self._unfolded |= tree.way_to(id)
+        self._unfolded |= tree.keys_to_show(id)
         self._rows()
-        places = (i for i, sprig in enumerate(self.sprigs) if sprig.id == id and sprig.key[0] in ("link", "many"))
+        places = (i for i, row in enumerate(self.tree_rows) if row.id == id and row.key[0] in ("link", "many"))
         self.cursor = next(places, 0)
 
     def clicked(self, cell: int, column: int, times: int) -> None:
-        """Fold by a click on the mark; a double click elsewhere chooses the row."""
-        sprig = self.sprigs[cell]
-        mark = text_of(sprig.cells[0]).find("▾" if sprig.is_open else "▸") if sprig.is_open is not None else -1
+        """Fold or unfold on a click on the mark; on a double click elsewhere, choose the row."""
+        row = self.tree_rows[cell]
+        mark = text_of(row.cells[0]).find("▾" if row.is_open else "▸") if row.is_open is not None else -1
         if mark >= 0 and mark <= column - MARGIN <= mark + 1:
             self.action_fold()
         else:
@@ -136,30 +137,30 @@ class TreeTable(ColumnTable, inherit_bindings=False):
 
 
 class OrderTable(ColumnTable):
-    """One row for each order: its result, its error, and the number of differing bits."""
+    """A table with a row for each order: the result, its error, and the number of bits that differ."""
 
     PLACE = "On the table of orders"  # the heading in the list of keys
-    HELP = "The same terms in one order after another. Enter, or a double click, takes the order of the row."
+    HELP = "The results of the same terms in all orders. Enter or a double click selects the order of the row."
     BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
-    SHORT = 1 << 12  # with more terms, even one order may take too long to wait for
+    SHORT = 1 << 12  # with more terms, even a single order takes too long to wait for
     app: ExplorerBase
     ways: Sequence[OrderChoice] = ()
     _reduction: Reduction | None = None
 
     @property
     def way(self) -> OrderChoice | None:
-        """The order under the cursor."""
+        """The order in the row under the cursor."""
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
     def show_orders(self, reduction: Reduction, grace: float) -> None:
-        """Add the terms in all orders; after `grace` seconds, the rest is done on a background thread, row by row."""
+        """Add the terms in all orders; after `grace` seconds, a background thread adds the remaining rows."""
         if self._reduction is reduction:
             return
         self._reduction, self.ways = reduction, ()
         self.page = note_page("adding in other orders …")
 
         def take(ways: Sequence[OrderChoice]) -> bool:
-            if self._reduction is not reduction or not self.is_attached:  # it is out of date
+            if self._reduction is not reduction or not self.is_attached:  # the result is out of date
                 return False
             self.ways = ways
             cells = [(way.names[0], way.same, way.result, way.error) for way in ways]

@@ -1,1 +1,1 @@
-"""Train: the updates of weights under several remedies, step by step."""
+"""The screen Train: updates of weights with several remedies, step by step."""

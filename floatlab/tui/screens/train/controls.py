@@ -1,4 +1,4 @@
-"""The controls of Train: form, stage formats, optimizer, remedies, seed and problem."""
+"""The controls of the screen Train: subcommand, formats of stages, optimizer, remedies, seed and problem."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ OPTIMIZERS = {
     "sgd": "w ← w − lr·g",
     "momentum": "SGD with momentum 0.9",
     "adam": "Adam",
-    "adamw": "Adam, weight decay 0.01 apart from the gradient",
+    "adamw": "Adam with decoupled weight decay 0.01",
 }
 PROBLEMS = {
     "network": "a network with a hidden layer",
     "linear": "linear regression",
     "logistic": "logistic regression",
 }
-_RATE = "0.1"  # the learning rate when an update is replaced by a gradient
-# The forms in which an action is available; actions that are not listed always are.
+_RATE = "0.1"  # the learning rate that is set when an update is replaced by a gradient
+# The subcommands in which an action is available; actions that are not listed are always available.
 _FORMS = {
     "given": ("run", "step"),
     "stages": ("run", "step"),
@@ -52,10 +52,12 @@ _FORMS = {
 
 
 class RemedyTable(ColumnTable, inherit_bindings=False):
-    """One row for each remedy, or configuration of a network."""
+    """A table with a row for each remedy, or for each configuration of a network."""
 
     PLACE = "On the remedies"  # the heading in the list of keys
-    HELP = "A row for each remedy. Enter shows its next step, rounding by rounding; e changes the remedy from here on."
+    HELP = (
+        "Enter shows the next step of the remedy in this row, rounding by rounding; e changes the remedy from now on."
+    )
     BINDINGS = [
         Binding("enter", "choose", "Step", id="lines.step", key_display="enter"),
         Binding("up,k", "move(-1)", "Row before", show=False, id="lines.before"),
@@ -66,10 +68,10 @@ class RemedyTable(ColumnTable, inherit_bindings=False):
 
 
 class RoundingTable(ColumnTable):
-    """One row for each rounding of one step."""
+    """A table with a row for each rounding of a step."""
 
     PLACE = "On the roundings"  # the heading in the list of keys
-    HELP = "Each row is one rounding of this step. Enter, or a double click, opens it in Arithmetic, with exact codes."
+    HELP = "Each row is a rounding of this step. Enter or a double click opens it in Arithmetic, with exact codes."
     BINDINGS = [Binding("enter", "choose", "Digits", id="stages.open", key_display="enter")]
 
 
@@ -77,22 +79,22 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     """A screen with the controls for a training."""
 
     table = getters.query_one(RemedyTable)
-    laboratory: Laboratory | None = None  # a training that advances while it is watched
+    laboratory: Laboratory | None = None  # the training session, if the subcommand has steps
     last_in: Mapping[str, Question] = {}
 
     @property
     def form(self) -> str:
-        """The form of the question."""
+        """The subcommand of the question."""
         return form_of(self.question)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All remedies, or configurations, of the training shown."""
+        """The names of the remedies, or of the configurations, that are shown."""
         return tuple(self.laboratory.labels) if self.laboratory is not None else ()
 
     @property
     def place(self) -> int:
-        """The row of the remedy under the cursor."""
+        """The row number of the remedy under the cursor."""
         return self.table.cursor
 
     @property
@@ -101,12 +103,12 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Store weights in this format, or gradients if the question is about gradients."""
+        """Return the question with this format for weights, or for gradients if it is about gradients."""
         return question.replace(formats=(format,)).having(**{"grads" if self.form == "underflow" else "weights": None})
 
     @property
     def remedy_option(self) -> str:
-        """The option that names remedies, or configurations."""
+        """The name of the option for remedies, or for configurations."""
         return "configs" if self.form == "network" else "remedies"
 
     # The line of controls.
@@ -141,7 +143,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     # Pickers.
 
     def picks(self) -> dict[str, Pick]:
-        """Return the lists of forms, optimizers, stages, seeds, and problems or functions."""
+        """Return the pick lists of subcommands, optimizers, stages, seeds, and problems or functions."""
         question, is_network = self.question, self.form == "network"
         forms = [Choice(name, f"{title:<12} {' '.join(start[1:])}") for name, (title, start) in FORMS.items()]
         formats = {name: question.option(name) or AUTOMATIC for name in STAGES}
@@ -152,9 +154,9 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         seeds = [Choice(str(each), str(each)) for each in range(5)]
         problem, functions = question.option("problem", "network"), dict.fromkeys(FUNCTIONS, "")
         return super().picks() | {
-            "form": Pick("What to train, or to look at", forms, self.take_form, (self.form,)),
+            "form": Pick("What to train, or to show", forms, self.take_form, (self.form,)),
             "optimizer": Pick("Optimizer", OPTIMIZERS, self.take_optimizer, (optimizer,)),
-            "stages": Pick("Which stage has its own format?", stages, self.take_stage),
+            "stages": Pick("Stage to which the format applies", stages, self.take_stage),
             "seed": Pick("Seed of stochastic rounding, and of a network's data", seeds, self.take_seed, (seed,), True),
             "subject": Pick("Problem", PROBLEMS, self.take_subject, (problem,))
             if is_network
@@ -162,7 +164,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         }
 
     def take_form(self, name: str) -> None:
-        """Ask in another form: about the same numbers if possible, else the form's last or default question."""
+        """Change the subcommand: with the same numbers if possible, else with its last or default question."""
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
             self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))
@@ -179,11 +181,11 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         self.open(question.having(optimizer=None if name == "sgd" else name))
 
     def take_stage(self, name: str) -> None:
-        """Pick the format of a stage."""
+        """Open the list of formats for a stage."""
         if name == "weights":
             self.action_pick("format")
         else:
-            automatic = "as it follows from the weights and the remedy"
+            automatic = "derived from the weights and the remedy"
             self.pick(self.format_pick(partial(self._take_stage_format, name), automatic))
 
     def _take_stage_format(self, name: str, text: str) -> None:
@@ -196,7 +198,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         return choices_of({name: row.what.partition(",")[0] for name, row in REMEDIES.items()})
 
     def action_remedies(self) -> None:
-        """Open the list of remedies to mark those shown side by side."""
+        """Open the list in which the remedies that are shown side by side are marked."""
         if self.form == "network":
             title = "Configurations: space marks; or type one, such as bf16+kahan"
             marked = self.question.option("configs", NETWORKS)
@@ -225,21 +227,21 @@ class TrainControls(TaskScreen, inherit_bindings=False):
             self.open(self.question.replace(values=("check", name, self.question.values[2])))
 
     def possible(self) -> dict[str, bool]:
-        """Also return the actions for this form."""
+        """Return the available actions, including those of this subcommand."""
         possible = super().possible()
         return possible | {name: self.form in forms and possible.get(name, True) for name, forms in _FORMS.items()}
 
     def commands(self) -> Iterator[Command]:
-        """Return forms, optimizers, and the other pickers."""
+        """Return the rows of the command palette for subcommands, optimizers and the other lists."""
         yield from super().commands()
         for name, (title, start) in FORMS.items():
             yield f"Train: {title}", " ".join(start[1:]), partial(self.take_form, name)
         if self.form in _FORMS["optimizer"]:
             for name, text in OPTIMIZERS.items():
                 yield f"Optimizer: {name}", text, partial(self.take_optimizer, name)
-            yield "Remedies", "mark those that stand side by side", self.action_remedies
+            yield "Remedies", "mark the ones to show side by side", self.action_remedies
             yield "Seed", "of random numbers", partial(self.action_pick, "seed")
         if self.form in _FORMS["stages"]:
-            yield "Update or gradient", "take the one for the other", self.action_given
+            yield "Update or gradient", "replace one by the other", self.action_given
             for name, text in STAGES.items():
                 yield f"Format of {name.replace('_', ' ')}", text, partial(self.take_stage, name)

@@ -1,4 +1,4 @@
-"""A chart drawn to the size of the widget, with a cursor at a value on the horizontal scale."""
+"""A chart that fills the widget, with a cursor at a value on the horizontal scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST = 2  # the smallest number of rows of the plot
 
 
 class Plot(PageView, can_focus=False):
-    """A chart as high and wide as the widget; a click moves the cursor."""
+    """A chart that fills the widget; a click moves the cursor."""
 
     DEFAULT_CSS = """
     Plot { scrollbar-size: 0 0; }
@@ -30,7 +30,7 @@ class Plot(PageView, can_focus=False):
         self._chart: Chart | None = None
         self._marks: tuple[float, ...] = ()
         self._at: float | None = None
-        self._left = self._room = 0  # the first column of the plot itself, and the number of its columns
+        self._left = self._room = 0  # the first column of the plot area, and the number of its columns
 
     def show(self, chart: Chart, at: float | None = None, marks: Iterable[float] = ()) -> None:
         """Show a chart, with the cursor at a value or nowhere, and marks below other values."""
@@ -39,7 +39,7 @@ class Plot(PageView, can_focus=False):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Draw for the new height, too."""
+        """Draw the chart again for the new size."""
         self.reset()
 
     @property
@@ -48,19 +48,19 @@ class Plot(PageView, can_focus=False):
         return scales.across if scales is not None else None
 
     def column_of(self, x: float) -> int:
-        """Return the column of the plot for a value; -1 outside."""
+        """Return the column of the plot area for a value; -1 if it is outside."""
         across = self._across
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
     def number_at(self, column: int) -> float | None:
-        """Return the value of a column; None without a plot."""
+        """Return the value at a column; None if there is no chart."""
         across = self._across
         if across is None or self._room < 2:
             return None
         return across.at(min(max(column, 0), self._room - 1) / (self._room - 1))
 
     def moved(self, x: float, by: int) -> float:
-        """Return the value some columns to the right of another."""
+        """Return the value that is `by` columns to the right of x."""
         number = self.number_at(self.column_of(x) + by)
         return x if number is None else number
 
@@ -86,7 +86,7 @@ class Plot(PageView, can_focus=False):
         return lines
 
     def segments(self, y: int) -> list[Segment]:
-        """Return the segments of one line, with letters under the cursor reversed."""
+        """Return the segments of a line, with the letters under the cursor in reverse colours."""
         if self._at is None or not self._room or not 0 < y < len(self.lines) - 2:
             return super().segments(y)
         column = self._left + self.column_of(self._at)

@@ -1,4 +1,4 @@
-"""Runs a training on a background thread: at a pace, with pauses, undo and changes of remedies."""
+"""A training that runs on a background thread, with a pace, pauses, undo and changes of remedies."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from floatlab.verbs.train.live import Laboratory, check_remedy
 from floatlab.verbs.train.live_page import Look
 
 PACES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000, None)  # steps per second; None: no limit
-_FRAME = 0.1  # seconds between two frames
+_FRAME = 0.1  # seconds between two frames on the screen
 
 
 def usual_pace(steps: int) -> int | None:
-    """Return the pace at which this many steps take at most ten seconds.
+    """Return a pace at which this many steps take at most ten seconds.
 
     >>> usual_pace(101), usual_pace(10**6), usual_pace(10**9)
     (20, 100000, None)
@@ -30,11 +30,11 @@ def usual_pace(steps: int) -> int | None:
 
 
 class PacedRun:
-    """Advances a laboratory to a step.
+    """A run of a laboratory (a training session) to a step.
 
-    Iterating over `frames` does the work. Only one thread at a time may use the laboratory: the consumer of a frame may
-    use it until it requests the next one. The pace may change during the run. An exception is kept as `error`, and ends
-    the run.
+    Iteration over `frames` does the work. Only one thread at a time may use the laboratory: the consumer of a frame may
+    use it until it requests the next frame. The pace may change during the run. An exception ends the run, and is
+    stored in `error`.
     """
 
     def __init__(self, laboratory: Laboratory, to: int, pace: int | None, first: Callable[[], None] | None = None):
@@ -43,20 +43,20 @@ class PacedRun:
         self.error: Exception | None = None
         self._first = first
         self._halted = Event()
-        self._size = 1  # the number of steps of the next part, if there is no pace
+        self._size = 1  # number of steps of the next part, if the pace is unlimited
         self.is_over = False
 
     def halt(self) -> None:
-        """Request the end of the run, which then gives a last frame."""
+        """Request the end of the run, which then yields a last frame."""
         self._halted.set()
 
     @property
     def is_halted(self) -> bool:
-        """Whether the end was requested."""
+        """Whether the end of the run was requested."""
         return self._halted.is_set()
 
     def frames(self) -> Iterator[Look | None]:
-        """Advance part by part, and return the state after each; None after an exception."""
+        """Advance part by part, and yield the state after each part; yield None after an exception."""
         while not self.is_over:
             begun = monotonic()
             try:
@@ -70,7 +70,7 @@ class PacedRun:
             self._halted.wait(max(begun + duration - monotonic(), 0.0))
 
     def _advance(self) -> float:
-        """Do some steps, and return the time in seconds that they should take."""
+        """Do some steps, and return the time in seconds that they should take at this pace."""
         laboratory = self.laboratory
         first, self._first = self._first, None
         if first is not None:
@@ -87,12 +87,12 @@ class PacedRun:
         return count / pace
 
     def _rounded_up(self, count: int, left: int) -> int:
-        """Return a count of steps that ends where the laboratory records its state."""
+        """Return a number of steps, at least `count`, after which the laboratory records its state."""
         every = self.laboratory.every
         return min(-(-count // every) * every, left)
 
     def _advance_fast(self, left: int) -> None:
-        """Do about as many steps as fit between two frames, estimated from the time of the last ones."""
+        """Do about as many steps as fit between two frames, estimated from the time of the last steps."""
         begun = monotonic()
         self.laboratory.advance(self._rounded_up(self._size, left))
         took = monotonic() - begun
@@ -102,37 +102,37 @@ class PacedRun:
             self._size = max(self._size // 2, 1)
 
     def run(self, until: float) -> None:
-        """Advance on this thread as fast as possible, until `monotonic()` reaches `until` at the latest."""
+        """Advance on the current thread as fast as possible, at most until `monotonic()` reaches `until`."""
         while self.laboratory.steps < self.to and not self.laboratory.has_ended and monotonic() < until:
             self._advance_fast(self.to - self.laboratory.steps)
 
 
-_MARGINS = 2  # columns beside a line of choices
+_MARGINS = 2  # columns that a ChoiceBar uses for padding
 
 
 class TrainRunner(TrainControls, inherit_bindings=False):
-    """A screen that may have a laboratory: a training that advances while it is shown.
+    """A screen that may have a laboratory: a training session that advances while it is shown.
 
-    While the laboratory runs, a background thread uses it. `when_free` calls a function between two frames.
+    While the laboratory runs, it belongs to a background thread. `when_free` calls a function between two frames.
     """
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
     CONTROLS = {"slower": "pace(-1)", "faster": "pace(1)", "pace": "pace(1)", "where": "finish"}
-    look: Look | None = None  # the shown state of the laboratory
+    look: Look | None = None  # the state of the laboratory that is shown
     running: PacedRun | None = None
     pace: int | None = None
-    at: int | None = None  # the step under the cursor of the chart; None is the newest
-    _waiting: tuple[Callable[[], object], ...] = ()  # calls to make when the laboratory is free
-    _in_frame = False  # whether it is free during a run
+    at: int | None = None  # the step at the cursor of the chart; None means the newest step
+    _waiting: tuple[Callable[[], object], ...] = ()  # functions to call when the laboratory is free
+    _in_frame = False  # whether the laboratory is free at this moment of a run
 
     def draw_all(self) -> None:
-        """Show controls, state and view."""
+        """Show the controls, the state and the view."""
         raise NotImplementedError
 
     # Running.
 
     def run_to(self, step: int, pace: int | None, first: Callable[[], None] | None = None) -> None:
-        """Run the laboratory to a step on a background thread; `first` is called there before."""
+        """Run the laboratory to a step on a background thread; `first` is called on this thread before."""
         if self.laboratory is None:
             return
         if self.running is not None:
@@ -155,7 +155,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         super().on_unmount()
 
     def _take_frame(self, running: PacedRun, look: Look | None) -> bool:
-        """Show the state after a part of a run, and return whether the run continues."""
+        """Show the state after a part of a run; return whether the run continues."""
         if running is not self.running or not self.is_attached:
             return False
         if running.is_over:
@@ -173,19 +173,19 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         return self.running is running
 
     def _fail(self, error: Exception) -> None:
-        """Complain about an error of the user; raise any other, which ends the explorer."""
+        """Show the message of a user's error; raise any other exception, which ends the explorer."""
         with self.complaining():
             raise error
 
     def when_free(self, do: Callable[[], object]) -> None:
-        """Call a function once no other thread uses the laboratory."""
+        """Call a function as soon as no other thread uses the laboratory."""
         if self.running is None or self._in_frame:
             do()
         else:
             self._waiting += (do,)
 
     def action_play(self) -> None:
-        """Run, or pause; at the goal, extend it by the question's number of steps."""
+        """Run or pause; if the goal is reached, extend the goal by the question's number of steps and run."""
         laboratory = self.laboratory
         if laboratory is None:
             return
@@ -196,7 +196,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.run_to(laboratory.goal, self.pace)
 
     def action_advance(self) -> None:
-        """Do one step."""
+        """Do a single step."""
         laboratory = self.laboratory
         if laboratory is None:
             return
@@ -215,7 +215,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         return self.laboratory.goal > goal
 
     def action_begin(self) -> None:
-        """Go back to the start, without changes of remedies."""
+        """Go back to the start, and discard changes of remedies."""
         if self.laboratory is not None:
             self.at = None
             self.run_to(0, None, self.laboratory.begin_again)
@@ -227,7 +227,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.run_to(laboratory.goal, None)
 
     def action_pace(self, by: int) -> None:
-        """Run slower, or faster."""
+        """Run slower or faster."""
         self.pace = PACES[min(max(PACES.index(self.pace) + by, 0), len(PACES) - 1)]
         if self.running is not None:
             self.running.pace = self.pace
@@ -240,11 +240,11 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         if self.laboratory is None:
             return
         noun, label = "configuration" if self.form == "network" else "remedy", self.labels[self.place]
-        title = f"{label} goes on as: (any {noun} such as bf16+kahan)"
+        title = f"{label} continues as: (any {noun} such as bf16+kahan)"
         self.pick(Pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True))
 
     def take_remedy(self, place: int, remedy: str) -> None:
-        """Change the remedy of a row; at the start, ask another question instead."""
+        """Change the remedy of a row; at step 0, change the question instead."""
         if self.laboratory is None or remedy == self.labels[place]:
             return
         with self.complaining():
@@ -272,7 +272,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # The line of buttons.
 
     def draw_transport(self) -> None:
-        """Show the step, and the buttons to run and pause."""
+        """Show the number of steps done, and the buttons to run and pause."""
         laboratory = self.laboratory
         self.transport.display = laboratory is not None
         if laboratory is None or self.look is None:
@@ -286,7 +286,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             ("play", play, play),
             ("advance", "+1 step", "+1"),
             ("begin", "|◀ start", "|◀"),
-            ("finish", "▶| goal", ""),  # a click on the step does the same
+            ("finish", "▶| goal", ""),  # a click on the number of steps plays or pauses, too
             ("slower", "<", "<"),
             ("pace", pace, pace.replace(" a second", "/s")),
             ("faster", ">", ">"),
@@ -298,17 +298,17 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # The cursor over the chart.
 
     def action_point(self, by: int) -> None:
-        """Move the cursor by some columns."""
+        """Move the cursor by a number of columns."""
         if self.look is not None and self.plot.display:
             self.point(self.plot.moved(self.look.steps if self.at is None else self.at, by), by)
 
     def point(self, x: float, by: int = 0) -> None:
-        """Move the cursor to a number of the horizontal scale, at least one step on in the direction `by`."""
+        """Move the cursor to a value on the horizontal scale, at least one step further in the direction `by`."""
         if self.look is None or self.laboratory is None:
             return
         every = self.laboratory.every
         at = round(x / every) * every
-        if by and at == (self.look.steps if self.at is None else self.at):  # a step is wider than a column
+        if by and at == (self.look.steps if self.at is None else self.at):  # if a step is wider than a column
             at += every if by > 0 else -every
         self.at = max(at, 0) if at < self.look.steps else None
         self.draw_view()

@@ -1,4 +1,4 @@
-"""Train: a training under several remedies: a running chart, the next step of each row, changes of remedies."""
+"""The screen Train: training with several remedies, as a growing chart and a table, with the next step of each row."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from floatlab.verbs.train.options import form_of
 from floatlab.verbs.train.step_page import stage_table, step_page
 
 _PARTS = {part.name: part for part in PARTS}
-# The views of each form.
+# The views of the subcommands.
 _VIEWS = {
     "run": ("chart", "step", "table"),
     "step": ("step",),
@@ -45,7 +45,7 @@ _VIEWS = {
 
 
 class PreparedTraining(Record):
-    """The parts of an answer to draw: a laboratory and its state; or a page, and a chart if there is one."""
+    """The parts of an answer to draw: a laboratory and its state; or a page, and possibly a chart."""
 
     laboratory: Laboratory | None = None
     look: Look | None = None
@@ -54,15 +54,14 @@ class PreparedTraining(Record):
 
 
 class TrainScreen(TrainRunner, inherit_bindings=False):
-    """The screen for trainings. The question is one of `train`."""
+    """The screen for training. Its questions are those of `train`."""
 
     WALKS = True
     VIEWS = (("chart", "Chart"), ("step", "Step"), ("table", "Table"))
     HELP = (
-        "Each letter is a remedy, · is exact arithmetic. Space runs and pauses, < and > change the pace, n does one "
-        "step, home goes back to the start and end to the goal. Left and right move a cursor over the chart. e changes "
-        "the remedy of the row under the cursor, running or not: from there on its letter is a capital. u takes that "
-        "back."
+        "A letter is a remedy, · is exact arithmetic. Space runs and pauses, < and > change the pace, n does one step, "
+        "home goes back to the start, end runs to the goal. Left and right move a cursor over the chart. e changes the "
+        "remedy of the row under the cursor, even during a run; from then on, its letter is a capital. u undoes this."
     )
     BINDINGS = [
         Binding("space", "play", "Run", id="train.play", key_display="space", tooltip="Run, or pause"),
@@ -100,8 +99,8 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     roundings = getters.query_one(RoundingTable)
     prepared: PreparedTraining | None
-    _until: int | None = None  # the step to reach before the first frame; None is the goal
-    _trace: UpdateTrace | None = None  # of the step shown
+    _until: int | None = None  # the step to reach at first; None means the goal
+    _trace: UpdateTrace | None = None  # the roundings of the step that is shown
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes, the controls, and the views."""
@@ -129,15 +128,15 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     # The question, and the laboratory.
 
     def normal(self, question: Question) -> Question:
-        """Parse the question as the command line does, to check it."""
+        """Check the question as the command line does, and return it."""
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
-        """Answer questions for a laboratory again, since it shows the training's progress."""
+        """Return False for questions with a laboratory, since the laboratory shows the progress of the training."""
         return form_of(question) not in ("run", "network")
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
-        """Begin a laboratory and advance it for half of GRACE; answer other questions."""
+        """Create a laboratory and run it for half of GRACE; answer other questions as usual."""
         laboratory = laboratory_for(question)
         if laboratory is None:
             return answer_question(question, started)
@@ -145,11 +144,11 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return [laboratory.answer().replace(found=laboratory)]
 
     def _end_of(self, laboratory: Laboratory) -> int:
-        """Return the step to which a new laboratory runs by itself."""
+        """Return the step to which a new laboratory runs at first."""
         return laboratory.goal if self._until is None else min(self._until, laboratory.goal)
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedTraining:
-        """Take the first state of the laboratory, or draw the page."""
+        """Return the first state of the laboratory, or the page of the answer."""
         answer = answers[0]
         if isinstance(answer.found, Laboratory):
             return PreparedTraining(answer.found, answer.found.look())
@@ -157,14 +156,14 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return PreparedTraining(chart=chart, page=without_chart(answer.page()))
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question: to its goal, or to the current step if a laboratory is paused before that."""
+        """Answer a question; a new laboratory runs to its goal, or as far as a paused one has come."""
         laboratory = self.laboratory
         paused = laboratory is not None and self.running is None and laboratory.steps < laboratory.goal
         self._until = laboratory.steps if paused and laboratory is not None and kind != "steps" else None
         return super().open(question, kind)
 
     def draw(self, before: Question) -> None:
-        """Show the boxes and the answer, and run a laboratory that has not reached its goal."""
+        """Show the boxes and the answer, and run the laboratory if it has not reached its goal."""
         self._fill()
         drawn = self.prepared
         if drawn is None:
@@ -285,55 +284,55 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             self.app.ask(stages[place].question)
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
+        """Draw again for the new size."""
         if self.prepared is not None:
             self.call_after_refresh(self.draw_all)
 
     # Methods for the frame.
 
     def leave(self) -> None:
-        """Leave a box, or the step of a row."""
+        """Leave the input box, or the view of a step."""
         if not isinstance(self.focused, Input) and self.shown_view == "step" and self.laboratory is not None:
             self.view = "chart"
         else:
             super().leave()
 
     def subject(self) -> Datum | None:
-        """Return the weight before the step in sight, or after the requested step."""
+        """Return the weight before the step that is shown, or after the step of the question."""
         if self.laboratory is None:
             return super().subject()
         return self._trace.before if self._trace is not None and self.shown_view == "step" else None
 
     def copies(self) -> Copies:
-        """Return the numbers, and the command for the step in sight."""
+        """Return the texts to copy, including the numbers as CSV, and the command for the step that is shown."""
         copies, laboratory = super().copies(), self.laboratory
         table = self.answers[0].table if self.answers else None
         if table is not None:
             copies["csv"] = ("the numbers as CSV", table)
         if laboratory is not None:
             without = ", without the changes of remedies" if laboratory.changes else ""
-            copies["command"] = (f"the command that leads here{without}", lambda: laboratory.command)
+            copies["command"] = (f"the command for this state{without}", lambda: laboratory.command)
         return copies
 
     def action_copy(self, name: str) -> None:
-        """Copy something of `copies`, once the laboratory is free."""
+        """Copy the text with this name in `copies`, as soon as the laboratory is free."""
         self.when_free(partial(super().action_copy, name))
 
     def possible(self) -> dict[str, bool]:
-        """Also return the actions on the laboratory."""
+        """Return the available actions, including those on the laboratory."""
         laboratory, possible = self.laboratory, super().possible()
         runs = dict.fromkeys(("play", "advance", "begin", "finish", "pace", "remedy"), laboratory is not None)
         changed = laboratory is not None and bool(laboratory.changes)
         return possible | runs | {"undo": possible["undo"] or changed}
 
     def boxes(self) -> Iterator[Widget]:
-        """Return the boxes of the form, the weight first."""
+        """Return the boxes of the subcommand, the weight first."""
         for part in PARTS:
             if has(self.question, part):
                 yield self.query_one(f"#{part.name} Input" if part.is_array else f"#{part.name}")
 
     def commands(self) -> Iterator[Command]:
-        """Return the commands that run the training, and the choices."""
+        """Return the rows of the command palette that run the training, and the other rows."""
         if self.laboratory is not None:
             yield "Run or pause", "space", self.action_play
             yield "One step", "n", self.action_advance
