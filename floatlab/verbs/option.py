@@ -216,6 +216,7 @@ _NAN = (
     ("x86", "as x86 does it"),
     ("arm", "as Arm does it"),
     ("riscv", "as RISC-V does it"),
+    ("riscv-fp8", "as RISC-V does it in fp8: 0x7f"),
 )
 
 DIRECTION = grouped(

@@ -12,7 +12,7 @@ OPERANDS = ["1.125", "0.12457275390625", "-1"]
 
 def words(verb: str) -> list[str]:
     """Return a verb with as many operands as it takes."""
-    return [verb, *OPERANDS[: ARITIES[verb]]]
+    return [verb, OPERANDS[0], "3"] if verb == "scaleb" else [verb, *OPERANDS[: ARITIES[verb]]]
 
 
 WRONG = [

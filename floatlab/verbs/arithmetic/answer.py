@@ -28,10 +28,18 @@ if TYPE_CHECKING:
     from floatlab.wire.codecs import Wire
 
 # The number of operands of each operation.
-ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "sqrt": 1, "fma": 3, "cmp": 2, "toint": 1, "rint": 1}
+ARITIES = {
+    "add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "sqrt": 1, "fma": 3, "cmp": 2, "toint": 1, "rint": 1,
+    "min": 2, "max": 2, "minnum": 2, "maxnum": 2, "minmag": 2, "maxmag": 2, "minmagnum": 2, "maxmagnum": 2,
+    "negate": 1, "abs": 1, "copysign": 2, "scaleb": 2, "logb": 1, "nextup": 1, "nextdown": 1,
+}  # fmt: skip
 _OPERATIONS: dict[str, Callable[..., Derivation]] = {
     "add": arith.add, "sub": arith.subtract, "mul": arith.multiply, "div": arith.divide, "rem": arith.remainder,
-    "sqrt": arith.sqrt, "fma": arith.fma,
+    "sqrt": arith.sqrt, "fma": arith.fma, "min": arith.minimum, "max": arith.maximum, "minnum": arith.minimum_number,
+    "maxnum": arith.maximum_number, "minmag": arith.minimum_magnitude, "maxmag": arith.maximum_magnitude,
+    "minmagnum": arith.minimum_magnitude_number, "maxmagnum": arith.maximum_magnitude_number,
+    "negate": arith.negate, "abs": arith.abs, "copysign": arith.copy_sign, "scaleb": arith.scale_b,
+    "logb": arith.log_b, "nextup": arith.next_up, "nextdown": arith.next_down,
 }  # fmt: skip
 
 Operand = str | Datum | Derivation  # text, a code's datum, or a VALUE@FORMAT read into its own format
