@@ -252,6 +252,19 @@ ROUNDING = DIRECTION + grouped(
     Option("nan", "RULE", "which NaN an operation gives", choices=_NAN, title="NaN results"),
     part="context",
 )  # fmt: skip
+DIALECT = Option(
+    "dialect",
+    "NAME",
+    "round as a processor or library: cuda, arm-fp8, torch, … (floatlab formats NAME lists them)",
+    flags=("--as",),
+    group="rounding",
+    also=("like-hardware", "platform"),
+)
+DIALECT_RULE = OptionRule(
+    ("dialect",),
+    "a dialect fixes overflow, NaNs and negative numbers",
+    excludes=("overflow", "absent", "nan", "negative"),
+)
 SILENT_NAN = Option(
     "fma_invalid", "", "∞ × 0 + quiet NaN raises no invalid (7.2)", ("--silent-nan",), value=False,
     choices=((True, "is invalid"), (False, "raises nothing")), title="∞ × 0 + NaN", part="context",

@@ -94,7 +94,7 @@ def _is_processors_own(recipe: Recipe) -> bool:
 
 
 def _rule(recipe: Recipe) -> bytes:
-    """Pack the parameters of a rounding as a Rule of _kernels_word.h."""
+    """Pack the parameters of a rounding as a Rule of _kernels_word.h, and its rule of draws after them."""
     fmt, context, direction = recipe.format, recipe.context, recipe.direction
     positive, negative, *addend = _ADDENDS[direction]
     normal, places, edges = recipe.tiny
@@ -115,7 +115,7 @@ def _rule(recipe: Recipe) -> bytes:
             places, normal, fmt.largest_magnitude,
         ],
         recipe.source.width // 8,
-    ).ljust(_RULE, b"\0")  # fmt: skip
+    ).ljust(_RULE, b"\0") + _as_bytes(draw_rule(context))  # fmt: skip
 
 
 def _place(buffer: int, size: int, reading: int = -1, row: int = 0, stride: int = 0) -> tuple[int, ...]:
@@ -137,7 +137,6 @@ def packed_stage(
         recipe.source.width // 8, OPERATIONS.index(operation), recipe.direction is Direction.RTN,
         container(recipe.format).itemsize, way, recipe.direction.is_stochastic, recipe.refuses,
         direction if way == _MAGIC or own else 0, own, largest, recipe.context.seed,
-        *draw_rule(recipe.context),
     ]  # fmt: skip
     places = [*operands, _NOWHERE, _NOWHERE][:3]
     return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(recipe)
@@ -221,7 +220,7 @@ def reading_program(format: Format, target: Format) -> bytes:
     """Return a kernel program that decodes a format's codes into words."""
     word = target.width // 8
     places = [_place(1, container(format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
-    header = [word, 0, 0, word, _READ, *[0] * 10]
+    header = [word, 0, 0, word, _READ, *[0] * 6]
     rule = _rule(recipe_for(target, Context(), target))  # unused here, since nothing is rounded
     return _as_bytes([*header, *(each for place in places for each in place)]) + rule
 

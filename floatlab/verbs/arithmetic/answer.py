@@ -18,7 +18,7 @@ from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.verbs.arithmetic import relations
-from floatlab.verbs.question import Answer, Question, Scene, Started, read_operand, written
+from floatlab.verbs.question import Answer, Question, Scene, Started, read_operand, rules_of, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,11 +158,12 @@ def operate(
     integer: str = DEFAULT_INTEGER,
     signaling: bool = False,
     exact: bool = True,
+    dialect: str = "",
 ) -> Answer:
     """Answer one operation by its verb; raises FloatlabError for a wrong number of operands.
 
     `integer` and `exact` are for `toint` (`exact` also for `rint`), and `signaling` is for `cmp`. `steps`, `brief` and
-    `why` (each step with its reason) are for the others.
+    `why` (each step with its reason) are for the others. `dialect` names the rules of a processor or library.
 
     >>> from floatlab import parse_format
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
@@ -175,6 +176,8 @@ def operate(
         got = f"{len(texts)}: {quoted(' '.join(texts), 60)}" if texts else "none"
         raise FloatlabError(f"{verb} takes {takes}, and got {got}")
     values = operands(texts, format, bits, context)
+    if dialect:
+        context = rules_of(dialect, context)(format or _result_format(values))
     if verb == "toint":
         kind = arith.parse_integer(integer)
         return answer_of(arith.to_integer(values[0], kind.width, kind.signed, format, context, exact))
@@ -190,6 +193,13 @@ def operate(
             arith.contrast(derivation, arith.multiply_then_add(a, b, c, format, context)), steps, brief, why
         )
     return answer_of(derivation, steps, brief, why)
+
+
+def _result_format(values: tuple[Operand, ...]) -> Format:
+    """Return the format of a result that no option names."""
+    data = (value.result if isinstance(value, Derivation) else value for value in values)
+    own = [value.format for value in data if isinstance(value, Datum)]
+    return arith.common_format(own) if own else parse_format(DEFAULT_FORMAT)
 
 
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:

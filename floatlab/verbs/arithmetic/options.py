@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
 from floatlab.errors import UnsupportedError, quoted
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, OptionRule, UsageError, grouped, whole
+from floatlab.verbs.option import (
+    DIALECT,
+    DIALECT_RULE,
+    FORMATS,
+    OUTPUT,
+    ROUNDING,
+    SILENT_NAN,
+    Option,
+    OptionRule,
+    UsageError,
+    grouped,
+    whole,
+)
 from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
@@ -76,8 +88,8 @@ def _operation(
         examples=examples,
         explanation=_EXPLANATION,
         takes=("VALUE", "a number, or VALUE@FORMAT"),
-        options=(*grouped("what to show", _BITS, *own), FORMATS, *rules, *OUTPUT),
-        rules=(OptionRule(("steps", "why"), "--brief is one line without steps", excludes=("brief",)),),
+        options=(*grouped("what to show", _BITS, *own), FORMATS, DIALECT, *rules, *OUTPUT),
+        rules=(OptionRule(("steps", "why"), "--brief is one line without steps", excludes=("brief",)), DIALECT_RULE),
         one_format=f"{name} gives one result, in one format, and -f names {{}}",
         settle=_settle,
         joins=True,
