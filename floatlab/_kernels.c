@@ -78,9 +78,9 @@ typedef struct {
     int64_t own;       /* 1 if processors may have this conversion */
     int64_t largest;   /* the largest word that the path takes, or -1 */
     uint64_t seed;
-    uint64_t keep, plus, flip, low; /* how a draw becomes what a threshold is compared with: `draw_rule` */
     Place places[PLACES]; /* of operands first */
-    uint64_t rule[47]; /* a Rule of the words' width */
+    uint64_t rule[47];              /* a Rule of the words' width */
+    uint64_t keep, plus, flip, low; /* how a draw becomes what a threshold is compared with: `draw_rule` */
 } Stage;
 
 /* A call of `run`. */

@@ -76,6 +76,18 @@ CASES = {
         ]
         for name in ("add", "subtract", "multiply", "divide", "remainder")
     },
+    **{
+        name: lambda name=name: [getattr(fl, name)(*operands) for operands in ((5e-324, -5e-324), (2.0**-1074, 1.0))]
+        for name in (
+            "minimum", "maximum", "minimum_number", "maximum_number", "minimum_magnitude", "maximum_magnitude",
+            "minimum_magnitude_number", "maximum_magnitude_number", "copy_sign",
+        )
+    },
+    **{
+        name: lambda name=name: [getattr(fl, name)(x) for x in (5e-324, 1.0, 2.0**-1022)]
+        for name in ("negate", "abs", "log_b", "next_up", "next_down")
+    },
+    "scale_b": lambda: [fl.scale_b(x, n) for x in (5e-324, 1.1) for n in (-1060, 3)],
     "sqrt": lambda: [fl.sqrt(x, format="fp64").result for x in (2.0, 5e-324)],
     "fma": lambda: [fl.fma(0.1, 0.2, 2.0**-1074, format=fmt) for fmt in ("fp32", "fp64")],
     "multiply_then_add": lambda: fl.multiply_then_add(0.1, 10.0, -1.0, format="fp64"),

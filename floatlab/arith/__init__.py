@@ -4,8 +4,11 @@ from floatlab.faces import face
 
 __all__, __getattr__, __dir__ = face(__name__, {
     "comparison": "Comparison Relation compare equal less less_equal",
+    "extrema": "maximum maximum_magnitude maximum_magnitude_number maximum_number"
+    " minimum minimum_magnitude minimum_magnitude_number minimum_number",
     "fused": "Contrast contrast multiply_then_add",
     "integers": "Integer IntegerResult from_integer parse_integer round_to_integral to_integer",
     "operands": "Lack common_format holds lacks readings",
     "operations": "add divide fma multiply remainder sqrt subtract",
+    "signs": "abs copy_sign log_b negate next_down next_up scale_b",
 })  # fmt: skip

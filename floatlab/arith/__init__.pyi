@@ -6,6 +6,14 @@ from floatlab.arith.comparison import compare as compare
 from floatlab.arith.comparison import equal as equal
 from floatlab.arith.comparison import less as less
 from floatlab.arith.comparison import less_equal as less_equal
+from floatlab.arith.extrema import maximum as maximum
+from floatlab.arith.extrema import maximum_magnitude as maximum_magnitude
+from floatlab.arith.extrema import maximum_magnitude_number as maximum_magnitude_number
+from floatlab.arith.extrema import maximum_number as maximum_number
+from floatlab.arith.extrema import minimum as minimum
+from floatlab.arith.extrema import minimum_magnitude as minimum_magnitude
+from floatlab.arith.extrema import minimum_magnitude_number as minimum_magnitude_number
+from floatlab.arith.extrema import minimum_number as minimum_number
 from floatlab.arith.fused import Contrast as Contrast
 from floatlab.arith.fused import contrast as contrast
 from floatlab.arith.fused import multiply_then_add as multiply_then_add
@@ -27,3 +35,10 @@ from floatlab.arith.operations import multiply as multiply
 from floatlab.arith.operations import remainder as remainder
 from floatlab.arith.operations import sqrt as sqrt
 from floatlab.arith.operations import subtract as subtract
+from floatlab.arith.signs import abs as abs  # noqa: A004
+from floatlab.arith.signs import copy_sign as copy_sign
+from floatlab.arith.signs import log_b as log_b
+from floatlab.arith.signs import negate as negate
+from floatlab.arith.signs import next_down as next_down
+from floatlab.arith.signs import next_up as next_up
+from floatlab.arith.signs import scale_b as scale_b

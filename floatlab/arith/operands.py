@@ -248,7 +248,7 @@ def readings(
     texts = literals or (None,) * len(operands)
     return tuple(
         None if text is None else read(text, datum.format, reading_context(context))
-        for datum, text in zip(operands, texts, strict=True)
+        for datum, text in zip(operands, texts, strict=False)  # scaleB also has an integer
     )
 
 

@@ -294,7 +294,7 @@ def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]
     The payload keeps its leading digits, as in hardware (6.2.3 recommends preserving it).
     """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
-    if context.nan is NanRule.RISCV:
+    if context.nan.is_default:
         code, flags = nan_code(format, context, False)
         return code, flags | raised
     payload = 0

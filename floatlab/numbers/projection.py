@@ -19,6 +19,7 @@ from floatlab.numbers.rounding import (
     Context,
     Direction,
     Flags,
+    NanRule,
     Negative,
     Overflow,
     Tininess,
@@ -35,6 +36,7 @@ from floatlab.record import Record
 
 _OVERFLOW = Flags.OVERFLOW | Flags.INEXACT
 _UNDERFLOW = Flags.UNDERFLOW | Flags.INEXACT
+_FP8 = 8  # bits
 _REFUSED = "and --absent error (Context(absent='error')) refuses to replace it"
 
 
@@ -275,7 +277,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
         if format.infinities:
             return format.compose(negative, format.infinity_magnitude)
         if format.has_nan and context.overflow is not Overflow.NONE:
-            return signed_nan(format, negative)
+            return signed_nan(format, negative and context.nan is not NanRule.RISCV_FP8)
     return format.compose(negative, format.largest_magnitude)
 
 
@@ -305,7 +307,7 @@ def absent_code(format: Format, context: Context, negative: bool, why: str) -> i
     if context.absent is Absent.ZERO:
         return 0
     if format.has_nan:
-        return signed_nan(format, negative)
+        return signed_nan(format, negative and context.nan is not NanRule.RISCV_FP8)
     return signed_code(format, negative and format.signed, format.largest_magnitude)
 
 
@@ -357,4 +359,6 @@ def nan_code(
             f"0x{format.quiet_bit - 1:x}, and this one {_sized(payload)}"
         )
     trailing = payload | (0 if signaling else format.quiet_bit)
+    if context.nan is NanRule.RISCV_FP8 and format.width == _FP8 and not signaling:
+        trailing = (1 << format.trailing_bits) - 1
     return format.compose(negative, format.infinity_magnitude + trailing), Flags.NONE

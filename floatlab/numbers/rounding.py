@@ -74,19 +74,17 @@ IN_WORDS = {
 
 # Everyday names, and names in other libraries and standards.
 _SPELLINGS = {
-    "nearest": "RNE", "even": "RNE", "up": "RTP", "down": "RTN", "zero": "RTZ", "stochastic": "SR",
+    "nearest": "RNE", "even": "RNE", "up": "RTP", "down": "RTN", "zero": "RTZ", "stochastic": "SR", "odd": "RTO",
     "to_nearest": "RNE", "nearest_even": "RNE", "half_even": "RNE", "ties_to_even": "RNE", "tonearest": "RNE",
-    "nearest_away": "RNA", "half_away": "RNA", "ties_to_away": "RNA", "ties_away": "RNA",
-    "toward_zero": "RTZ", "towards_zero": "RTZ", "towardzero": "RTZ", "to_zero": "RTZ", "truncate": "RTZ",
-    "trunc": "RTZ", "chop": "RTZ",
-    "upward": "RTP", "ceil": "RTP", "ceiling": "RTP", "toward_positive": "RTP",
-    "downward": "RTN", "floor": "RTN", "toward_negative": "RTN",
-    "away_from_zero": "RAZ", "from_zero": "RAZ", "to_odd": "RTO", "random": "SR",
-    "near_even": "RNE", "near_maxmag": "RNA", "minmag": "RTZ", "max": "RTP", "min": "RTN", "odd": "RTO",
-    "roundtiestoeven": "RNE", "roundtiestoaway": "RNA", "roundtowardzero": "RTZ",
-    "roundtowardpositive": "RTP", "roundtowardnegative": "RTN", "rtu": "RTP", "rtd": "RTN", "rup": "RTP",
-    "rdn": "RTN", "rmm": "RNA", "nearesttiestoeven": "RNE", "nearesttiestoaway": "RNA", "towardpositive": "RTP",
-    "towardnegative": "RTN", "toodd": "RTO", "stochastica": "SRA", "stochasticb": "SRB", "stochasticc": "SRC",
+    "nearest_away": "RNA", "half_away": "RNA", "ties_to_away": "RNA", "ties_away": "RNA", "toward_zero": "RTZ",
+    "towards_zero": "RTZ", "towardzero": "RTZ", "to_zero": "RTZ", "truncate": "RTZ", "trunc": "RTZ", "chop": "RTZ",
+    "upward": "RTP", "ceil": "RTP", "ceiling": "RTP", "toward_positive": "RTP", "downward": "RTN", "floor": "RTN",
+    "toward_negative": "RTN", "away_from_zero": "RAZ", "from_zero": "RAZ", "to_odd": "RTO", "random": "SR",
+    "near_even": "RNE", "near_maxmag": "RNA", "minmag": "RTZ", "max": "RTP", "min": "RTN", "rdn": "RTN", "rmm": "RNA",
+    "roundtiestoeven": "RNE", "roundtiestoaway": "RNA", "roundtowardzero": "RTZ", "roundtowardpositive": "RTP",
+    "roundtowardnegative": "RTN", "rtu": "RTP", "rtd": "RTN", "rup": "RTP", "nearesttiestoeven": "RNE",
+    "nearesttiestoaway": "RNA", "towardpositive": "RTP", "towardnegative": "RTN", "toodd": "RTO", "stochastica": "SRA",
+    "stochasticb": "SRB", "stochasticc": "SRC",
 }  # fmt: skip
 
 
@@ -105,9 +103,8 @@ def parse_direction(word: str | Direction) -> Direction:
             "rounding direction 'away' has two meanings: RAZ is away from zero, RNA to nearest, ties away"
         )
     if plain not in Direction.__members__:
-        known = [*Direction.__members__, *_SPELLINGS]
         raise ContextError(
-            f"unknown rounding direction {quoted(str(word))}{guess(plain, known)}"
+            f"unknown rounding direction {quoted(str(word))}{guess(plain, [*Direction.__members__, *_SPELLINGS])}"
             f" (known: {' '.join(Direction.__members__)}; nearest, up, down, zero, odd, stochastic)"
         )
     return Direction[plain]
@@ -189,8 +186,6 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
     """Return whether the random draw says to step away from zero: probability floor(2³²·rest/unit) / 2³².
-
-    `marks` and `sticky`: as for `stochastic_threshold`.
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -299,6 +294,12 @@ class NanRule(Enum):
     X86 = "x86"  # the first, as in SSE; in x87 extended, the one of larger significand; the default NaN is negative
     ARM = "arm"
     RISCV = "riscv"  # always the default NaN
+    RISCV_FP8 = "riscv-fp8"  # the same, also beyond the largest number; 0x7f in e5m2 as in e4m3fn (Zvfofp8min)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every NaN result is the default NaN."""
+        return self in (NanRule.RISCV, NanRule.RISCV_FP8)
 
 
 def _choose(kind: type[Choice], what: str, word: str | Choice) -> Choice:

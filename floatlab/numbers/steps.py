@@ -47,6 +47,9 @@ class Rule(Enum):
     REMAINDER_BY_INFINITY = "remainder by infinity"
     ZERO_SUM = "zero sum"
     ZERO_ROOT = "zero root"
+    LOGARITHM_OF_ZERO = "logarithm of zero"
+    SIGN_BIT = "sign bit"
+    NEIGHBOUR = "neighbour"
 
 
 class Combination(Enum):
@@ -56,6 +59,19 @@ class Combination(Enum):
     SUM = "sum"
     REMAINDER = "remainder"
     INTEGER = "integer"
+    SCALED = "scaled"
+    EXPONENT = "exponent"
+    TOTAL = "total"  # of any number of terms
+
+
+class Preference(Enum):
+    """What decided which of two operands is the result."""
+
+    VALUE = "value"
+    MAGNITUDE = "magnitude"
+    ZERO = "sign of zero"
+    NUMBER = "number before NaN"
+    SAME = "same number"
 
 
 class Step(Record):
@@ -92,7 +108,7 @@ class Align(Step):
 
 
 class Combine(Step):
-    """An exact product, sum or remainder, before any rounding."""
+    """An exact product, sum, remainder or other number, before any rounding."""
 
     kind: Combination
     exact: Exact
@@ -116,6 +132,13 @@ class Root(Step):
 
     root: Exact
     sticky: bool
+
+
+class Choose(Step):
+    """One of two operands as the result: its index, and what decided."""
+
+    index: int
+    why: Preference
 
 
 class Special(Step):

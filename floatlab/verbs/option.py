@@ -223,6 +223,7 @@ _NAN = (
     ("x86", "the rule of x86"),
     ("arm", "the rule of Arm"),
     ("riscv", "the rule of RISC-V"),
+    ("riscv-fp8", "the rule of RISC-V for fp8: 0x7f"),
 )
 
 DIRECTION = grouped(
@@ -252,7 +253,8 @@ ROUNDING = DIRECTION + grouped(
         "flush_inputs", "", "read subnormal operands as zero", ("--daz",), choices=_DAZ, title="Subnormal operands",
     ),
     Option(
-        "tininess", "WHEN", "whether tininess is detected before or after rounding", choices=_TININESS, title="Tininess",
+        "tininess", "WHEN", "whether tininess is detected before or after rounding",
+        choices=_TININESS, title="Tininess",
     ),
     Option(
         "negative", "RULE", "a negative number in an unsigned format", choices=_NEGATIVE, title="Unsigned formats",
@@ -260,6 +262,19 @@ ROUNDING = DIRECTION + grouped(
     Option("nan", "RULE", "the NaN that an operation returns", choices=_NAN, title="NaN results"),
     part="context",
 )  # fmt: skip
+DIALECT = Option(
+    "dialect",
+    "NAME",
+    "round as a processor or library: cuda, arm-fp8, torch, … (floatlab formats NAME lists them)",
+    flags=("--as",),
+    group="rounding",
+    also=("like-hardware", "platform"),
+)
+DIALECT_RULE = OptionRule(
+    ("dialect",),
+    "a dialect fixes overflow, NaNs and negative numbers",
+    excludes=("overflow", "absent", "nan", "negative"),
+)
 SILENT_NAN = Option(
     "fma_invalid", "", "∞ × 0 + quiet NaN raises no invalid (7.2)", ("--silent-nan",), value=False,
     choices=((True, "is invalid"), (False, "raises nothing")), title="∞ × 0 + NaN", part="context",

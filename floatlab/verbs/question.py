@@ -313,6 +313,21 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
     return parse_literal(value, bits), parse_format(name)
 
 
+def rules_of(dialect: str, context: Context) -> Callable[[Format], Context]:
+    """Return a function that gives the context of a format: the one given, or a dialect's with its other choices.
+
+    >>> from floatlab.formats import parse_format
+    >>> rules_of("torch", Context(rounding="RTZ"))(parse_format("e4m3"))
+    Context(rounding='RTZ', overflow='saturate')
+    """
+    if not dialect:
+        return lambda _: context
+    from floatlab.numbers.dialects import parse_dialect
+
+    found = parse_dialect(dialect)
+    return lambda fmt: found.context(fmt, context)
+
+
 def code_of(datum: Datum) -> str:
     """Return a datum as the text of its code and format, from which every datum can be read back.
 

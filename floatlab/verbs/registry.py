@@ -157,11 +157,13 @@ def _tui(name: str) -> Verb:
 
 
 _OPERATIONS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
+_SELECTIONS = ("min", "max", "minnum", "maxnum", "minmag", "maxmag", "minmagnum", "maxmagnum")
+_SIGNS = ("negate", "abs", "copysign", "scaleb", "logb", "nextup", "nextdown")
 VERBS: dict[str, Entry] = {
     "show": Entry(_show, _answer_show, "inspect"),
     "convert": Entry(_convert, _answer_convert, "inspect"),
     "formats": Entry(_formats, _answer_formats, "formats"),
-    **dict.fromkeys(_OPERATIONS, Entry(_arithmetic, _answer_arithmetic, "arithmetic")),
+    **dict.fromkeys((*_OPERATIONS, *_SELECTIONS, *_SIGNS), Entry(_arithmetic, _answer_arithmetic, "arithmetic")),
     "block": Entry(_block, _answer_block),
     "vectors": Entry(_vectors),
     **dict.fromkeys(("sum", "dot", "matmul"), Entry(_reduce, _answer_reduce, "reduce")),

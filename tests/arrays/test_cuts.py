@@ -7,7 +7,7 @@ import pytest
 
 from floatlab import Context, Direction, parse_format
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.lanes.numpy_rounding import draws, encode_block
+from floatlab.arrays.lanes.numpy_rounding import compared_draws, draws, encode_block
 from floatlab.arrays.lanes.numpy_shortcuts import FastRounder, has_fast_path
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, can_round, container, rounding_rule_for
 from tests.arrays.values import telling
@@ -101,7 +101,7 @@ def test_pieces_are_one_array(direction):
     context = Context(direction, seed=11)
     codes, flags = encode(words.view(np.float32), "fp16", context=context, lane="numpy", return_flags=True)
     rule = rounding_rule_for(parse_format("fp16"), context, SINGLE)
-    drawn = draws(11, 0, len(words)) if direction.is_stochastic else None
+    drawn = compared_draws(context, 0, len(words)) if direction.is_stochastic else None
     expected, raised = encode_block(words, rule, drawn)
     assert np.array_equal(codes, expected)
     assert np.array_equal(flags, raised)

@@ -17,6 +17,7 @@ from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.container.storage import CONTENTS, load, save
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
 from floatlab.formats import CATALOG, Format, parse_format
+from floatlab.numbers.rounding import LATER_FIELDS
 from floatlab.record import Record
 
 
@@ -309,7 +310,17 @@ def test_a_missing_file_is_the_systems_business(tmp_path):
         save(tmp_path, FloatArray([1.0], "fp16"))
 
 
+def test_later_choices_of_a_context_are_written_where_they_are_not_the_default(path):
+    few = fl.Context("SRB", random_bits=3, draw=5, negative="drop", overflow="none-nan", nan="riscv-fp8")
+    for context in (few, fl.Context("SRA"), fl.Context(negative="zero")):
+        save(path, FloatArray([1.0, 2.5], "Binary8p4se", context))
+        assert load(path)._context == context
+    with zipfile.ZipFile(path) as file:
+        (entry,) = json.loads(file.read("floatlab.json"))["arrays"]
+    assert set(entry["context"]) == {*RULES, "negative"}
+
+
 def test_a_context_and_a_format_are_all_written():
-    assert set(RULES) == set(fl.Context._fields)
+    assert {*RULES, *LATER_FIELDS} == set(fl.Context._fields)
     assert issubclass(Format, Record)
     assert issubclass(FileFormatError, FloatlabError)

@@ -11,8 +11,8 @@ OPERANDS = ["1.125", "0.12457275390625", "-1"]
 
 
 def words(verb: str) -> list[str]:
-    """Return a verb and its operands."""
-    return [verb, *OPERANDS[: ARITIES[verb]]]
+    """Return a verb with as many operands as it takes."""
+    return [verb, OPERANDS[0], "3"] if verb == "scaleb" else [verb, *OPERANDS[: ARITIES[verb]]]
 
 
 WRONG = [

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from floatlab import Context, decode, encode, parse_format
+from floatlab.arith import p3109
 from floatlab.numbers import Exact, round_exact
 from floatlab.numbers.projection import infinity_code
 from tests import oracle
@@ -84,3 +85,62 @@ def test_projections(third):
             assert code_of(text, format, context.replace(overflow="none-nan")) == int(other, 16), line
         count += 1
     assert count >= 9_000
+
+
+def block_of(scale_format, element_format, scale: str, elements: str) -> p3109.ScaledBlock:
+    return p3109.ScaledBlock(decode(int(scale, 16), scale_format), data_of(element_format, elements))
+
+
+def data_of(format, codes: str):
+    return tuple(decode(int(code, 16), format) for code in codes.split(","))
+
+
+def one_rounding(text: str) -> Context:
+    rounding, saturation = text.rsplit(":", 1)
+    return context_of(rounding, saturation)
+
+
+def found(operation: str, given: list[str]) -> str:
+    """Return the results of a record's operation as the record writes them."""
+    formats = list(map(parse_format, [word for word in given if word.startswith("Binary")]))
+    rest = given[len(formats) :]
+
+    def written(*data) -> str:
+        return ",".join(f"{each.code:0{-(-each.format.width // 4)}x}" for each in data)
+
+    if operation == "ConvertToBlockMaxAbsFinite":
+        of, scale, element = formats
+        scaling, rounding, numbers = rest
+        block = p3109.convert_to_block_max_abs_finite(
+            data_of(of, numbers), element, scale, one_rounding(rounding), one_rounding(scaling)
+        )
+        return f"{written(block.scale)} {written(*block.elements)}"
+    if operation == "ConvertToBlock":
+        of, scale, element = formats
+        rounding, numbers, by = rest
+        block = p3109.convert_to_block(
+            data_of(of, numbers), decode(int(by, 16), scale), element, one_rounding(rounding)
+        )
+        return written(*block.elements)
+    if operation == "BlockDotProduct":
+        scale, element, other_scale, other, result = formats
+        rounding, by, numbers, other_by, others = rest
+        left, right = block_of(scale, element, by, numbers), block_of(other_scale, other, other_by, others)
+        return written(p3109.block_dot_product(left, right, result, one_rounding(rounding)).result)
+    scale, element, result = formats
+    rounding, by, numbers = rest
+    block, context = block_of(scale, element, by, numbers), one_rounding(rounding)
+    if operation == "ConvertFromBlock":
+        return written(*p3109.convert_from_block(block, result, context))
+    reduce = {"BlockReduceAdd": p3109.block_reduce_add, "BlockReduceMultiply": p3109.block_reduce_multiply}[operation]
+    return written(reduce(block, result, context).result)
+
+
+def test_blocks():
+    count = 0
+    for line in shared.lines("formats2/p3109/blocks.txt.gz"):
+        given, _, results = line.partition(" -> ")
+        operation, *words = given.split()
+        assert found(operation, words) == results, line
+        count += 1
+    assert count >= 1000

@@ -91,6 +91,28 @@ toint 2.5 --fp16
 toint nan --fp32 --int ui64 --json
 rint -0.5 --fp16
 rint 7.5 -f e2m3fn --why
+min 0 -0 --fp16 --why
+minnum snan 1 --fp16 --json
+maxmag -3 2 --fp16 --brief
+negate snan --fp16 --why
+copysign 3@fp16 -nan@fp32
+scaleb 1.999 -24 --fp16 --why
+scaleb 1.5 4.5 --fp16
+logb 0 --fp32
+logb 3e-40 --fp32 --why
+nextup -0 --e4m3 --why
+nextdown inf --fp32 --json
+show 500 -inf -f Binary8p4sf -f Binary8p4ue --overflow none
+show 1.03 -f Binary8p4se -r SRB --random-bits 3 --draw 5
+show 1.03 --e4m3 -r SRA --random-bits 3 --draw 8
+show -5 1e6 -f ue5m3 --negative drop --json
+add 1 0.03 -f Binary8p4se -r SRC --random-bits 3 --draw 5 --why
+formats Binary8p4sf ue5m3
+show 1e9 -inf --e4m3 --e5m2 --as riscv-zvfofp8min
+show -3 -f ue5m3 --as cuda
+show 500 --e4m3 --as cud
+convert 1e9 --through fp16,e4m3 --as torch
+div 1 0 --e4m3 --as ocp-sat --brief
 block 957 --to mxfp8_e4m3
 block 957 --to mxfp8_e4m3 --scale up --width 46
 block 957 1/3 --to mxfp8_e4m3 --json

@@ -100,7 +100,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 
 
 def _rule(rule: RoundingRule) -> bytes:
-    """Pack the parameters of a rounding as a Rule of _kernels_word.h."""
+    """Pack the parameters of a rounding as a Rule of _kernels_word.h, and its rule of draws after them."""
     fmt, context, direction = rule.format, rule.context, rule.direction
     positive, negative, *addend = _ADDENDS[direction]
     normal, places, edges = rule.tiny
@@ -121,7 +121,7 @@ def _rule(rule: RoundingRule) -> bytes:
             places, normal, fmt.largest_magnitude,
         ],
         rule.source.width // 8,
-    ).ljust(_RULE, b"\0")  # fmt: skip
+    ).ljust(_RULE, b"\0") + _as_bytes(draw_rule(context))  # fmt: skip
 
 
 def _place(buffer: int, size: int, reading: int = -1, row: int = 0, stride: int = 0) -> tuple[int, ...]:
@@ -143,7 +143,6 @@ def packed_stage(
         rule.source.width // 8, OPERATIONS.index(operation), rule.direction is Direction.RTN,
         container(rule.format).itemsize, way, rule.direction.is_stochastic, rule.refuses,
         direction if way == _MAGIC or own else 0, own, largest, rule.context.seed,
-        *draw_rule(rule.context),
     ]  # fmt: skip
     places = [*operands, _NOWHERE, _NOWHERE][:3]
     return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(rule)
@@ -227,7 +226,7 @@ def reading_program(format: Format, target: Format) -> bytes:
     """Return a kernel program that decodes a format's codes into words."""
     word = target.width // 8
     places = [_place(1, container(format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
-    header = [word, 0, 0, word, _READ, *[0] * 10]
+    header = [word, 0, 0, word, _READ, *[0] * 6]
     rule = _rule(rounding_rule_for(target, Context(), target))  # unused here, since nothing is rounded
     return _as_bytes([*header, *(each for place in places for each in place)]) + rule
 

@@ -18,7 +18,7 @@ from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Direction, Exact, Flags, Tininess, round_exact
 from floatlab.numbers.projection import direction_in, infinity_code, nan_code
-from floatlab.numbers.rounding import NanRule, Negative, Overflow, increments
+from floatlab.numbers.rounding import Negative, Overflow, increments
 from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
@@ -59,7 +59,7 @@ class RoundingRule(Individual):
     @property
     def keeps_payloads(self) -> bool:
         """Whether NaNs keep the leading bits of their payloads."""
-        return self.format.ieee_nans and self.context.nan is not NanRule.RISCV
+        return self.format.ieee_nans and not self.context.nan.is_default
 
     @property
     def is_plain(self) -> bool:
@@ -243,7 +243,7 @@ def rounding_rule_for(format: Format, context: Context, source: Format) -> Round
     pairs = {
         "overflow": pair(lambda negative: rounded(Exact(negative, 1, format.emax + 2))),
         "infinity": pair(lambda negative: infinity_code(format, context, negative)),
-        "nan": pair(lambda negative: nan_code(format, context, negative and context.nan is not NanRule.RISCV)),
+        "nan": pair(lambda negative: nan_code(format, context, negative and not context.nan.is_default)),
         "zero": pair(lambda negative: rounded(Exact(negative, 0, 0))),
     }
     negative = None if format.signed else _settled(lambda: rounded(Exact(True, 1, 0)))

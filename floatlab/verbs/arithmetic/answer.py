@@ -18,7 +18,7 @@ from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.verbs.arithmetic import relations
-from floatlab.verbs.question import Answer, Question, Scene, Started, read_operand, written
+from floatlab.verbs.question import Answer, Question, Scene, Started, read_operand, rules_of, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +28,18 @@ if TYPE_CHECKING:
     from floatlab.wire.codecs import Wire
 
 # The number of operands of each operation.
-ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "sqrt": 1, "fma": 3, "cmp": 2, "toint": 1, "rint": 1}
+ARITIES = {
+    "add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "sqrt": 1, "fma": 3, "cmp": 2, "toint": 1, "rint": 1,
+    "min": 2, "max": 2, "minnum": 2, "maxnum": 2, "minmag": 2, "maxmag": 2, "minmagnum": 2, "maxmagnum": 2,
+    "negate": 1, "abs": 1, "copysign": 2, "scaleb": 2, "logb": 1, "nextup": 1, "nextdown": 1,
+}  # fmt: skip
 _OPERATIONS: dict[str, Callable[..., Derivation]] = {
     "add": arith.add, "sub": arith.subtract, "mul": arith.multiply, "div": arith.divide, "rem": arith.remainder,
-    "sqrt": arith.sqrt, "fma": arith.fma,
+    "sqrt": arith.sqrt, "fma": arith.fma, "min": arith.minimum, "max": arith.maximum, "minnum": arith.minimum_number,
+    "maxnum": arith.maximum_number, "minmag": arith.minimum_magnitude, "maxmag": arith.maximum_magnitude,
+    "minmagnum": arith.minimum_magnitude_number, "maxmagnum": arith.maximum_magnitude_number,
+    "negate": arith.negate, "abs": arith.abs, "copysign": arith.copy_sign, "scaleb": arith.scale_b,
+    "logb": arith.log_b, "nextup": arith.next_up, "nextdown": arith.next_down,
 }  # fmt: skip
 
 Operand = str | Datum | Derivation  # the text of a value, the datum of a code, or the reading of a VALUE@FORMAT
@@ -150,11 +158,13 @@ def operate(
     integer: str = DEFAULT_INTEGER,
     signaling: bool = False,
     exact: bool = True,
+    dialect: str = "",
 ) -> Answer:
     """Return the answer for one operation, given by its verb; raises FloatlabError for a wrong number of operands.
 
     `integer` is an option of `toint`, `exact` is one of `toint` and `rint`, and `signaling` is one of `cmp`. `steps`,
-    `brief` and `why` (which adds the reason of each step) are options of all other operations.
+    `brief` and `why` (which adds the reason of each step) are options of all other operations. `dialect`
+    names the rules of a processor or library.
 
     >>> from floatlab import parse_format
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
@@ -167,6 +177,8 @@ def operate(
         got = f"{len(texts)}: {quoted(' '.join(texts), 60)}" if texts else "none"
         raise FloatlabError(f"{verb} takes {takes}, and got {got}")
     values = operands(texts, format, bits, context)
+    if dialect:
+        context = rules_of(dialect, context)(format or _result_format(values))
     if verb == "toint":
         kind = arith.parse_integer(integer)
         return answer_of(arith.to_integer(values[0], kind.width, kind.signed, format, context, exact))
@@ -182,6 +194,13 @@ def operate(
             arith.contrast(derivation, arith.multiply_then_add(a, b, c, format, context)), steps, brief, why
         )
     return answer_of(derivation, steps, brief, why)
+
+
+def _result_format(values: tuple[Operand, ...]) -> Format:
+    """Return the format of a result that no option names."""
+    data = (value.result if isinstance(value, Derivation) else value for value in values)
+    own = [value.format for value in data if isinstance(value, Datum)]
+    return arith.common_format(own) if own else parse_format(DEFAULT_FORMAT)
 
 
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
 from floatlab.errors import UnsupportedError, quoted
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, OptionRule, UsageError, grouped, whole
+from floatlab.verbs.option import (
+    DIALECT,
+    DIALECT_RULE,
+    FORMATS,
+    OUTPUT,
+    ROUNDING,
+    SILENT_NAN,
+    Option,
+    OptionRule,
+    UsageError,
+    grouped,
+    whole,
+)
 from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
@@ -76,8 +88,8 @@ def _operation(
         examples=examples,
         explanation=_EXPLANATION,
         takes=("VALUE", "a number, or VALUE@FORMAT"),
-        options=(*grouped("what to show", _BITS, *own), FORMATS, *rules, *OUTPUT),
-        rules=(OptionRule(("steps", "why"), "--brief shows one line without steps", excludes=("brief",)),),
+        options=(*grouped("what to show", _BITS, *own), FORMATS, DIALECT, *rules, *OUTPUT),
+        rules=(OptionRule(("steps", "why"), "--brief shows one line without steps", excludes=("brief",)), DIALECT_RULE),
         one_format=f"{name} has one result, in one format; -f names {{}}",
         settle=_settle,
         joins=True,
@@ -146,6 +158,87 @@ VERBS = {
             "ceil ceiling → rint VALUE -r up",
             "trunc → rint VALUE -r zero",
             own=(_INEXACT, *_STEPS),
+        ),
+        _operation(
+            "min",
+            "the smaller of two numbers; a NaN wins (9.6, minimum)",
+            ("min 0 -0 --fp16", "min nan 1 --fp32"),
+            "minimum fmin smaller → min A B, or minnum A B (a number wins over a NaN)",
+        ),
+        _operation(
+            "max",
+            "the larger of two numbers; a NaN wins (9.6, maximum)",
+            ("max -1 0.5 --fp16", "max -inf nan --e4m3"),
+            "maximum fmax larger → max A B, or maxnum A B (a number wins over a NaN)",
+        ),
+        _operation(
+            "minnum",
+            "the smaller of two numbers; a number wins over a NaN (9.6, minimumNumber)",
+            ("minnum nan 1 --fp16", "minnum snan 1 --fp16"),
+            "minimumnumber → minnum A B",
+        ),
+        _operation(
+            "maxnum",
+            "the larger of two numbers; a number wins over a NaN (9.6, maximumNumber)",
+            ("maxnum nan 1 --fp16", "maxnum 2 3 --bf16"),
+            "maximumnumber → maxnum A B",
+        ),
+        _operation(
+            "minmag",
+            "the number of smaller magnitude; a NaN wins (9.6, minimumMagnitude)",
+            ("minmag -1 2 --fp16", "minmag -1 1 --fp16"),
+            "minimummagnitude → minmag A B",
+        ),
+        _operation(
+            "maxmag",
+            "the number of larger magnitude; a NaN wins (9.6, maximumMagnitude)",
+            ("maxmag -3 2 --fp16", "maxmag -1 1 --fp16"),
+            "maximummagnitude → maxmag A B",
+        ),
+        _operation(
+            "minmagnum",
+            "the number of smaller magnitude; a number wins over a NaN (9.6, minimumMagnitudeNumber)",
+            ("minmagnum nan -1 --fp16", "minmagnum -1 2 --fp16"),
+            "minimummagnitudenumber → minmagnum A B",
+        ),
+        _operation(
+            "maxmagnum",
+            "the number of larger magnitude; a number wins over a NaN (9.6, maximumMagnitudeNumber)",
+            ("maxmagnum nan -1 --fp16", "maxmagnum -3 2 --fp16"),
+            "maximummagnitudenumber → maxmagnum A B",
+        ),
+        _operation(
+            "negate",
+            "change the sign bit (5.5.1)",
+            ("negate 0 --fp16", "negate nan --fp32"),
+            "neg minus → negate VALUE",
+        ),
+        _operation("abs", "clear the sign bit (5.5.1)", ("abs -2.5 --fp16", "abs -nan --fp32"), "fabs → abs VALUE"),
+        _operation(
+            "copysign",
+            "the first number with the sign of the second (5.5.1)",
+            ("copysign 3 -0 --fp16", "copysign nan -1 --bf16"),
+        ),
+        _operation(
+            "scaleb",
+            "multiply by a power of two, A × 2^N, step by step (5.3.3)",
+            ("scaleb 1.5 4 --fp16", "scaleb 1.999 -24 --fp16"),
+            "scalb ldexp scalbn → scaleb A N",
+        ),
+        _operation(
+            "logb",
+            "the exponent of the leading digit (5.3.3)",
+            ("logb 0.1 --fp16", "logb 0 --fp32"),
+            "ilogb exponent → logb VALUE",
+        ),
+        _operation(
+            "nextup",
+            "the next larger number of the format (5.3.1)",
+            ("nextup 1 --fp16", "nextup -0 --e4m3"),
+            "nextafter → nextup VALUE or nextdown VALUE",
+        ),
+        _operation(
+            "nextdown", "the next smaller number of the format (5.3.1)", ("nextdown 1 --fp16", "nextdown inf --fp32")
         ),
     )
 }

@@ -173,7 +173,8 @@ _FAR = 1_000_000  # errors above this many ulps are given as a number, not in ul
 # The name of each operation's exact result.
 _NOUNS = {
     "add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient", "sqrt": "root",
-    "remainder": "remainder", "fma": "a × b + c", "multiply_then_add": "a × b + c", "read": "number",
+    "remainder": "remainder", "scale_b": "scaled number", "log_b": "exponent",
+    "fma": "a × b + c", "multiply_then_add": "a × b + c", "read": "number",
 }  # fmt: skip
 
 

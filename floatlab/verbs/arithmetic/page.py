@@ -6,8 +6,9 @@ from floatlab.arith import readings
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Rounded, steps
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.decimals import exact_decimal
-from floatlab.numbers.steps import Combination, Rule, Step
+from floatlab.numbers.decimals import exact_decimal, ratio_text
+from floatlab.numbers.exact import Ratio
+from floatlab.numbers.steps import Combination, Preference, Rule, Step
 from floatlab.page import words
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, heading, line, text_of
@@ -15,7 +16,21 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS
 from floatlab.record import Record
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
-_FUNCTIONS = {"round_to_integral": "rint"}
+# The standard's names of functions, where they are not those of the library.
+_FUNCTIONS = {
+    "round_to_integral": "rint", "minimum_number": "minimumNumber", "maximum_number": "maximumNumber",
+    "minimum_magnitude": "minimumMagnitude", "maximum_magnitude": "maximumMagnitude",
+    "minimum_magnitude_number": "minimumMagnitudeNumber", "maximum_magnitude_number": "maximumMagnitudeNumber",
+    "copy_sign": "copySign", "scale_b": "scaleB", "log_b": "logB", "next_up": "nextUp", "next_down": "nextDown",
+}  # fmt: skip
+# What decided which operand is the result, for the smaller and for the larger one.
+_CHOSEN = {
+    Preference.VALUE: ("the smaller", "the larger"),
+    Preference.MAGNITUDE: ("the smaller magnitude", "the larger magnitude"),
+    Preference.ZERO: ("−0 is less than +0",) * 2,
+    Preference.NUMBER: ("the other is a NaN",) * 2,
+    Preference.SAME: ("both are the same number",) * 2,
+}
 TAIL = 12  # digits shown beyond the rounding position
 _NAMES = {steps.Decode: "operands", steps.Integral: "to integer", steps.Divide: "quotient", steps.Encode: "result"}
 _TOGETHER = ("operands", "promote", "flush")  # consecutive steps with these names are shown together
@@ -39,6 +54,9 @@ SENTENCES: dict[Rule, tuple[str, str]] = {
     Rule.REMAINDER_BY_INFINITY: ("the remainder by ∞ is the dividend", "5.3.1"),
     Rule.ZERO_SUM: ("an exact zero sum of opposite signs is +0, toward −∞ −0", "6.3"),
     Rule.ZERO_ROOT: ("the root of ±0 is ±0", "5.4.1, 6.3"),
+    Rule.LOGARITHM_OF_ZERO: ("the exponent of zero is exactly −∞: divide by zero", "5.3.3, 7.3"),
+    Rule.SIGN_BIT: ("only the sign bit changes, and no flag is raised", "5.5.1"),
+    Rule.NEIGHBOUR: ("one step along the numbers of the format", "5.3.1"),
 }
 
 
@@ -73,6 +91,8 @@ def expression(derivation: Derivation) -> str:
         if isinstance(datum, Datum):
             word = text.strip() if text is not None and len(text) <= GLANCE else shortest(datum)
             names.append(word if datum.format == derivation.result.format else f"{word}@{datum.format.name}")
+        elif isinstance(datum, Ratio):
+            names.append(ratio_text(datum))
     if derivation.operation in SYMBOLS:
         left, right = names
         return f"{left} {SYMBOLS[derivation.operation]} {words.bracketed(right)}"
@@ -191,6 +211,9 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
             return [_cut_off("root", root, sticky, fmt)]
         case steps.Integral(rounded):
             return integral_rows(rounded, derivation.context)
+        case steps.Choose(index, why):
+            larger = derivation.operation.startswith("max")
+            return [Row("choose", line(Span("ab"[index], Role.VALUE), f": {_CHOSEN[why][larger]}"))]
         case steps.Special(rule, flags):
             return [Row("rule", sentence(rule), words.flags_line(flags) if flags else ())]
         case steps.Round(_, rounded):

@@ -8,7 +8,7 @@ from floatlab.arith import readings
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, steps
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import Combination, Rule, Step
+from floatlab.numbers.steps import Combination, Preference, Rule, Step
 from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason
@@ -41,6 +41,19 @@ _RULES = {
     Rule.OVER_INFINITY: "As the divisor grows without bound, the quotient tends to zero.",
     Rule.REMAINDER_BY_INFINITY: "The nearest multiple of ∞ is 0 × ∞, which counts as 0 here: all of a remains.",
     Rule.ZERO_ROOT: "The root of zero is zero with the same sign.",
+    Rule.LOGARITHM_OF_ZERO: "The nearer to zero, the lower the exponent, without end. The answer is exact, so it has a "
+    "flag of its own and is not inexact.",
+    Rule.SIGN_BIT: "The other bits are copied: nothing is rounded, and even a signaling NaN stays as it is.",
+    Rule.NEIGHBOUR: "Codes count up with their values, so the neighbour has the next code; zero has one step to each "
+    "side.",
+}
+
+_CHOSEN = {
+    Preference.VALUE: "The values are compared, exactly.",
+    Preference.MAGNITUDE: "The values are compared without their signs, exactly.",
+    Preference.ZERO: "The values are equal; here, unlike in comparisons, −0 counts as less than +0.",
+    Preference.NUMBER: "A NaN is passed over where there is a number; a signaling one still raises invalid.",
+    Preference.SAME: "The values and their signs are equal, so either would do.",
 }
 
 
@@ -78,6 +91,18 @@ def _words(step: Step, derivation: Derivation, index: int) -> list[str]:
             return _product(product, derivation)
         case steps.Combine(Combination.REMAINDER, left):
             return _remainder(left, derivation, index)
+        case steps.Combine(Combination.SCALED, scaled):
+            return [
+                f"Only the exponent changes, so the number leads at 2^{scaled.exponent} now."
+                if scaled.c
+                else "Zero times a power of two is zero."
+            ]
+        case steps.Combine(Combination.EXPONENT, exponent):
+            return [f"The leading digit stands at 2^{brief(exponent)}; that of a subnormal number counts as it is."]
+        case steps.Combine(Combination.TOTAL, _):
+            return ["Every product of an element and its scale is exact, and so is their sum."]
+        case steps.Choose(_, why):
+            return [_CHOSEN[why]]
         case steps.Combine(_, integer):
             if derivation.rounded is None or derivation.rounded.flags:
                 return [f"The integer is then rounded to {fmt.name}, which cannot represent it."]

@@ -9,34 +9,34 @@ from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.verbs.convert.conversion import Conversion
-from floatlab.verbs.question import Answer, Question, Started, answer_for, written
+from floatlab.verbs.question import Answer, Question, Started, answer_for, rules_of, written
 
 
 def convert_through(
-    text: str, path: tuple[Format, ...], context: Context | None = None, *, bits: bool = False
+    text: str, path: tuple[Format, ...], context: Context | None = None, *, bits: bool = False, dialect: str = ""
 ) -> Answer:
     """Return the answer for a value rounded along a path of formats, compared with the direct rounding.
 
-    A code (`bits:…`) belongs to the first format of the path.
+    A code (`bits:…`) belongs to the first format of the path. `dialect`: the name of a processor's or library's rules.
 
     >>> from floatlab import parse_format
     >>> answer = convert_through("1.00048828126", (parse_format("fp32"), parse_format("fp16")))
     >>> answer.codes(), answer.records()[0]["same"]
     (['0x3c00'], False)
     """
-    context = context or Context()
+    rules = rules_of(dialect, context or Context())
     if not path:
         raise FormatError("convert needs a path: --through fp32,fp16 names the formats in order")
     if "@" in text:
         raise LiteralError(f"{quoted(text)}: give the formats of convert with --through, not as VALUE@FORMAT")
     literal = parse_literal(text, bits)
-    stages: list[Derivation] = [read_literal(literal, path[0], context)]
+    stages: list[Derivation] = [read_literal(literal, path[0], rules(path[0]))]
     for format in path[1:]:
-        stages.append(convert(stages[-1].result, format, context))
+        stages.append(convert(stages[-1].result, format, rules(format)))
     if isinstance(literal.value, Code):
-        direct = convert(stages[0].result, path[-1], context)
+        direct = convert(stages[0].result, path[-1], rules(path[-1]))
     else:
-        direct = read_literal(literal, path[-1], context)
+        direct = read_literal(literal, path[-1], rules(path[-1]))
 
     def page() -> Page:
         from floatlab.verbs.convert.page import conversion_page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.errors import FormatError, quoted
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, UsageError, formats_named
+from floatlab.verbs.option import DIALECT, DIALECT_RULE, FORMATS, OUTPUT, ROUNDING, Option, UsageError, formats_named
 from floatlab.verbs.question import Question, Verb
 
 
@@ -51,7 +51,8 @@ VERB = Verb(
         "through binary32 it is first rounded to the middle itself, and then the tie is rounded to even, 0x3c00."
     ),
     takes=("VALUE", "a number, a code of the first format, or -"),
-    options=(_THROUGH, Option("bits", "", "VALUE is a code of the first format"), *ROUNDING, *OUTPUT),
+    options=(_THROUGH, Option("bits", "", "VALUE is a code of the first format"), DIALECT, *ROUNDING, *OUTPUT),
+    rules=(DIALECT_RULE,),
     formats_by="name the formats with --through fp32,fp16",
     settle=_settle,
     also=("cast quantize → convert VALUE NAME",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import Census, census
 from floatlab.numbers import Datum
+from floatlab.numbers.dialects import dialects_of
 from floatlab.wire.codecs import FORMAT, INTEGER, list_of
 from floatlab.wire.derivations import DATUM
 from floatlab.wire.schema import Member, attributes, common_members, derived, flattened, schema, schema_of
@@ -45,4 +46,5 @@ _ROWS: dict[str, Member] = {
 }
 SUMMARY = schema(**_ROWS)
 _CODES = derived(lambda row: _data(row.format) if row.format.width <= _SMALL else None, list_of(DATUM))
-TABLE = schema(**_ROWS, table=_CODES.replace(is_optional=True))
+_DIALECTS = derived(lambda row: [dialect.name for dialect in dialects_of(row.format)] or None)
+TABLE = schema(**_ROWS, dialects=_DIALECTS.replace(is_optional=True), table=_CODES.replace(is_optional=True))

@@ -12,6 +12,7 @@ from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, Exact, encode
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest, special_text
 from floatlab.numbers.decimals import decimal_within, rounded_decimal, terminating_decimal
+from floatlab.numbers.dialects import dialects_of
 from floatlab.page import model
 from floatlab.page.datum import bits_strip
 from floatlab.page.model import AxisInterval, Block, Line, Page, Role, Row, Span, Table, heading, hint, line
@@ -185,6 +186,21 @@ def _saturation(format: Format, beyond: Exact) -> list[tuple[str, str]]:
     return rows
 
 
+def _dialects(format: Format) -> list[Block]:
+    """Return what each dialect about a format gives where they differ, with its source."""
+    rows: list[Block] = []
+    for dialect in dialects_of(format):
+        context = dialect.context(format, Context())
+        beyond = Datum(format, format.compose(False, format.largest_magnitude)).exact
+        values = {"beyond": encode(beyond + beyond, format, context)}
+        values |= {text: encode(text, format, context) for text in ("inf", "nan", *([] if format.signed else ["-1"]))}
+        gives = ", ".join(f"{given} → {hexadecimal_code(x)} {brief(x)}" for given, x in values.items())
+        rows += [Row(dialect.name, gives), Row("", hint(f"{dialect.words}; {dialect.source}").content)]
+        if dialect.left:
+            rows.append(Row("", hint(f"not here: {dialect.left}").content))
+    return rows
+
+
 def format_page(row: CatalogRow) -> Page:
     """Return one format in full, with its code table if it has at most 256 codes."""
     f = row.format
@@ -213,6 +229,8 @@ def format_page(row: CatalogRow) -> Page:
     blocks.append(Row("codes", counted))
     blocks += [model.Gap(), heading("Cases in which libraries disagree: the results here")]
     blocks += [Row(label, answer) for label, answer in answers(f)]
+    if rows := _dialects(f):
+        blocks += [model.Gap(), heading("As processors and libraries round into it (--as NAME)"), *rows]
     if 1 << f.width <= _CODE_TABLE_LIMIT:
         blocks += [model.Gap(), heading("Every code"), model.Grid(tuple(_cells(f)))]
     return Page(tuple(blocks), f"the format {f.name}")

@@ -182,6 +182,7 @@ def _encode(datum: Datum, before: Step) -> Exercise | None:
 
 
 _OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # TestFloat's names for the verbs
+_INEXACT = ("add", "sub", "mul", "div", "sqrt", "fma", "scaleb")
 # The cases that exercises are about. A case that is listed several times is chosen more often.
 _WISHES = ("special", "overflow", "subnormal", "tie", "tie", "tie", "cancel", "cancel", "cancel", *["inexact"] * 7)
 
@@ -208,7 +209,9 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
         if _shows(verb, format, data, wish):
             best = data
             break
-    return tuple(literal_of(datum) for datum in best)
+    texts = tuple(literal_of(datum) for datum in best)
+    # The power of scaleb is an integer.
+    return (texts[0], str(draws.between(-format.precision, format.precision))) if verb == "scaleb" else texts
 
 
 def _operand(format: Format, wish: str, draws: RandomIntegers) -> int:
@@ -248,4 +251,4 @@ def _shows(verb: str, format: Format, data: list[Datum], wish: str) -> bool:
         )
         return bool(total) and total.exponent < max(align.left.exponent, align.right.exponent) - 1
     near = align is None or 0 < align.shift <= format.precision
-    return near and (rounded.tail is not Tail.ZERO or verb in ("rem", "rint"))
+    return near and (rounded.tail is not Tail.ZERO or verb not in _INEXACT)

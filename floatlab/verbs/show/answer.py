@@ -7,10 +7,12 @@ from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.numbers import Context, Direction, Literal, convert, decode
 from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.question import Answer, answer_for, as_code, read_operand, reversed_code
+from floatlab.verbs.question import Answer, answer_for, as_code, read_operand, reversed_code, rules_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from floatlab.page.model import Page
     from floatlab.verbs.question import Question, Started
 
@@ -32,6 +34,7 @@ def show(
     directions: bool = False,
     dialects: bool = False,
     like: tuple[str, ...] = (),
+    dialect: str = "",
 ) -> Answer:
     """Return the answer of `floatlab show`: a value in each format.
 
@@ -41,6 +44,7 @@ def show(
     0x3c7c
     """
     context = context or Context()
+    rules = rules_of(dialect, context)
     literal, own = read_operand(text, bits)
     hints: list[str] = []
     if literal.is_bare_hexadecimal and len(literal.text) <= _CODE_LENGTH:
@@ -53,18 +57,18 @@ def show(
         if directions or like:
             formats = (own,)
         else:
-            reading = read_literal(literal, own, context)
-            others = [convert(reading.result, format, context) for format in formats if format != own]
+            reading = read_literal(literal, own, rules(own))
+            others = [convert(reading.result, format, rules(format)) for format in formats if format != own]
             return answer_for([reading, *others], interval, tuple(hints))
     if not formats:
         formats = _formats_for(literal, hints)
     if directions:
-        return _directions(literal, formats, context, tuple(hints))
+        return _directions(literal, formats, rules, tuple(hints))
     if like:
         from floatlab.verbs.show.libraries import compare_libraries
 
         return compare_libraries(literal, formats, context, like)
-    found = [read_literal(literal, format, context) for format in formats]
+    found = [read_literal(literal, format, rules(format)) for format in formats]
     return answer_for(found, interval, tuple(hints))
 
 
@@ -80,10 +84,12 @@ def _formats_for(literal: Literal, hints: list[str]) -> tuple[Format, ...]:
     return (parse_format(_BY_WIDTH[width]),)
 
 
-def _directions(literal: Literal, formats: tuple[Format, ...], context: Context, hints: tuple[str, ...]) -> Answer:
+def _directions(
+    literal: Literal, formats: tuple[Format, ...], rules: Callable[[Format], Context], hints: tuple[str, ...]
+) -> Answer:
     found = [
         [
-            read_literal(literal, format, context.replace(rounding=direction))
+            read_literal(literal, format, rules(format).replace(rounding=direction))
             for direction in Direction
             if not direction.has_few_bits
         ]

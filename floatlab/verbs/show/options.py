@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import RESULT, Option, OptionRule, grouped, listed
+from floatlab.verbs.option import DIALECT, DIALECT_RULE, RESULT, Option, OptionRule, grouped, listed
 from floatlab.verbs.question import Verb
 
 _PICTURES = ("interval", "directions", "dialects", "like")
@@ -27,8 +27,9 @@ VERB = Verb(
             Option("dialects", "", "the meaning of a code in every format of its width"),
             Option("like", "LIBS", "results of installed libraries: numpy,torch,ml_dtypes", read=listed),
         ),
+        DIALECT,
         *RESULT,
     ),
-    rules=(OptionRule(_PICTURES, "their pages exclude each other", excludes=_PICTURES),),
+    rules=(OptionRule(_PICTURES, "their pages exclude each other", excludes=_PICTURES), DIALECT_RULE),
     also=("encode ulp inspect value → show VALUE -f NAME", "decode bits hex → show bits:0x3c7c -f NAME"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import Datum, Derivation
 from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.dialects import DIALECTS
 from floatlab.page.datum import fields_of
 from floatlab.page.model import Page, Role, Span, Table, heading, hint, line
 from floatlab.page.words import brief, error_words, flags_line, operand_text
@@ -30,4 +31,7 @@ def dialects_table(data: list[Datum], text: str, title: str) -> Page:
         bits = " ".join(bits for _, _, bits in fields_of(datum))
         rows.append((datum.format.name, bits, Span(brief(datum), Role.VALUE), datum.number_class.value))
     title = f"{text} in {title}"
-    return Page((heading(title), Table(("format", "bits", "value", "class"), rows)), title)
+    table = Table(("format", "bits", "value", "class"), rows)
+    names = ", ".join(dialect.name for dialect in DIALECTS if any(dialect.covers(datum.format) for datum in data))
+    rules = (hint(f"rules of processors and libraries for these formats, with --as: {names}"),) if names else ()
+    return Page((heading(title), table, *rules), title)

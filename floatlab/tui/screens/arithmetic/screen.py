@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from re import fullmatch
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -28,6 +29,7 @@ from floatlab.verbs.edits import EDITS
 from floatlab.verbs.question import Question, Scene
 from floatlab.verbs.registry import verb_named
 
+_IN_BAR = tuple(ARITIES)[:10]  # the others are in the list of operations
 _PRINTED = ("steps", "brief", "why")  # options of the command line that limit the printed text
 
 
@@ -83,7 +85,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the operation, its operands, the steps and the flags."""
-        yield ChoiceBar(self.take_verb, tuple((verb, verb) for verb in ARITIES), id="verbs")
+        yield ChoiceBar(self.take_verb, id="verbs")
         operands = Operands(self.question, self.action_pick, id="operands")
         yield operands
         yield Static(id="complaint", markup=False)
@@ -112,6 +114,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.scenes = scenes
         self.operands.show(question, answer)
         self.show_page("title", Page(answer.page().blocks[:1]))
+        self.verbs.options = tuple((verb, verb) for verb in dict.fromkeys((*_IN_BAR, question.verb)))
         self.verbs.current = question.verb
         self.steps.options = tuple((str(i), f"{i + 1} {scene.name}") for i, scene in enumerate(scenes))
         self.practice.prepare(answer)
@@ -234,8 +237,11 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         }
 
     def take_verb(self, verb: str) -> None:
-        """Change the operation, and keep the operands."""
-        self.open(self.question.replace(verb=verb, values=self.operands.values(ARITIES[verb]), options=()))
+        """Change the operation, with the same operands."""
+        values = self.operands.values(ARITIES[verb])
+        if verb == "scaleb" and not fullmatch("[+-]?[0-9]+", values[1].strip()):
+            values = (values[0], "1")  # its power is an integer
+        self.open(self.question.replace(verb=verb, values=values, options=()))
 
     def _take_integer(self, name: str) -> None:
         self.change(integer=None if name == DEFAULT_INTEGER else name)
