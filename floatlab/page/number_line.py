@@ -212,6 +212,11 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     signs = ["≤" if closed else "<" for closed in (interval.low_closed, interval.high_closed)]
     x = "|x|" if interval.mirrored else "x"
     rows: list[Block] = [Row("interval", f"{left} {signs[0]} {x} {signs[1]} {right}")]
+    if context.rounding.has_few_bits or (context.rounding.is_stochastic and context.draw is not None):
+        return [
+            *rows,
+            Row("", "no x outside it rounds here; inside, the bits of the draw decide, and may exclude the ends"),
+        ]
     if context.rounding.is_stochastic:
         return [*rows, Row("", "every x in the interval may round to this number; the nearer x is, the more probable")]
     if context.rounding in (Direction.RNE, Direction.RNA):

@@ -110,6 +110,7 @@ add 1 0.03 -f Binary8p4se -r SRC --random-bits 3 --draw 5 --why
 formats Binary8p4sf ue5m3
 show 1e9 -inf --e4m3 --e5m2 --as riscv-zvfofp8min
 show -3 -f ue5m3 --as cuda
+show 1.03 -f Binary8p4se -r SRA --random-bits 3 --interval
 show 500 --e4m3 --as cud
 convert 1e9 --through fp16,e4m3 --as torch
 div 1 0 --e4m3 --as ocp-sat --brief

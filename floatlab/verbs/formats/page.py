@@ -195,7 +195,8 @@ def _dialects(format: Format) -> list[Block]:
         values = {"beyond": encode(beyond + beyond, format, context)}
         values |= {text: encode(text, format, context) for text in ("inf", "nan", *([] if format.signed else ["-1"]))}
         gives = ", ".join(f"{given} → {hexadecimal_code(x)} {brief(x)}" for given, x in values.items())
-        rows += [Row(dialect.name, gives), Row("", hint(f"{dialect.words}; {dialect.source}").content)]
+        rows.append(Row("--as", line(Span(dialect.name, Role.CODE), f": {gives}")))
+        rows.append(Row("", hint(f"{dialect.words}; {dialect.source}").content))
         if dialect.left:
             rows.append(Row("", hint(f"not here: {dialect.left}").content))
     return rows
