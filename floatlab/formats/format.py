@@ -17,6 +17,7 @@ from floatlab.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
+    from typing import ClassVar
 
 MAX_EXPONENT_BITS = 19
 MAX_BIAS = 1 << 20
@@ -56,10 +57,12 @@ class Format(Record):
     smallest_normal_magnitude: int
     nan_in_place_of_negative_zero: bool  # the only NaN has the code of −0 (fnuz and signed P3109)
 
-    _fields = (
+    _fields: ClassVar[tuple[str, ...]] = (
         "name", "precision", "exponent_bits", "bias", "infinities", "nans", "zero", "negative_zero",
         "signed", "subnormals", "explicit_integer_bit", "ties_to_even_code",
     )  # fmt: skip
+
+    is_table: ClassVar[bool] = False  # whether it is a TableFormat, whose magnitudes are ranks in a table
 
     def __init__(
         self,
@@ -154,6 +157,21 @@ class Format(Record):
         return 1 << (self.trailing_bits - 1) if self.ieee_nans else 0
 
     @property
+    def saturates(self) -> bool:
+        """Whether numbers beyond the largest become the largest by the format's definition, as in posits."""
+        return False
+
+    @property
+    def lowest_magnitude(self) -> int:
+        """Magnitude of the most negative number; a format given by a table may have fewer negative ones."""
+        return self.largest_magnitude
+
+    @property
+    def ties_away(self) -> bool:
+        """Whether ties go away from zero when rounding to nearest: with one digit, neither neighbour is even."""
+        return not self.trailing_bits and not self.ties_to_even_code
+
+    @property
     def has_nan(self) -> bool:
         """Whether any code is a NaN."""
         return self.nans > 0 or self.nan_in_place_of_negative_zero
@@ -220,3 +238,12 @@ class Format(Record):
     def smallest(self) -> Fraction:
         """The smallest positive number, exactly."""
         return self._value(self.smallest_magnitude)
+
+
+class CatalogRow(Record):
+    """A named format: its aliases, its source, and its purpose."""
+
+    format: Format
+    aliases: tuple[str, ...]
+    source: str
+    purpose: str

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from floatlab.numbers import Datum, Derivation, NumberClass
+from floatlab.numbers import Datum, Derivation, Exact, NumberClass
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
+from floatlab.numbers.projection import given_by_table
 from floatlab.page import words
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Strip, line
 from floatlab.page.words import PAGE_DIGITS
+
+_ROLES = {"sign": Role.SIGN, "exponent": Role.EXPONENT, "significand": Role.SIGNIFICAND}  # of fields in tables
 
 
 def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
@@ -17,6 +20,8 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
     [('S', '0'), ('exp', '0111'), ('mantissa', '000')]
     """
     fmt, fields, start = datum.format, [], 0
+    if given_by_table(fmt):
+        return [(field.name, _ROLES[field.kind], field.bits) for field in fmt.fields(datum.code)]
     bits = f"{datum.code:0{fmt.width}b}"
     for name, role, width in (
         ("S", Role.SIGN, int(fmt.signed)),
@@ -105,12 +110,15 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
     if fmt.name == "tf32":
         blocks.append(Row("in 32 bits", Span(f"0x{datum.code << 13:08x}", Role.CODE), "as a register holds it"))
-    if datum.is_finite:
+    if given_by_table(fmt) and datum.is_finite:
+        blocks.append(Row("fields", fmt.reading(datum.code) if datum.magnitude else "zero"))
+    elif datum.is_finite:
         blocks.append(Row("significand", significand(datum), _exponent_words(datum)))
     blocks += _rounding(derivation)
     if datum.is_finite:
         blocks.append(Row("exactly", Span(exact_text(datum, PAGE_DIGITS), Role.VALUE)))
-        blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
+        other = line("hex ", hexadecimal(datum)) if not datum.symbol else line(words.brief(datum))
+        blocks.append(Row("", other, line("shortest ", shortest(datum))))
     if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
         blocks.append(_neighbours(datum))
     if note := words.replaced_words(derivation):
@@ -136,6 +144,9 @@ def _rounding(derivation: Derivation) -> list[Block]:
     far = words.far_away(derivation)
     decided = line("larger than every number") if far and rounded.overflowed else words.decision(rounded, direction)
     rows.append(Row(f"round {direction.value}", decided, words.verdict_line(derivation)))
+    if rounded.between is not None and rounded.between.boundary is not None and rounded.flags:
+        x = rounded.between.boundary
+        rows.append(Row("", f"the boundary is {words.brief(Exact(rounded.negative and x.c > 0, x.c, x.q))}"))
     if note := words.tininess_words(rounded):
         rows.append(Row("", note))
     if rounded.carried and not rounded.overflowed and not far:

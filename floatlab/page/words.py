@@ -6,7 +6,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, terminating_decimal
-from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio, SquareRoot
+from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.page.model import Block, Line, Note, Role, Span, line
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PAGE_DIGITS = 800
 # Values in running text are exact up to this many characters, else the shortest decimal.
 GLANCE = 20
+_BOUNDARY = {Tail.BELOW_HALF: "short of", Tail.HALF: "a tie, on", Tail.ABOVE_HALF: "past"}
 UNBROKEN = "\N{NO-BREAK SPACE}"  # prevents a line break
 _TAIL_SHOWN = 4
 _FIGURES = 5  # a rounded number has at least this many digits
@@ -32,6 +33,8 @@ def brief(number: Datum | Exact) -> str:
     """
     if isinstance(number, Datum) and not number.is_finite:
         return shortest(number)
+    if isinstance(number, Datum) and number.symbol:
+        return f"≈ {rounded_decimal(number.bounds(64)[0].as_fraction(), _FIGURES)}"
     x = number.exact if isinstance(number, Datum) else number
     decimal = decimal_within(x, GLANCE)
     if decimal is not None:
@@ -116,7 +119,7 @@ def error_words(derivation: Derivation) -> str:
     if ulps is None:
         binade = derivation.error_binade_ulps
         return "error too large to write out" if binade is None else f"error below 2^{binade} ulp"
-    if isinstance(truth, SquareRoot) or (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
+    if derivation.is_enclosed or (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
         return f"error ≈ {signed_text(rounded_decimal(ulps, 8))} ulp"
     if not ulps:
         return "exact"
@@ -202,8 +205,12 @@ def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> 
     `integral`: they were split at the binary point.
     """
     if rounded.tail is Tail.ZERO:
-        return line("nothing to cut off")
+        return line("nothing to cut off" if rounded.between is None else "a number of the table")
     verdict = Span("→ +1" if rounded.increment else "→ keep", Role.CHANGED)
+    if rounded.between is not None and direction in (Direction.RNE, Direction.RNA):
+        if rounded.between.lower == rounded.between.upper:
+            return line("beyond the last number")
+        return line(f"{_BOUNDARY[rounded.tail]} the boundary ", verdict)
     if direction in (Direction.RNE, Direction.RNA):
         if rounded.tail is not Tail.HALF:
             return line(f"tail {rounded.tail.value} ", verdict)
@@ -232,7 +239,15 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
 
 
 def rounded_digits(rounded: Rounded, format: Format) -> Line:
-    """Write a number as its rounding received it: the digits kept, the rounding position, the discarded digits."""
+    """Write a number as its rounding received it: the digits kept, the rounding position, the discarded digits.
+
+    In a format given by a table: the entries around it.
+    """
+    if rounded.between is not None:
+        codes = dict.fromkeys((rounded.between.lower, rounded.between.upper))
+        return line(
+            "between " * (len(codes) > 1), " and ".join(f"{code:#x} {brief(Datum(format, code))}" for code in codes)
+        )
     kept, rest = cut(rounded, format)
     return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
 
@@ -296,6 +311,8 @@ def in_words(datum: Datum) -> str:
     if not datum.is_canonical:
         return "a pseudo-denormal: the integer bit is set over a zero exponent; it is written back as E 1"
     magnitude = datum.magnitude
+    if magnitude < fmt.smallest_normal_magnitude and fmt.is_table:
+        return "denormal: a power of two below the smallest number with a mantissa"
     if magnitude < fmt.smallest_normal_magnitude:
         lead = f"{_smallest('number', datum)}; " if magnitude == 1 else ""
         digits = datum.trailing_significand.bit_length()
@@ -303,12 +320,14 @@ def in_words(datum: Datum) -> str:
             f"{lead}subnormal: below 2^{fmt.emin} the exponent stays and leading digits go, "
             f"{digits} of {fmt.precision} {'is' if digits == 1 else 'are'} left"
         )
-    if magnitude == fmt.largest_magnitude:
+    if datum in (datum.next_down, datum.next_up) or magnitude == fmt.largest_magnitude:
         return "the finite number furthest below zero" if datum.sign_bit else "the largest finite number"
     if magnitude == fmt.smallest_magnitude:
         return _smallest("number", datum) + ("" if fmt.zero else f"; {fmt.name} has no zero")
     if magnitude == fmt.smallest_normal_magnitude:
         return _smallest("normal number", datum)
+    if fmt.is_table:
+        return ""
     step = datum.quantum_exponent
     if step > 0:
         limit = 1 << fmt.precision

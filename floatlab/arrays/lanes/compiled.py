@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,11 @@ _LETTERS = {4: "I", 8: "Q"}
 def is_built() -> bool:
     """Return whether the extension was built."""
     return _kernels is not None
+
+
+def extension() -> ModuleType | None:
+    """Return the extension itself, or None."""
+    return _kernels
 
 
 def _settled(pair: tuple[Settled, Settled]) -> list[tuple[int, int]]:

@@ -175,6 +175,8 @@ def calculator(
     alone = OneByOne(operation, sources, format, context)
     # Whether binary64, rounded to odd, is enough for the format (or is the format).
     within = context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
+    if format.is_table and not recipe_for(format, context, DOUBLE).is_by_word:
+        within = False  # rounding to odd first would change the draws
     if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
         if not told and _is_processors_own(operation, sources, format, context):
             return in_pieces(_by_processor(operation, alone, lane))
@@ -190,7 +192,7 @@ def calculator(
 
 def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
     """Return the passes of an operation, that of the narrower word first; none if it is computed by pairs."""
-    if context.flush_inputs:
+    if context.flush_inputs or format.is_table or any(each.is_table for each in sources):
         return []
     words: tuple[Format, ...] = WORDS
     name, drawn = operation, context.rounding is Direction.SR

@@ -157,7 +157,11 @@ def _combined(step: steps.Combine, fmt: Format, aligned: Step | None) -> list[Bl
 def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list[Block]:
     """Show the kept digits, the discarded ones with guard, round and sticky digit, and the reason for the decision."""
     direction = derivation.context.rounding
-    grs = f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}" if words.cut(rounded, fmt)[1] else ()
+    grs = (
+        f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}"
+        if rounded.between is None and words.cut(rounded, fmt)[1]
+        else ()
+    )
     carry = "the carry runs into the exponent" if rounded.carried else ()
     rows: list[Block] = [
         Row(f"round {direction.value}", words.rounded_digits(rounded, fmt), grs),

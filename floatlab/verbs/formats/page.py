@@ -10,8 +10,9 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, encode
-from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest, special_text
+from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
 from floatlab.numbers.decimals import decimal_within, rounded_decimal, terminating_decimal
+from floatlab.numbers.projection import given_by_table
 from floatlab.page import model
 from floatlab.page.datum import bits_strip
 from floatlab.page.model import AxisInterval, Block, Line, Page, Role, Row, Span, Table, heading, hint, line
@@ -34,6 +35,13 @@ def _rounded(value: Fraction) -> str:
     return text if len(text) <= 9 else rounded_decimal(value, 3)
 
 
+def _shown(format: Format, magnitude: int) -> str:
+    """Return a positive number in a table's few characters, also if it is irrational."""
+    datum = Datum(format, format.compose(False, magnitude))
+    value = datum.bounds(64)[0].as_fraction()
+    return rounded_decimal(value, 5, positional=range(-4, 6)) if format.is_table else _rounded(value)
+
+
 def _count(n: int) -> str:
     return f"{n}" if n < 10_000_000 else rounded_decimal(Fraction(n), 3, positional=range(0))
 
@@ -45,7 +53,9 @@ def _counted(n: int, one: str, many: str = "") -> str:
 def specials_words(format: Format) -> str:
     """Name the special values of a format."""
     words = ["∞"] if format.infinities else []
-    if format.nan_in_place_of_negative_zero:
+    if format.saturates and format.has_nan:
+        words.append("NaR")
+    elif format.nan_in_place_of_negative_zero:
         words.append("NaN for −0")
     elif format.nans:
         words.append("NaN" if format.nans == 1 else "NaNs")
@@ -70,7 +80,8 @@ def _ranges(rows: list[CatalogRow]) -> Table:
         f = row.format
         cells = (
             str(f.width), str(f.precision), str(f.emin), str(f.emax),
-            _rounded(f.largest), _rounded(f.smallest_normal), _rounded(f.smallest) if f.subnormals else "none",
+            _shown(f, f.largest_magnitude), _shown(f, f.smallest_normal_magnitude),
+            _shown(f, f.smallest_magnitude) if f.subnormals else "none",
         )  # fmt: skip
         found.append((_name(row), *(line(cell) for cell in cells)))
     return Table(header, found, right=(1, 2, 3, 4))
@@ -85,6 +96,17 @@ def _codes(rows: list[CatalogRow]) -> Table:
         counts = (count.zeros, count.subnormals, count.normals, count.infinities, count.nans)
         found.append((_name(row), *(line(_count(n)) for n in counts), line(specials_words(row.format))))
     return Table(header, found, right=(1, 2, 3, 4, 5))
+
+
+def _tables(rows: list[CatalogRow]) -> Table:
+    """Return the range and the special values of formats given by a table."""
+    found = []
+    for row in rows:
+        f = row.format
+        largest, smallest = (_shown(f, each) for each in (f.largest_magnitude, 1))
+        cells = (str(f.width), str(f.precision), largest, smallest, specials_words(f))
+        found.append((_name(row), *(line(cell) for cell in cells)))
+    return Table(("format", "bits", "p", "largest", "smallest", "specials"), found, right=(1, 2))
 
 
 def formats_table(rows: list[CatalogRow]) -> Table:
@@ -111,15 +133,21 @@ def formats_page(rows: list[CatalogRow]) -> Page:
     )
     ranges = heading("Ranges: digits, exponents, the largest number, the smallest normal and subnormal")
     codes = heading("Codes per class, both signs together")
-    blocks = (ranges, _ranges(rows), model.Gap(), codes, _codes(rows), model.Gap(), hint(others))
-    return Page(blocks, "the formats that have names")
+    tables = [row for row in rows if row.format.is_table]
+    rows = [row for row in rows if not row.format.is_table]
+    blocks = [ranges, _ranges(rows), model.Gap(), codes, _codes(rows), model.Gap()]
+    if tables:
+        title = "Formats given by a table of values: the most digits, the largest and the smallest positive number"
+        blocks += [heading(title), _tables(tables), model.Gap()]
+    return Page((*blocks, hint(others)), "the formats that have names")
 
 
 def _landmark(label: str, format: Format, magnitude: int) -> list[Block]:
     datum = Datum(format, format.compose(False, magnitude))
     value = exact_text(datum, 60)
+    short = brief(datum) if datum.symbol else hexadecimal(datum)
     return [
-        Row(label, line(Span(hexadecimal_code(datum), Role.CODE), " ", Span(hexadecimal(datum), Role.PLAIN))),
+        Row(label, line(Span(hexadecimal_code(datum), Role.CODE), " ", Span(short, Role.PLAIN))),
         Row("", Span(value, Role.VALUE)),
     ]
 
@@ -135,8 +163,8 @@ def _stands_for(format: Format, literal: str, context: Context | None = None) ->
 
 def answers(format: Format) -> list[tuple[str, str]]:
     """Return the format's behaviour where libraries disagree; every entry is computed, not written down."""
-    one_beyond = Datum(format, format.compose(False, format.largest_magnitude)).exact
-    beyond = one_beyond + one_beyond
+    largest = Datum(format, format.compose(False, format.largest_magnitude)).bounds(format.precision)[1]
+    beyond = largest + largest
     over = " · ".join(
         f"{rule}: {brief(encode(beyond, format, Context(overflow=rule)))}" for rule in ("native", "saturate")
     )
@@ -147,6 +175,8 @@ def answers(format: Format) -> list[tuple[str, str]]:
         ("nan", _stands_for(format, "nan") + ("" if format.has_nan else " (has no NaN)")),
         ("-0", _stands_for(format, "-0") + ("" if format.negative_zero else " (has no −0)")),
     ]
+    if given_by_table(format):
+        return [*found, ("nearest", format.nearest), ("payloads", "none")]
     if not format.zero:
         kept = {rule: _stands_for(format, "0", Context(absent=rule)) for rule in ("largest", "nan")}
         found.append(("0", f"{kept['largest']} (has no zero: the smallest) · --absent nan: {kept['nan']}"))
@@ -170,17 +200,27 @@ def format_page(row: CatalogRow) -> Page:
     f = row.format
     count = census(f)
     one = encode("1", f)
+    if f.is_table:
+        lengths: list[Block] = [
+            Row("precision", f"p is at most {f.precision} digits; it falls with the distance from 1")
+            if f.saturates and f.has_nan else Row("precision", f"p is at most {f.precision} digits"),
+        ]  # fmt: skip
+    else:
+        hidden = f"p = {_counted(f.precision, 'digit')}, the hidden one included"
+        stored = f"p = {f.precision} digits, all of them stored"
+        lengths = [
+            Row("precision", line(stored if f.explicit_integer_bit else hidden)),
+            Row("exponent", f"{f.exponent_bits} bits, bias {f.bias}, emin {f.emin}, emax {f.emax}"),
+        ]
     blocks: list[Block] = [
         model.Note(line(Span(f.name, Role.HEADING), f"  {row.purpose}")),
         bits_strip(one, "", line(Span(hexadecimal_code(one), Role.CODE), f" = {shortest(one)}")),
         Row("also called", ", ".join(row.aliases) if row.aliases else "no other name"),
         Row("source", row.source),
-        Row("precision", line(f"p = {_counted(f.precision, 'digit')}, the hidden one included")
-            if not f.explicit_integer_bit else line(f"p = {f.precision} digits, all of them stored")),
-        Row("exponent", f"{f.exponent_bits} bits, bias {f.bias}, emin {f.emin}, emax {f.emax}"),
+        *lengths,
         *_landmark("largest", f, f.largest_magnitude),
-        *_landmark("normal", f, f.smallest_normal_magnitude),
-    ]  # fmt: skip
+        *_landmark("smallest" if f.is_table and not f.subnormals else "normal", f, f.smallest_normal_magnitude),
+    ]
     if f.subnormals:
         blocks += _landmark("subnormal", f, f.smallest_magnitude)
     kinds = (("zero", "zeros"), ("subnormal", "subnormals"), ("normal", "normals"), ("infinity", "infinities"))
@@ -202,7 +242,8 @@ def _cells(format: Format) -> list[Line]:
     cells = []
     for code in range(1 << format.width):
         datum = Datum(format, code)
-        value = decimal_within(datum.exact, _CELL) if datum.is_finite else special_text(datum)
+        exact = datum.is_finite and not datum.symbol
+        value = decimal_within(datum.exact, _CELL) if exact else shortest(datum)
         if value is None:
             x = datum.exact.normalized()
             value = f"{'-' * x.negative}2^{x.q}" if x.c == 1 else shortest(datum)
@@ -244,7 +285,7 @@ def ranges_axis(formats: list[Format]) -> model.Axis:
 
     lanes = []
     for each in formats:
-        largest = line(_value(each.largest))
+        largest = line(_largest(each))
         spans = [AxisInterval(place(each.emin), place(_top(each)), largest, role=Role.CHANGED, heavy=True, ends=False)]
         if each.subnormals:
             low_end, label = place(each.qmin), line(f"2^{each.qmin}")
@@ -261,7 +302,8 @@ def _obstacles(narrow: Format, wide: Format) -> list[str]:
     """Return the reasons why numbers of `narrow` may not be numbers of `wide`, in words."""
     words = {
         Lack.DIGITS: f"significands of {counted(wide.precision, 'bit')}, not {narrow.precision}",
-        Lack.LARGE: f"nothing past {_value(wide.largest)}",
+        Lack.LARGE: f"nothing past {_largest(wide)}",
+        Lack.ENTRIES: "other numbers in its table",
         Lack.SMALL: f"nothing nearer to zero than 2^{wide.least_exponent}",
         Lack.STEPS: "coarser steps near zero",
         Lack.ZERO: "no zero",
@@ -293,8 +335,9 @@ def _conversions(format: Format, others: list[Format]) -> list[Block]:
 def _differences(formats: list[Format]) -> Table:
     rows = []
     for each in formats:
-        sizes = (f"{each.width}", f"{each.precision}", _digits(each.precision))
-        reach = (f"2^{each.least_exponent}", _value(each.largest), _above_one(each))
+        digits = "vary" if each.is_table else _digits(each.precision)
+        sizes = (f"{each.width}", f"{each.precision}", digits)
+        reach = (f"2^{each.least_exponent}", _largest(each), _above_one(each))
         rows.append((Span(each.name, Role.VALUE), *sizes, *reach, specials_words(each)))
     header = ("format", "bits", "p", "digits", "smallest", "largest", "step at 1", "specials")
     return Table(header, rows, right=(1, 2))
@@ -311,8 +354,10 @@ def _digits(precision: int) -> str:
 def _above_one(format: Format) -> str:
     """Return the step from 1 to the next number, computed by `next_up`."""
     one = encode("1", format)
-    if not one.is_finite or one.exact != 1 or not one.next_up.is_finite:
+    if not one.is_finite or one.exact != 1 or not one.next_up.is_finite or one.next_up == one:
         return "no 1"
+    if one.next_up.symbol:
+        return _value((one.next_up.bounds(64)[0] - one.exact).as_fraction())
     step = (one.next_up.exact - one.exact).normalized()
     return "1" if not step.q else f"2^{step.q}"
 
@@ -325,9 +370,16 @@ def _value(value: Fraction) -> str:
     return "≈ " + rounded_decimal(value, 3, positional=range(-4, _SHORT - 2))
 
 
+def _largest(format: Format) -> str:
+    """Return the largest number in a table's few characters, rounded if it is irrational."""
+    datum = Datum(format, format.compose(False, format.largest_magnitude))
+    return _value(datum.bounds(64)[0].as_fraction())
+
+
 def _top(format: Format) -> float:
     """Return log2 of the largest number."""
-    leading = format.largest / (Fraction(2) ** format.emax)
+    largest = Datum(format, format.compose(False, format.largest_magnitude)).bounds(64)[0].as_fraction()
+    leading = largest / (Fraction(2) ** format.emax)
     return format.emax + log2(leading)
 
 
