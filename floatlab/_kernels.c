@@ -408,6 +408,7 @@ static PyMethodDef methods[] = {
     {"run", run, METH_VARARGS, run_doc},
     {"look_up_narrow", narrow, METH_VARARGS, narrow_doc},
     {"look_up_wide", wide, METH_VARARGS, wide_doc},
+    {"look_up_binades", binades, METH_VARARGS, binades_doc},
     {"take_words", take_words, METH_VARARGS, take_doc},
     {0},
 };

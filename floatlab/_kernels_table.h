@@ -3,7 +3,7 @@
    The codes of a sign are segments of the words without sign: a segment starts where a rounding moves to the next code.
    A bucket is the words that share their upper bits. In narrow formats a bucket has at most one start inside it, so an
    entry is that start and the codes on both sides. In wide formats an entry is the number of starts up to the bucket and
-   a slope; together they give the number of starts up to a word, or one less, which a comparison settles. */
+   a slope; together they give the number of starts up to a word, or up to two less, which comparisons settle. */
 
 /* Buffers of one call; each is released once. */
 typedef struct {
@@ -52,7 +52,7 @@ CLONES static int look_up_wide(const uint32_t *restrict words, const uint64_t *r
                                const uint32_t *restrict starts, uint16_t *restrict codes, Py_ssize_t count, int shift,
                                uint32_t last)
 {
-    uint32_t below = ((uint32_t)1 << shift) - 1, unsettled = 0;
+    uint32_t below = ((uint32_t)1 << shift) - 1, half = (last + 1) / 2, unsettled = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         uint32_t magnitude = words[i] & 0x7fffffff, minus = -(words[i] >> 31);
         uint64_t entry = entries[words[i] >> shift];
@@ -61,9 +61,27 @@ CLONES static int look_up_wide(const uint32_t *restrict words, const uint64_t *r
         unsettled |= base;
         rank = rank < last ? rank : last;
         rank += magnitude >= starts[rank];
+        rank = rank < last ? rank : last;
+        rank += magnitude >= starts[rank];
+        rank -= minus & half;
         codes[i] = (uint16_t)((rank ^ minus) - minus);
     }
     return unsettled >> 31;
+}
+
+CLONES static int look_up_binades(const uint32_t *restrict words, const uint64_t *restrict entries,
+                                  uint16_t *restrict codes, Py_ssize_t count)
+{
+    uint64_t unsettled = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint64_t entry = entries[words[i] >> 23];
+        uint32_t m = words[i] & 0x7fffff, minus = -(words[i] >> 31), low = (uint32_t)entry;
+        uint32_t base = (uint32_t)(entry >> 32), shift = low >> 24 & 31, odd = low >> 29 & 1;
+        uint32_t rank = base + ((m + (low & 0xffffff) + ((base + (m >> shift)) & odd)) >> shift);
+        unsettled |= entry;
+        codes[i] = (uint16_t)((rank ^ minus) - minus);
+    }
+    return (int)(unsettled >> 63);
 }
 
 PyDoc_STRVAR(narrow_doc,
@@ -98,8 +116,9 @@ static PyObject *narrow(PyObject *self, PyObject *args)
 PyDoc_STRVAR(wide_doc,
              "look_up_wide(words, entries, shift, starts, codes) -> whether an entry was unsettled\n\n"
              "Write the code of each word of binary32, in two's complement. `starts` are the words at which ranks 1, 2, …\n"
-             "start. An entry has the rank at the start of its bucket and 2^32 times the ranks for each word in it; the\n"
-             "code of a word whose entry has a rank from 2^31 on is not settled.");
+             "start, first of positive and then, as many, of negative numbers. An entry has the index of the first start\n"
+             "after the start of its bucket, and 2^32 times the starts for each word in it; the code of a word whose entry\n"
+             "has an index from 2^31 on is not settled.");
 
 static PyObject *wide(PyObject *self, PyObject *args)
 {
@@ -123,6 +142,36 @@ static PyObject *wide(PyObject *self, PyObject *args)
         Py_END_ALLOW_THREADS
     } else
         PyErr_SetString(PyExc_ValueError, "an entry for each value of the upper bits, starts, and a code for each word");
+    release(&b);
+    return fine ? PyBool_FromLong(unsettled) : NULL;
+}
+
+PyDoc_STRVAR(binades_doc,
+             "look_up_binades(words, entries, codes) -> whether an entry was unsettled\n\n"
+             "Write the code of each word of binary32, in two's complement. An entry, for each sign and exponent, has a\n"
+             "number to add to the significand (24 bits), a shift (5), whether to add 1 to an odd rank (1), and from bit 32\n"
+             "on the rank of the binade's start; its last bit: it does not settle a code.");
+
+static PyObject *binades(PyObject *self, PyObject *args)
+{
+    PyObject *given[3];
+    int unsettled = 0;
+    Buffers b = {.count = 0};
+    static const size_t sizes[] = {4, 8, 2};
+    if (!PyArg_ParseTuple(args, "OOO", &given[0], &given[1], &given[2]))
+        return NULL;
+    if (!take_buffers(&b, given, 3, sizes)) {
+        release(&b);
+        return NULL;
+    }
+    Py_ssize_t count = LENGTH(0, uint32_t);
+    int fine = LENGTH(1, uint64_t) == 512 && LENGTH(2, uint16_t) == count;
+    if (fine) {
+        Py_BEGIN_ALLOW_THREADS
+        unsettled = look_up_binades(HELD(0, uint32_t), HELD(1, uint64_t), HELD(2, uint16_t), count);
+        Py_END_ALLOW_THREADS
+    } else
+        PyErr_SetString(PyExc_ValueError, "an entry for each of 512 signs and exponents, and a code for each word");
     release(&b);
     return fine ? PyBool_FromLong(unsettled) : NULL;
 }

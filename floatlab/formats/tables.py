@@ -15,7 +15,7 @@ ABNORMAL = "Yoshida, NF4 Isn't Information Theoretically Optimal (arXiv:2306.069
 BITSANDBYTES = "bitsandbytes, functional.get_4bit_type('fp4')"
 POSIT = "Standard for Posit Arithmetic (2022), Posit Working Group"
 TAKUM = "Hunhold, Beating Posits at Their Own Game: Takum Arithmetic (arXiv:2404.18603)"
-LINEAR_TAKUM = "Hunhold, Beating Posits at Their Own Game (arXiv:2404.18603); linear form: arXiv:2408.10594"
+LINEAR_TAKUM = f"{TAKUM}; the linear form also in arXiv:2408.10594"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
