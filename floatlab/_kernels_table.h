@@ -69,6 +69,26 @@ CLONES static int look_up_wide(const uint32_t *restrict words, const uint64_t *r
     return unsettled >> 31;
 }
 
+/* Search for the codes of words whose entry did not settle them. */
+static void search_wide(const uint32_t *words, const uint64_t *entries, const uint32_t *starts, uint16_t *codes,
+                        Py_ssize_t count, int shift, uint32_t half)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!((uint32_t)entries[words[i] >> shift] >> 31))
+            continue;
+        uint32_t magnitude = words[i] & 0x7fffffff, minus = -(words[i] >> 31), low = 0, high = half;
+        const uint32_t *of_sign = starts + (minus & half);
+        while (low < high) {
+            uint32_t middle = (low + high) / 2;
+            if (of_sign[middle] <= magnitude)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        codes[i] = (uint16_t)((low ^ minus) - minus);
+    }
+}
+
 CLONES static int look_up_binades(const uint32_t *restrict words, const uint64_t *restrict entries,
                                   uint16_t *restrict codes, Py_ssize_t count)
 {
@@ -114,16 +134,16 @@ static PyObject *narrow(PyObject *self, PyObject *args)
 }
 
 PyDoc_STRVAR(wide_doc,
-             "look_up_wide(words, entries, shift, starts, codes) -> whether an entry was unsettled\n\n"
+             "look_up_wide(words, entries, shift, starts, codes)\n\n"
              "Write the code of each word of binary32, in two's complement. `starts` are the words at which ranks 1, 2, …\n"
              "start, first of positive and then, as many, of negative numbers. An entry has the index of the first start\n"
              "after the start of its bucket, and 2^32 times the starts for each word in it; the code of a word whose entry\n"
-             "has an index from 2^31 on is not settled.");
+             "has an index from 2^31 on is searched.");
 
 static PyObject *wide(PyObject *self, PyObject *args)
 {
     PyObject *given[4];
-    int shift, unsettled = 0;
+    int shift;
     Buffers b = {.count = 0};
     static const size_t sizes[] = {4, 8, 4, 2};
     if (!PyArg_ParseTuple(args, "OOiOO", &given[0], &given[1], &shift, &given[2], &given[3]))
@@ -137,13 +157,15 @@ static PyObject *wide(PyObject *self, PyObject *args)
                starts < (Py_ssize_t)1 << 30 && LENGTH(3, uint16_t) == count;
     if (fine) {
         Py_BEGIN_ALLOW_THREADS
-        unsettled = look_up_wide(HELD(0, uint32_t), HELD(1, uint64_t), HELD(2, uint32_t), HELD(3, uint16_t), count, shift,
-                                 (uint32_t)starts - 1);
+        if (look_up_wide(HELD(0, uint32_t), HELD(1, uint64_t), HELD(2, uint32_t), HELD(3, uint16_t), count, shift,
+                         (uint32_t)starts - 1))
+            search_wide(HELD(0, uint32_t), HELD(1, uint64_t), HELD(2, uint32_t), HELD(3, uint16_t), count, shift,
+                        (uint32_t)starts / 2);
         Py_END_ALLOW_THREADS
     } else
         PyErr_SetString(PyExc_ValueError, "an entry for each value of the upper bits, starts, and a code for each word");
     release(&b);
-    return fine ? PyBool_FromLong(unsettled) : NULL;
+    return fine ? Py_NewRef(Py_None) : NULL;
 }
 
 PyDoc_STRVAR(binades_doc,

@@ -18,7 +18,7 @@ from floatlab.arrays.types import Array
 _OPEN = 1 << 31  # a rank in an entry that leaves its bucket to the search
 _OPEN_ENTRY = 1 << 63  # the same, of a binade
 _MAGNITUDE = 0x7FFFFFFF  # of binary32
-_FEW_OPEN = 1  # buckets of normal words that may be left to the search, such as that of 1, which is exact
+_FEW_OPEN = 1  # buckets of normal words that may be left to the search: ranks may change their spacing inside
 _CELLS = (5, 6, 7)  # bits of the significand that select a bucket, besides the exponent, in the order tried
 
 
@@ -215,18 +215,9 @@ class WideLookup:
         opened |= (slopes >= _OPEN) | (((1 << self.shift) - 1) * slopes >> 32 > ends)
         return np.where(opened, _OPEN, base + first | slopes << 32).astype(np.uint64), opened
 
-    def _settle(self, words: Array, codes: Array) -> None:
-        here = np.flatnonzero(self.entries.take(words >> np.uint32(self.shift)) == _OPEN)
-        codes[here] = search(self.recipe, words[here])[0]
-
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
         """Return a function that writes codes of words, compiled."""
-
-        def look_up(words: Array, codes: Array) -> None:
-            if kernels.look_up_wide(words, self.entries, self.shift, self.starts, codes):
-                self._settle(words, codes)
-
-        return look_up
+        return lambda words, codes: kernels.look_up_wide(words, self.entries, self.shift, self.starts, codes)
 
     def plain(self) -> Callable[[Array, Array], None]:
         """Return the same with NumPy."""
