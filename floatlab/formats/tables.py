@@ -37,7 +37,7 @@ class HiFloat8(Listed):
 
     >>> hif8 = HiFloat8("hif8", 8)
     >>> hif8.largest, hif8.smallest.denominator == 2**22, [each.bits for each in hif8.fields(0x41)]
-    (Fraction(2, 1), True, ['0', '10', '000', '01'])
+    (Fraction(32768, 1), True, ['0', '10', '000', '01'])
     """
 
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")

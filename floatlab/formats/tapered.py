@@ -69,8 +69,9 @@ class Posit(TwosComplementFormat):
 class Takum(TwosComplementFormat):
     """A linear takum (Hunhold, arXiv:2404.18603 and 2408.10594): ±(1 + m)·2^e with e from −255 to 254.
 
-    >>> Takum("takum_linear8", 8).number(0b01000100, 8)
-    (3, -1)
+    >>> takum = Takum("takum_linear8", 8)
+    >>> [each.bits for each in takum.fields(0b01001100)], takum.reading(0b01001100)
+    (['0', '1', '001', '1', '00'], '(1 + 0/64) × 2^2: characteristic 2')
     """
 
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
