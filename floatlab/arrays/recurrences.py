@@ -164,7 +164,7 @@ class Recurrence:
             }
             operands = own.get(operation, operands)
             operation = f"{operation}_to_nearest" if operation in ("divide", "sqrt") else "fma_to_nearest"
-        elif not is_enough(DOUBLE, fmt, context.rounding is Direction.SR) or not can_read(fmt, DOUBLE):
+        elif fmt.is_table or not is_enough(DOUBLE, fmt, context.rounding is Direction.SR) or not can_read(fmt, DOUBLE):
             return None
         recipe = recipe_for(fmt, context, DOUBLE)
         return None if recipe.refuses else (operation, operands, recipe)

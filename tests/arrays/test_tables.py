@@ -159,3 +159,19 @@ def test_posit32_takes_the_scalar_lane():
     codes = arrays.encode(np.float64([1, -0.1, 1e30]), "posit32")
     assert codes.tolist() == [encode(x, "posit32").code for x in (1.0, -0.1, 1e30)]
     assert arrays.decode(codes, "posit32").tolist() == [float(decode(int(code), "posit32")) for code in codes]
+
+
+@pytest.mark.parametrize("name", ["posit8", "hif8", "posit16"])
+def test_training_and_sums_round_each_step_into_the_table(name):
+    fmt = parse_format(name)
+    update, weight, total = encode("0.1", fmt), encode("1", fmt), encode("0", fmt)
+    terms = [0.1 * i for i in range(1, 30)]
+    for x in terms:
+        weight = fl.add(weight, update).result
+        total = fl.add(total, encode(x, fmt)).result
+    for lane in (None, "numpy"):
+        found = fl.train("1", update="0.1", steps=len(terms), weights=fmt, remedies="plain", lane=lane)
+        assert float(found.lines[0].final) == float(weight)
+    summed = fl.sum(terms, schedule="serial", format=fmt)
+    assert summed.result == total
+    assert (summed.bound, summed.running_bound) == (None, None)  # no unit roundoff holds for all numbers

@@ -101,6 +101,7 @@ def _is_processors_own(recipe: Recipe) -> bool:
 def _rule(recipe: Recipe) -> bytes:
     """Pack the parameters of a rounding as a Rule of _kernels_word.h."""
     fmt, context, direction = recipe.format, recipe.context, recipe.direction
+    assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]
     normal, places, edges = recipe.tiny
     absent = (recipe.negative, recipe.negative) if recipe.negative is not None else recipe.zero
