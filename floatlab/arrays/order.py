@@ -10,7 +10,7 @@ import numpy as np
 
 from floatlab.arith.operands import common_format, holds
 from floatlab.arrays.codec import broadcast, floating_dtype, operand, shared_dtype, written
-from floatlab.arrays.lanes import dispatch, tables
+from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
 from floatlab.arrays.sources import Source, format_of, is_floating, source_of
 from floatlab.arrays.types import Array, DType, Work
@@ -268,7 +268,9 @@ def _hidden(format: Format) -> int:
 def _ranks(codes: Array, format: Format) -> Array:
     """Return the ranks of codes."""
     if format.is_table:
-        return tables.ranks_table(format, NAN_RANK)[codes]
+        from floatlab.arrays.lanes.tables import ranks_table
+
+        return ranks_table(format, NAN_RANK)[codes]
     magnitudes = _magnitudes(codes, format)
     negative = codes >> codes.dtype.type(format.width - 1) != 0 if format.signed else np.zeros(len(codes), bool)
     ranks: Array = np.maximum(magnitudes - _hidden(format), 0)
@@ -302,7 +304,9 @@ def _gaps(format: Format) -> Array:
 
 def _moved_in_table(codes: Array, format: Format, ranks: Array, step: Array | int, minus: Array | bool) -> Array:
     """Do `_moved` for a format given by a table."""
-    by_rank, zero = tables.codes_table(format)
+    from floatlab.arrays.lanes.tables import codes_table
+
+    by_rank, zero = codes_table(format)
     there = np.clip(np.where(ranks == NAN_RANK, 0, ranks + step), -zero, len(by_rank) - 1 - zero)
     found = by_rank[there + zero]
     if format.negative_zero:
