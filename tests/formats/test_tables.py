@@ -10,6 +10,7 @@ import pytest
 
 from floatlab import Context, Datum, FormatError, UnsupportedError, convert, decode, encode, finfo, parse_format, read
 from floatlab.formats.tables import TABLES
+from floatlab.numbers.intervals import preimage
 from tests import table_oracle
 
 NAMES = [row.format.name for row in TABLES]
@@ -162,3 +163,22 @@ def test_names_and_pickles():
         parse_format("posit17")
     for row in TABLES:
         assert pickle.loads(pickle.dumps(row.format)) == row.format
+
+
+@pytest.mark.parametrize("direction", ["RNE", "RTP", "RTO"])
+@pytest.mark.parametrize("name", ["hif8", "nf4", "posit8"])
+def test_the_interval_of_a_number_ends_where_it_says(name, direction):
+    fmt = parse_format(name)
+    for code in range(1 << fmt.width):
+        datum = Datum(fmt, code)
+        interval = preimage(datum, direction)
+        if interval is None:
+            continue
+        for end, closed, outward in ((interval.low, interval.low_closed, -1), (interval.high, interval.high_closed, 1)):
+            if end is None:
+                continue
+            x = end.as_fraction()
+            step = max(abs(x), Fraction(1, 1 << 300)) * EPSILON * outward
+            assert (encode(x, fmt, direction) == datum) == closed or not x
+            assert encode(x + step, fmt, direction) != datum
+            assert interval.low == interval.high or encode(x - step, fmt, direction) == datum
