@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum, NumberClass, quieted
-from floatlab.numbers.projection import nan_code, signed_nan
 from floatlab.numbers.rounding import Context, Flags, NanRule
+from floatlab.numbers.special_codes import nan_code, signed_nan
 from floatlab.numbers.steps import Derivation, Rule
 
 TYPE_CHECKING = False

@@ -54,6 +54,21 @@ show 0x3c7c --fp16 --quiet=code
 show 0.1 0.2 0.3 --bf16 --quiet
 show 1.1 -f p3109_k8p1ue -f p3109_k8p3se
 show 6e-8 6e-5 65504 --fp16 --ftz
+show 0.1 --posit16
+show -3.7 1e-40 nan --posit8
+show 0.1 --hif8 --interval
+show 0.3 -9 --nf4
+show 0.1 -f takum_log16
+show 0.1 -f takum_log8 --json
+show bits:0x9 --dialects
+formats hif8
+formats takum_log16 posit16 nf4 --width 100
+convert 0.1 --through posit8,takum_log8,fp16
+add 1 2 -f takum_linear16
+add 1 2 -f takum_log16
+fma 0.1 3 -0.3 --posit8
+div 1 0 --posit8
+mul 0.11 3 --posit8 --why
 convert 1.00048828126 --through fp32,fp16
 convert 1.00048828126 --through fp32,fp16 --json
 convert 1.00048828126 --through fp32,fp16 --svg -
