@@ -10,8 +10,8 @@ from floatlab.arith.specials import propagate
 from floatlab.formats import Format
 from floatlab.numbers.datum import NumberClass
 from floatlab.numbers.exact import Exact
+from floatlab.numbers.projection import infinity_code
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Flags
-from floatlab.numbers.special_codes import infinity_code
 from floatlab.numbers.steps import Choose, Derivation, Preference, Rule
 
 

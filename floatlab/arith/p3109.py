@@ -14,9 +14,8 @@ from floatlab.errors import FormatError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact, Infinity, Ratio
-from floatlab.numbers.projection import round_exact
+from floatlab.numbers.projection import infinity_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Context, Flags, as_context
-from floatlab.numbers.special_codes import infinity_code
 from floatlab.numbers.steps import Combination, Combine, Decode, Derivation, Rule
 from floatlab.record import Record
 

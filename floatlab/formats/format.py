@@ -216,6 +216,12 @@ class Format(Record):
             negative = False
         return self.compose(negative, magnitude)
 
+    def signed_nan(self, negative: bool) -> int:
+        """Return the code of the default NaN, with the sign if the format's NaNs have one."""
+        if self.nans and self.signed:
+            return self.compose(negative, self.magnitude(self.nan_code))
+        return self.nan_code
+
     def magnitude(self, code: int) -> int:
         """Return a code without its sign and without an explicit integer bit: its rank among the codes of its sign.
 

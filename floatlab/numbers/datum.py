@@ -8,9 +8,8 @@ from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, hexadecimal_float, shortest_decimal, shortest_within
 from floatlab.numbers.exact import GUARD_DIGITS, Exact
-from floatlab.numbers.projection import given_by_table, round_exact
+from floatlab.numbers.projection import given_by_table, infinity_code, nan_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, Context, Flags, NanRule
-from floatlab.numbers.special_codes import infinity_code, nan_code
 from floatlab.presenter import Drawn
 from floatlab.record import Record
 

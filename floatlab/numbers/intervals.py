@@ -6,9 +6,8 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.projection import given_by_table, round_exact
+from floatlab.numbers.projection import given_by_table, infinity_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, Context, Direction, Negative, as_context
-from floatlab.numbers.special_codes import infinity_code
 from floatlab.record import Record
 
 TYPE_CHECKING = False

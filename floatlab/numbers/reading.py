@@ -14,10 +14,9 @@ from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum, decode, special_code
 from floatlab.numbers.decimals import integer_from_digits
 from floatlab.numbers.exact import GUARD_DIGITS, Code, Exact, Infinity, Literal, NotANumber, Ratio
-from floatlab.numbers.projection import round_exact
+from floatlab.numbers.projection import infinity_code, nan_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, Context, Flags, as_context
 from floatlab.numbers.scalars import exact_value
-from floatlab.numbers.special_codes import infinity_code, nan_code
 from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Rule, Special
 
 TYPE_CHECKING = False

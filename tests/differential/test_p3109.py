@@ -7,7 +7,7 @@ import pytest
 from floatlab import Context, decode, encode, parse_format
 from floatlab.arith import p3109
 from floatlab.numbers import Exact, round_exact
-from floatlab.numbers.special_codes import infinity_code
+from floatlab.numbers.projection import infinity_code
 from tests import oracle
 from tests.differential import shared
 

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from floatlab.formats import parse_format
-from floatlab.numbers.special_codes import infinity_code
+from floatlab.numbers.projection import infinity_code
 from tests import oracle
 from tests.exhaustive.shared import p3109_names
 from tests.numbers.test_projection import context_of, dense_grid, expected, verdict

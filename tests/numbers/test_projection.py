@@ -11,8 +11,8 @@ from floatlab import Context, Exact, Flags, UnsupportedError, parse_format, read
 from floatlab.formats import CATALOG
 from floatlab.numbers import Tail, round_exact
 from floatlab.numbers.exact import Ratio
+from floatlab.numbers.projection import infinity_code, nan_code
 from floatlab.numbers.rounding import draw
-from floatlab.numbers.special_codes import infinity_code, nan_code
 from tests import oracle, strategies
 from tests.numbers.small import SMALL
 

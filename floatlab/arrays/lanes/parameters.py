@@ -18,9 +18,8 @@ from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Direction, Exact, Flags, Tininess, round_exact
 from floatlab.numbers.datum import code_in
-from floatlab.numbers.projection import direction_in
+from floatlab.numbers.projection import direction_in, infinity_code, nan_code
 from floatlab.numbers.rounding import Negative, Overflow, increments
-from floatlab.numbers.special_codes import infinity_code, nan_code
 from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code and the flags that it raises, or an error
