@@ -61,6 +61,8 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
     blocks: list[Block] = [Gap(), heading(f"What each equals, of {tried}")]
     for word, explanations, patch in zip(observed, found.explanations, found.tile_edges, strict=True):
         blocks += [Row("" if i else word, part) for i, part in enumerate(_best(explanations, patch))]
+    if not found.pairs and found.verdict is not None:  # no cause is named here; the diagnosis may name one
+        return [*blocks, Row("together", "no two of these ways give both results, bit for bit")]
     return [*blocks, *verdict_rows(found, "cause")]
 
 
