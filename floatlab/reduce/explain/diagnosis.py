@@ -75,13 +75,14 @@ def diagnose(
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
     factors, results = matrices_of(x, y, actual, expected)
-    pair = _PairDiagnosis(factors, results, maps, progress or (lambda: None))
-    try:
-        return pair.diagnose()
-    except KeyboardInterrupt:
-        if not keep_interrupted:
-            raise
-        return pair.found_so_far()
+    with np.errstate(all="ignore"):  # results may hold any bits
+        pair = _PairDiagnosis(factors, results, maps, progress or (lambda: None))
+        try:
+            return pair.diagnose()
+        except KeyboardInterrupt:
+            if not keep_interrupted:
+                raise
+            return pair.found_so_far()
 
 
 class _PairDiagnosis:

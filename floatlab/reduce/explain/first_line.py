@@ -88,7 +88,8 @@ def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
 
 
 def _is_local(causes: list[DiagnosedCause]) -> bool:
-    return all(each.name in ("elements", "region", "nan") for each in causes)
+    local = all(each.name in ("elements", "region", "nan") for each in causes)
+    return local and not any("all" in dict(each.evidence) or each.share == 1 for each in causes)
 
 
 def _percent(share: float) -> str:
