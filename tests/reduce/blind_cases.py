@@ -131,6 +131,8 @@ def accumulator(d):
         made = ways.stepwise(d.x, d.y, NAMES[d.name])
     else:
         made = ways.f64(d.x) @ ways.f64(d.y)
+    if not np.isfinite(d.cast(made)).all():  # an overflow, which is a kind of its own
+        return None
     return (
         d.good(),
         d.cast(made),

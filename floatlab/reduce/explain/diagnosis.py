@@ -326,7 +326,7 @@ class _PairDiagnosis:
             if fault is None:
                 continue
             name, words = fault
-            directed = self.grid.directed_ways(self.sides[i])
+            directed = self.grid.directed_ways(self.sides[i]) if self.grid.into == self.sides[i].narrowest else []
             if directed:
                 evidence = (("ways", directed[0].text),)
                 cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)

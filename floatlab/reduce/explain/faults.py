@@ -67,7 +67,9 @@ class FaultFinder:
         values = view.values
         if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
             return None
-        number = float(values.flat[0])
+        number, least = float(values.flat[0]), 2.0**self.side.format.emin
+        if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
+            return None  # inputs that may have been flushed to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
         return Fault(
             "region",
@@ -81,7 +83,7 @@ class FaultFinder:
     def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for bounds that replace all numbers beyond them, such as the zero of a rectified result."""
         values = view.values[view.usable]
-        if not values.size or not wrong.any():
+        if not values.size or not wrong.any() or values.min() == values.max():
             return None
         exact = (view.totals.product if product is None else product)[wrong]
         mine, known, left = view.values[wrong], [], np.ones(int(wrong.sum()), bool)

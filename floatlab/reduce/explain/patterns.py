@@ -18,6 +18,7 @@ _LONG = 16  # elements, so that a mean is one
 BIAS, _SCALE = 30.0, 15.0  # standard deviations
 _OTHER = 3.0  # and so many times what the other result shows
 _NORMAL = 0.4549  # the median of the square of a normal number
+_KEPT, _NORMAL_KEPT = 0.95, 0.759  # of the squares of normal numbers so many have this mean
 _SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
 CERTAIN = 8.0  # standard deviations, so that errors follow a model
 _WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
@@ -70,14 +71,15 @@ def drift_of(view: View) -> Drift:
             mean = (weight * error).sum(axis=axis, keepdims=True) / np.where(sums > 0, sums, 1.0)
             spread = _spread(error - mean, weight)
             long = (weight > 0).sum(axis=axis, keepdims=True) >= _LONG
-            terms = (mean * mean * sums / max(spread, 1e-12))[long]
+            terms = (mean * mean * sums / max(spread, _trimmed(error - mean, weight), 1e-12))[long]
             stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
             left.append(spread)
             means.append(mean)
         down = float((weight * exact * exact).sum())
         factor = float((weight * exact * error).sum()) / down if down > 0 else 0.0
         spread = _spread(error - factor * exact, weight)
-        scale = factor / sqrt(spread / down) if down > 0 and spread > 0 else 0.0
+        most = max(spread, _trimmed(error - factor * exact, weight))
+        scale = factor / sqrt(most / down) if down > 0 and most > 0 else 0.0
     residuals = left[0], left[1], spread
     return Drift((stands[0], stands[1]), scale, factor, residuals, int((weight > 0).sum()), (means[0], means[1]))
 
@@ -85,6 +87,12 @@ def drift_of(view: View) -> Drift:
 def _spread(error: Array, weight: Array) -> float:
     squares = (error * error * weight)[weight > 0]
     return float(np.median(squares)) / _NORMAL if squares.size else 0.0
+
+
+def _trimmed(error: Array, weight: Array) -> float:
+    """Return the mean square without the largest ones; the median says little where most results are exact."""
+    squares = np.sort((error * error * weight)[weight > 0])[: int(_KEPT * (weight > 0).sum())]
+    return float(squares.mean()) / _NORMAL_KEPT if squares.size else 0.0
 
 
 def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str] | None:
@@ -137,6 +145,8 @@ def is_outdone(view: View, product: Array) -> bool:
         usable = view.usable & (square > 0) & (totals.size > 0)
         weight = np.where(usable, 1 / square, 0.0)
         modelled = np.where(usable, totals.error(view.values, product), 0.0)
+    if not modelled.any():
+        return False  # nothing leaves less
     # A product that errs by rounding needs no rival: what the model changes is then too small for one.
     drift = drift_of(view)
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:
