@@ -51,7 +51,7 @@ def test_a_layer_with_a_bias(capsys, layer):
 
 def test_a_bias_that_is_not_told(capsys, layer):
     _, out, _ = compare(capsys, layer["plain"], layer["good"], "--inputs", layer["x"], layer["y"], "--op", "linear")
-    assert out.split("\n")[0].strip() == "Yes: B differs from the product by one number a column (a bias)."
+    assert out.split("\n")[0].strip() == "Yes: B is the product plus one number per column (a bias)."
 
 
 def test_a_sum_of_one_input(capsys, layer):

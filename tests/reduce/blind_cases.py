@@ -107,6 +107,14 @@ def order(d):
     return d.good(), d.other(), "rounding", ({"order"}, {"fma"}), {"fma", "accumulator", "order"}
 
 
+def runs(d):
+    """Two runs of the same library: in batches of rows, in blocks of columns, with padding, or in other layouts."""
+    if d.dtype.itemsize == 2:
+        return None
+    also = {"order", "fma", "accumulator", "compensated"}
+    return d.x @ d.y, ways.run(d.x, d.y, d.rng), "rounding", ({"order"}, {"fma"}), also
+
+
 def fma(d):
     if d.name == "float64":
         return None
@@ -125,6 +133,8 @@ def accumulator(d):
         made = ways.stepwise(d.x, d.y, NAMES[d.name])
     else:
         made = ways.f64(d.x) @ ways.f64(d.y)
+    if not np.isfinite(d.cast(made)).all():  # an overflow, which is a kind of its own
+        return None
     return (
         d.good(),
         d.cast(made),
@@ -226,7 +236,7 @@ def flush_to_zero(d):
 
 
 RNDS = (order, fma, accumulator, compensated, partials, products, inputs_rounded, single, inputs_quantized)
-RNDS += (inputs_split, output_rounded, flush_to_zero)
+RNDS += (inputs_split, output_rounded, flush_to_zero, runs)
 
 
 def plain(kind):
@@ -272,6 +282,7 @@ KINDS |= {kind.__name__: plain(kind) for kind in faults.ALL}
 KINDS |= {(kind := with_tf32(fault)).__name__: kind for fault in (faults.bias, faults.elements, faults.region)}
 KINDS |= {kind.__name__: kind for kind in precision.ALL}
 KINDS["unrelated"] = faults.unrelated
+KINDS["overflow"] = faults.overflow
 KINDS["small element"] = faults.small_element
 KINDS["small bias"] = faults.small_bias
 KINDS["small scale"] = faults.small_scale
@@ -292,7 +303,8 @@ def case(seed, kind=None):
     if found is None:
         return None
     a, b, status, names, also, *where = found
-    a, b = (a, b) if d.keeps_dtypes else (d.cast(a), d.cast(b))
+    if kind != "overflow" and not d.keeps_dtypes:
+        a, b = d.cast(a), d.cast(b)
     if rng.random() < 0.4:
         a, b = b, a
     terms = np.mean((ways.f64(d.x) != 0).astype(float) @ (ways.f64(d.y) != 0).astype(float))

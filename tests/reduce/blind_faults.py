@@ -187,8 +187,97 @@ def nan(d, good):
     return bad, {"nan"}, set(), ("elements", ~np.isfinite(f64(bad)))
 
 
+def alone(d, good):
+    """Say whether a product has so many numbers that what is done to all of them shows."""
+    return min(d.m, d.n) >= 6 and d.k >= 4 and np.mean(f64(good) == 0) < 0.2
+
+
+def rectified(d, good):
+    bad = np.maximum(good, good.dtype.type(0))
+    negative = beyond(d, good, bad) & (f64(good) < 0)
+    if not alone(d, good) or len(np.unique(f64(good)[negative])) < 8:
+        return None
+    # What rounds to a negative number near zero may be no negative number.
+    return bad, {"clipped"}, set(), None
+
+
+def clipped(d, good):
+    most = float(np.quantile(np.abs(f64(good)), d.rng.uniform(0.5, 0.9)))
+    bad = d.cast(np.clip(f64(good), -most, most))
+    if not alone(d, good) or len(np.unique(f64(good)[beyond(d, good, bad)])) < 16:
+        return None
+    return bad, {"clipped"}, set(), None
+
+
+def dropped(d, good):
+    """Some elements zero, the others scaled, as dropout makes it."""
+    gone = d.rng.random(good.shape) < d.rng.uniform(0.03, 0.2)
+    bad = np.where(gone, 0, d.cast(f64(good) / 0.8)).astype(good.dtype)
+    if (
+        not alone(d, good)
+        or not beyond(d, good, bad)[gone].all()
+        or not gone.any()
+        or beyond(d, good, bad).mean() < 0.9
+    ):
+        return None
+    return bad, unless_narrow(d, {"scale", "elements"}), {"region"}, None
+
+
+def unless_narrow(d, names):
+    """Return the names of two faults at once, which so few digits as those of 16 bits need not show."""
+    return (names, {"not-the-product"}) if d.dtype.itemsize == 2 else names
+
+
+def scale_and_bias(d, good):
+    factor = d.rng.choice([0.125, 0.5, 2.0, d.k**-0.5])
+    shape = ((1, 1), (1, d.n), (d.m, 1))[int(d.rng.integers(3))]
+    bad = d.cast(f64(good) * factor + d.rng.uniform(1, 3, shape) * size(d, good))
+    spread = np.abs(f64(good)).max() < 50 * np.median(np.abs(f64(good)))
+    if not alone(d, good) or factor == 1 or beyond(d, good, bad).mean() < 0.9 or not spread:
+        return None
+    return bad, unless_narrow(d, {"scale", "bias"}), set(), None
+
+
+def scale_and_element(d, good):
+    bad = d.cast(f64(good) * d.rng.choice([0.125, 3.0]))
+    if not alone(d, good) or beyond(d, good, bad).mean() < 0.9:
+        return None
+    at = int(d.rng.integers(bad.size))
+    bad.flat[at] = d.cast(f64(bad.flat[at]) + 20 * size(d, good))
+    return bad, unless_narrow(d, {"scale", "elements"}), set(), None
+
+
+def tile_rows(d, good):
+    """The last row of each tile is zero."""
+    if d.m < 16 or d.n < 6 or np.mean(f64(good) == 0) > 0.05:
+        return None
+    bad = np.array(good)
+    bad[7::8] = 0
+    if not beyond(d, good, bad)[7::8].mean() > 0.9:
+        return None
+    return bad, {"region"}, {"elements"}, None
+
+
 ALL = (elements, region, bias, scale, transposed_output, transposed_operand, rows_moved, columns_moved)
 ALL += (terms_missing, terms_twice, nan)
+ALL += (rectified, clipped, dropped, scale_and_bias, scale_and_element, tile_rows)
+
+
+def overflow(d):
+    """A result whose format cannot hold some of the numbers."""
+    if d.name != "float32":
+        return None
+    exact = f64(d.x) @ f64(d.y)
+    most = np.abs(exact).max()
+    if not most:
+        return None
+    d.x = (f64(d.x) * (2e5 / most)).astype(np.float32)
+    good = d.good()
+    with np.errstate(all="ignore"):
+        bad = good.astype(np.float16)
+    if np.isfinite(bad).all() or np.isinf(bad).sum() > 4096:  # that are listed
+        return None
+    return good, bad, "bug", {"nan"}, {"output-rounded"}, ("elements", np.isinf(bad))
 
 
 def unrelated(d):
@@ -221,6 +310,7 @@ def small_element(d):
         return None
     codes.flat[at] += ulps
     few = good.size < 40  # so few that no other order need change a second one
+    few |= at // d.n >= d.m - 4 or at % d.n >= d.n - 4  # where libraries add in other orders
     statuses = {"rounding", "unknown"} if few or d.k < 4 or np.mean(f64(good) == 0) > 0.1 else {"unknown"}
     return good, bad, "bug", {"elements"}, {"region", "nan"}, ("elements", changed(good, bad)), statuses
 

@@ -46,6 +46,39 @@ def library(x, y, rng=None):
         return (x @ y).astype(x.dtype)
 
 
+RUNS = ("rows", "columns", "padded", "padded terms", "turned", "column-major", "einsum", "row by row", "dot by dot")
+
+
+def cuts(count, rng):
+    marks = sorted({0, count, *rng.integers(0, count + 1, int(rng.integers(1, 4))).tolist()})
+    return list(pairwise(marks))
+
+
+def run(x, y, rng, how=None):
+    """Return the product as the library makes it when asked in another way."""
+    (m, k), n = x.shape, y.shape[1]
+    how = str(rng.choice(RUNS)) if how is None else how
+    pad = int(rng.choice([4, 8, 16, 32]))
+    if how == "rows":
+        return np.concatenate([x[low:high] @ y for low, high in cuts(m, rng)])
+    if how == "columns":
+        return np.concatenate([x @ y[:, low:high] for low, high in cuts(n, rng)], axis=1)
+    if how == "padded":
+        return (np.pad(x, ((0, -m % pad), (0, 0))) @ np.pad(y, ((0, 0), (0, -n % pad))))[:m, :n]
+    if how == "padded terms":
+        return np.pad(x, ((0, 0), (0, -k % pad))) @ np.pad(y, ((0, -k % pad), (0, 0)))
+    if how == "turned":
+        return np.ascontiguousarray((y.T @ x.T).T)
+    if how == "column-major":
+        return np.asfortranarray(x) @ np.asfortranarray(y)
+    if how == "einsum":
+        return np.einsum("ij,jk->ik", x, y)
+    if how == "row by row" or m * n > 20_000:
+        return np.array([row @ y for row in x])
+    columns = np.ascontiguousarray(y.T)
+    return np.array([[np.dot(row, column) for column in columns] for row in x], x.dtype)
+
+
 def serial(x, y, dtype, fma=False, terms=None):
     """Return sums term by term in a native dtype; fused by way of binary64, for binary32."""
     wide = np.float32 if np.dtype(dtype).itemsize == 2 else dtype

@@ -7,18 +7,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from floatlab.arrays.sources import Source
-from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.reduce.explain.findings import SideExplanation
-from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line, shared_line
+from floatlab.reduce.explain.findings import SideExplanation, overflow_of
+from floatlab.reduce.explain.first_line import LETTERS, bug_line, lone_line, rounding_line, shared_line
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
 from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
 from floatlab.reduce.explain.precision.outputs import printed_from
-from floatlab.reduce.explain.problem import ProductProblem, Side, View, matrices_of, view_of
-from floatlab.reduce.explain.residuals import find_places
-from floatlab.reduce.explain.rivals import ShiftRivals
+from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
+from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
 
@@ -115,6 +114,7 @@ class _PairDiagnosis:
         first, second = self.explained = self._replayed() or tuple(map(self._explain, self.sides))
         if not self.differing.any():
             return self._identical()
+        first, second = self.explained = tuple(map(self._with_overflow, self.explained, self.sides[::-1]))
         causes = _merged(first.causes, second.causes)
         states = {first.status, second.status}
         if self._is_shared():
@@ -130,6 +130,11 @@ class _PairDiagnosis:
     def _explain(self, side: Side) -> SideExplanation:
         self.found.append(SideExplainer(self.problem, side, self.tick).explain())
         return self.found[-1]
+
+    def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:
+        """Add that elements overflowed: that is a fault where the other result holds numbers."""
+        overflow = overflow_of(self.problem, found.side, other)
+        return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 
     def _is_shared(self) -> bool:
         """Say whether both results are off the product alike, by what is known, and from each other by rounding."""
@@ -280,7 +285,10 @@ class _PairDiagnosis:
 
     def _worth(self) -> float:
         """Return how large the difference is, in what would be worth a look."""
-        first, second = (view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides)
+        first, second = (
+            view_of(self.problem, each.side, min(each.accumulator, own_accumulator(each.side.narrowest), key=_digits))
+            for each in self.explained
+        )
         with np.errstate(all="ignore"):
             room = sum(view.noise.limit(view.totals) + view.half for view in (first, second))
             share = np.abs(first.values - second.values) / room
@@ -297,21 +305,21 @@ class _PairDiagnosis:
         views = [view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides]
         same = self.sides[0].format == self.sides[1].format
         if same and is_no_order(self.differing, chance, 8.0 if any(map(bool, self.libraries or ways)) else 12.0):
-            found = self._few(self.differing, self._farther(views), "agree bit for bit")
-            if found is not None:
-                return found
-        for side in self.sides:
-            missed = self.grid.nearest.get(side.name)
-            i = self.sides.index(side)
-            if (
-                missed is not None
-                and not ways[i]
-                and not (self.libraries and self.libraries[i])
-                and is_no_order(missed, chance)
-            ):
-                found = self._few(missed, side.name, "are what a replayed order gives, bit for bit")
-                if found is not None:
-                    return found
+            both = dict.fromkeys(("actual", "expected"), self.differing)
+            causes = few_wrong(self.problem, self.sides, both, "agree bit for bit")
+            if causes:
+                return self._done("bug", bug_line(causes), causes)
+        missed = {
+            side.name: self.grid.nearest[side.name]
+            for i, side in enumerate(self.sides)
+            if side.name in self.grid.nearest and not ways[i] and not (self.libraries and self.libraries[i])
+        }
+        missed = {name: mask for name, mask in missed.items() if is_no_order(mask, chance)}
+        causes = few_wrong(self.problem, self.sides, missed, "are what a replayed order gives, bit for bit")
+        if causes:
+            return self._done("bug", bug_line(causes), causes)
+        if same and are_lone(self.differing) and is_no_order(self.differing, chance):
+            return self._lone()
         drifts = [drift_of(view) for view in views]
         for i, whose in enumerate(("actual", "expected")):
             if ways[i] or (self.libraries and self.libraries[i]):
@@ -320,7 +328,7 @@ class _PairDiagnosis:
             if fault is None:
                 continue
             name, words = fault
-            directed = self.grid.directed_ways(self.sides[i])
+            directed = self.grid.directed_ways(self.sides[i]) if self.grid.into == self.sides[i].narrowest else []
             if directed:
                 evidence = (("ways", directed[0].text),)
                 cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
@@ -341,18 +349,11 @@ class _PairDiagnosis:
         shift = drift.factor * product if axis is None else drift.means[axis]
         return not ShiftRivals(self.problem, self.sides[i], self.tick).are_excluded(shift, axis)
 
-    def _few(self, wrong: Array, whose: str, others: str) -> Diagnosis | None:
-        """Name few elements, or a region, which alone differ from what all others are."""
-        places = find_places(wrong)
-        if places is None:
-            return None
-        share = float(wrong.mean())
-        cause = DiagnosedCause(places.name, "result", whose, share, places.where, (("all others", others),))
-        return self._done("bug", bug_line((cause,)), (cause,))
-
-    def _farther(self, views: list[View]) -> str:
-        errors = [float(np.abs(view.totals.error(view.values))[self.differing].max()) for view in views]
-        return "actual" if errors[0] > errors[1] else "expected"
+    def _lone(self) -> Diagnosis:
+        """Say that single elements differ, though no edge of a tile is there, by no more than rounding makes."""
+        where = tuple(tuple(map(int, at)) for at in np.argwhere(self.differing))
+        cause = DiagnosedCause("elements", "result", "both", float(self.differing.mean()), where, ())
+        return self._done("unknown", lone_line(cause), ())
 
 
 _SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
@@ -370,6 +371,10 @@ _STAGES = {
     "inputs-rounded": "inputs",
     "products": "products",
 }
+
+
+def _digits(format: Format) -> int:
+    return format.precision
 
 
 def _merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:

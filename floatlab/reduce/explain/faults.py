@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.findings import ENOUGH, Fault
+from floatlab.formats import Format
+from floatlab.reduce.explain.findings import ENOUGH, LISTED, Fault, number_text
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.patterns import BIAS, drift_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
     between,
     factor_between,
+    find_places,
+    follows_everywhere,
     moved_rows,
+    robust_shifts,
     term_counts,
     term_range,
     weighted_median,
 )
-from floatlab.reduce.explain.rivals import ShiftRivals
+from floatlab.reduce.explain.rivals import ShiftRivals, whole_sums_in
 from floatlab.reduce.explain.stages import transposed_inputs
 
 NEAR = 3.0  # sigmas that the median element is off at most
@@ -30,6 +34,15 @@ _COARSE = 8  # digits of results, at least, that a bias or a factor is seen in
 _SHORT = 11  # digits of formats in which a factor needs a witness more
 _SAME = 6.0  # of n elements, medians are the same within so many parts of the root of n
 _LEAST = 3  # elements beyond the unknowns of a fault, so that they confirm it
+_SAME_NUMBERS = 4  # elements, at least, that are all the same number
+_CLIPPED = 4  # different numbers, at least, in whose place there is a bound
+_SCATTERED = 0.4  # of the elements, at most, are wrong beside a bias or a factor
+_FAR = 4.0  # times the room of rounding is the median shift, beside wrong elements
+_TELLING = 0.5  # of the product is the room of rounding at most, or anything fits
+_SURELY = 3.0  # times the room of sums in narrow formats, whose errors are hard to foresee, are wrong elements off
+
+
+_AXES = ("column", "row", "result")
 
 
 class FaultFinder:
@@ -43,14 +56,45 @@ class FaultFinder:
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the first fault that fits; it has no name where a rival fits as well."""
-        shifted = self.shifted(view, product, wrong)
-        if shifted is not None:
-            return shifted
-        for look in (self.moved, self.terms):
+        for look in (self.constant, self.clipped, self.shifted, self.moved, self.terms):
             self.tick()
             if (found := look(view, product, wrong)) is not None:
                 return found
         return None
+
+    def constant(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Recognise a result whose elements are all the same number, mostly zero, and should not be."""
+        values = view.values
+        if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
+            return None
+        number, least = float(values.flat[0]), 2.0**self.side.format.emin
+        if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
+            return None  # inputs that may have been flushed to zero
+        known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
+        return Fault(
+            "region",
+            tuple(
+                zip((0, 0), values.shape, strict=True),
+            ),
+            (known, ("all", "elements")),
+            wrong,
+        )
+
+    def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for bounds that replace all numbers beyond them, such as the zero of a rectified result."""
+        values = view.values[view.usable]
+        if not values.size or not wrong.any() or values.min() == values.max():
+            return None
+        exact = (view.totals.product if product is None else product)[wrong]
+        mine, known, left = view.values[wrong], [], np.ones(int(wrong.sum()), bool)
+        for bound, beyond, words in (
+            (float(values.min()), exact < mine, "below"), (float(values.max()), exact > mine, "above"),
+        ):  # fmt: skip
+            bounded = (mine == bound) & beyond & left
+            if len(np.unique(exact[bounded])) >= _CLIPPED:
+                known.append((words, f"all numbers {words} {number_text(bound)} are {number_text(bound)}"))
+                left &= ~bounded
+        return Fault("clipped", (), tuple(known), wrong) if known and not left.any() else None
 
     def flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Explain wrong zeros that subnormal results would have been."""
@@ -96,7 +140,8 @@ class FaultFinder:
             shift, holds = between(error - room, error + room, axis)
             with np.errstate(all="ignore"):
                 left = middle(np.abs(error - shift) / sigma)
-            if holds and (confirmed or left <= _CLEARLY):
+            everywhere = follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma)
+            if holds and everywhere and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
                 evidence = (
                     ("one number a", "result" if alike else words),
@@ -134,9 +179,99 @@ class FaultFinder:
         off = float(factor[0, 0]) - 1
         if abs(off) < view.noise.u / 4:
             return None
+        whole, _, sigma = view.errors(product)
+        if not follows_everywhere(whole, off * exact, sigma):
+            return None
         near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
         name = "" if near and self._has_rival(view, product, off * exact, None) else "scale"
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
+
+    def scattered(self, view: View, wrong: Array) -> Fault | None:
+        """Name wrong elements anywhere in a result most of which is right."""
+        if not wrong.any() or middle(view.fit().z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
+            return None
+        return self.placed(view, wrong)
+
+    def of_narrow_sums(self, view: View, format: Format, beyond: Array) -> Fault | None:
+        """Look for faults of sums in a narrow format; `beyond` says what is wrong as sums in the usual one."""
+        made = whole_sums_in(self.problem, self.side, format)
+        if made is not None:
+            off = beyond & (made != self.side.values)
+            return (self.clipped(view, made, off) or self.placed(view, off)) if off.any() else None
+        wrong = view.fit().wrong
+        found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
+        return found or self.scattered(view, view.fit(times=_SURELY).wrong)
+
+    def placed(self, view: View, wrong: Array) -> Fault:
+        """Return wrong elements as single ones or regions, and whether they are zero."""
+        places = find_places(wrong)
+        listed = tuple(tuple(map(int, at)) for at in np.argwhere(wrong)[:LISTED])
+        name, where = ("elements", listed) if places is None else (places.name, places.where)
+        zero = not view.values[wrong].any()
+        holds = (("holds", "zeros" if zero else "other numbers"),) * (name == "region" or (zero and len(where) > 1))
+        return Fault(name, where, holds, wrong)
+
+    def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
+        """Look for a bias beside a factor, or for either beside wrong elements, also of sums in narrow formats."""
+        found = self._combined(view, narrow, 1.0)
+        for each in narrow if found is None else ():
+            found = found or self._combined(each, (), _SURELY)
+            if found and found[-1].wrong is not None and find_places(found[-1].wrong) is None:
+                found = None  # scattered elements may be what such sums make
+        return found
+
+    def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
+        """Look for both beside sums in one format; none of the wrong elements is what a rival's rounding makes."""
+        usable, exact = view.usable, view.totals.product
+        if view.format.precision < _COARSE or not usable.any():
+            return None
+        values, found = np.where(usable, view.values, np.nan), []
+        for factor, axis in robust_shifts(values, exact, view.errors()[2]):
+            off = np.zeros((1, 1))
+            _, room, sigma = view.errors(None, factor)
+            with np.errstate(all="ignore"):
+                error = values - factor * exact
+                if axis is not None:
+                    error = error.reshape(-1, 1) if axis == 2 else error
+                    off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
+                shift = (factor - 1) * exact + off
+                room = times * (room + 2.0**-view.format.precision * np.abs(off))
+                telling = float(np.nanmedian(room[usable] / np.abs(factor * exact[usable]))) < _TELLING
+                error = np.abs(values - factor * exact - off)
+                wrong = usable & ~(error <= room)
+                rooms = [np.broadcast_to(_SURELY * each.errors(None, factor)[1], error.shape) for each in rivals]
+                clear = all(
+                    float(np.nanmedian(np.abs(shift[usable]) / np.maximum(each[usable], 1e-320))) > _FAR / _SURELY
+                    for each in (_SURELY * room, *rooms)
+                )
+            unknowns = (factor != 1) + (0 if axis is None else off.size)
+            right = int(usable.sum() - wrong.sum())
+            doubted = any((wrong & (error <= each)).any() for each in rooms)
+            if (
+                clear
+                and telling
+                and not doubted
+                and right >= 4 * unknowns + _LONG
+                and wrong.sum() <= _SCATTERED * usable.sum()
+            ):
+                found.append((wrong, factor, axis, off))
+        if not found:
+            return None
+        least = min(int(each[0].sum()) for each in found)
+        wrong, factor, axis, off = next(each for each in found if each[0].sum() <= least + usable.sum() // 100)
+        faults = []
+        if factor != 1:
+            with np.errstate(all="ignore"):
+                unsure = float(np.nanmedian(view.errors(None, factor)[2] / np.abs(factor * exact)))
+            digits = int(np.clip(-np.log10(max(unsure / usable.sum() ** 0.5, 1e-9)), 2, 9))
+            faults.append(Fault("scale", (), (("factor", f"{factor:.{digits}g}"),)))
+        if axis is not None:
+            one = ("number", number_text(float(off[0, 0])))
+            known = (("one number a", _AXES[axis]), *((one,) if axis == 2 else ()))
+            faults.append(Fault("bias", (), (*known, ("largest", f"{float(np.abs(off).max()):.6g}"))))
+        if wrong.any():
+            faults.append(self.placed(view, wrong))
+        return tuple(faults)
 
     def _needs_none(self, view: View, product: Array | None) -> bool:
         """Say whether the room that a shift has is enough without one."""
@@ -202,14 +337,18 @@ class FaultFinder:
         error = np.where(view.usable, view.totals.error(view.values), np.nan)
         limit = view.noise.limit(view.totals) + view.half
         ranged = term_range(x, y, error, limit)
-        if ranged is not None:
+        if ranged is not None and ranged[1] - ranged[0] < self.problem.terms:
             first, stop, times = ranged
             extra = times * (x[:, first:stop] @ y[first:stop])
             if not view.fit(view.totals.product + extra).wrong.any():
                 name = "terms-missing" if times < 0 else "terms-twice"
                 return Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong)
         counts = term_counts(x, y, error)
-        if counts is not None and not view.fit(view.totals.product + (x * counts) @ y).wrong.any():
+        if (
+            counts is not None
+            and not (counts == -1).all()
+            and not view.fit(view.totals.product + (x * counts) @ y).wrong.any()
+        ):
             at = np.flatnonzero(counts)
             name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
             evidence = (("terms", str(len(at))),)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
-from floatlab.reduce.explain.problem import Side, View
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, find_overflow
 from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence, Place
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
 ENOUGH = 50  # elements, so that a median says something
+LISTED = 1 << 12  # elements, at most, that are named
 
 
 class SideExplanation(Individual):
@@ -53,3 +56,40 @@ class Fault(Record):
     left: float = 0.0  # the median error, in sigmas, beside it
 
     __hash__ = object.__hash__
+
+
+def stray_words(side: Side, stray: Array) -> str:
+    """Say what stands where there should be a number, or the other way round."""
+    values = side.values[stray]
+    if np.isnan(values).all():
+        return "NaN"
+    if np.isinf(values).all():
+        return "infinite"
+    return "NaN or infinite" if not side.finite[stray].any() else "not the NaN or ∞ that the inputs make"
+
+
+def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
+    """Return the elements of a result that overflowed to infinity, while the other result holds numbers there."""
+    overflow = find_overflow(problem, side) & other.finite
+    if not overflow.any():
+        return None
+    sizes = np.abs(problem.totals.product[overflow])
+    most = f"{'up to ' * (sizes.size > 1)}{number_text(float(sizes.max()))}"
+    known = (
+        ("holds", "infinite"),
+        ("elements", f"{sizes.size:,}"),
+        ("product", most),
+        ("format", side.narrowest.name),
+        ("largest", number_text(float(side.narrowest.largest))),
+    )
+    where = tuple(tuple(map(int, at)) for at in np.argwhere(overflow)[:LISTED])
+    return DiagnosedCause("nan", "output", side.name, float(overflow.mean()), where, known)
+
+
+def number_text(value: float) -> str:
+    """Write a number for a person, in few digits.
+
+    >>> number_text(65504), number_text(3.4028235e38), number_text(-0.125)
+    ('65,504', '3.40282e+38', '-0.125')
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.6g}"

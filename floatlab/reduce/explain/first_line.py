@@ -11,29 +11,64 @@ _NOUNS = {
     "inputs-rounded": "inputs rounded", "inputs-quantized": "inputs quantised", "inputs-split": "inputs in parts",
     "output-rounded": "output rounded", "flush-to-zero": "subnormal numbers flushed to zero",
 }  # fmt: skip
-_COUNTED = ("decimals", "digits")
+_INPUTS = {"both": "both inputs", "x": "the first input", "y": "the second input"}
+_DIRECTIONS = {
+    "RNE": "to nearest even",
+    "RNA": "to nearest with ties away",
+    "RTZ": "toward zero",
+    "RTN": "down",
+    "RTP": "up",
+}
+_AROUND = {
+    "decimals": ("", " decimals"), "digits": ("", " digits"),
+    "scale per": ("one scale per ", ""), "parts": ("", " parts"),
+    "products": ("products ", ""), "blocks": ("blocks: ", ""),
+}  # fmt: skip
+_TRANSPOSED = {
+    "the result": "the transposed product", "none: y·x": "the product with x and y swapped",
+    "x in memory": "the product with x read in another memory order",
+    "y in memory": "the product with y read in another memory order",
+}  # fmt: skip
+_UNSAID = ("ways", "a wrong element shows from", "seen by", "all others")  # of what is known, in a first line
 _MOST = 4  # places that are written out
 
 
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
-    """Return the answer for two results that differ by rounding.
+    """Return the answer for two results that differ by rounding: its causes, and how large the difference is.
 
     >>> order = DiagnosedCause("order", "order", "both", 1.0, (), ())
     >>> rounding_line((order,), 0.031)
     'No: this is rounding (order), 3.1 % of what would be worth a look.'
+    >>> half = DiagnosedCause("accumulator", "accumulator", "expected", 1.0, (), (("format", "binary16"),))
+    >>> rounding_line((half,), 0.2)
+    'No: this is rounding, by a choice of precision: sums of B in binary16.'
     """
-    plain = [each for each in causes if each.name in ("order", "fma", "accumulator", "compensated")]
+    plain = [each for each in causes if _is_plain(each)]
     if len(plain) == len(causes):
         names = " or ".join(dict.fromkeys(_NOUNS[each.name] for each in causes))
-        return f"No: this is rounding ({names}), {_percent(share)} of what would be worth a look."
+        # A difference beyond that is explained bit for bit: its size no longer says anything.
+        size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
+        return f"No: this is rounding ({names}){size}."
     said = "; ".join(dict.fromkeys(_cause_text(each) for each in causes if each not in plain or each.side != "both"))
     return f"No: this is rounding, by a choice of precision: {said}."
+
+
+def _is_plain(cause: DiagnosedCause) -> bool:
+    """Say whether a cause changes how sums are made, in the formats that are usual."""
+    return cause.name in ("order", "fma", "accumulator", "compensated") and "format" not in dict(cause.evidence)
 
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
     """Return the answer for two results that differ by rounding, but are off the product alike."""
     said = "; ".join(_cause_text(each) for each in causes)
-    return f"No: A and B differ by rounding from each other. But {said}."
+    return f"No: A and B differ only by rounding from each other. But {said.replace('A and B are', 'both are')}."
+
+
+def lone_line(cause: DiagnosedCause) -> str:
+    """Return the answer for single elements that differ by no more than rounding, where no other order is likely."""
+    verb = "differs" if len(cause.where) == 1 else "differ"
+    said = f"{_elements(cause)} alone {verb}, by no more than rounding can make there"
+    return f"I can't tell: {said}; computing the product once more would tell."
 
 
 def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
@@ -43,7 +78,16 @@ def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
     wrong = [each for each in causes if each.name not in _NOUNS]
-    said = "; ".join(_cause_text(each) for each in wrong)
+    strange = [each for each in wrong if each.name == "not-the-product"]
+    if len(strange) == 2:
+        wrong = [strange[0].replace(side="both"), *(each for each in wrong if each not in strange)]
+    texts: list[str] = []
+    for before, each in zip([None, *wrong[:-1]], wrong, strict=True):
+        if before is not None and (before.name, before.side, each.name) == ("scale", each.side, "bias"):
+            texts[-1] += _cause_text(each).partition("the product")[2]
+        else:
+            texts.append(_cause_text(each))
+    said = "; ".join(texts)
     others = [each for each in causes if each.name in _NOUNS and each.name not in ("order", "fma")]
     if others:
         return f"Yes: {said}. Besides: {'; '.join(_cause_text(each) for each in others)}."
@@ -60,23 +104,24 @@ def noun_of(found: Diagnosis) -> str:
 
 
 def _is_local(causes: list[DiagnosedCause]) -> bool:
-    return all(each.name in ("elements", "region", "nan") for each in causes)
+    local = all(each.name in ("elements", "region", "nan") for each in causes)
+    return local and not any("all" in dict(each.evidence) or each.share == 1 for each in causes)
 
 
 def _percent(share: float) -> str:
-    return "less than 0.1 %" if share < 0.001 else f"{100 * share:.2g} %"
+    return "less than 0.1 %" if share < 0.001 else f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def _cause_text(cause: DiagnosedCause) -> str:
     whose, known = LETTERS[cause.side], dict(cause.evidence)
     are = "are" if cause.side == "both" else "is"
-    if cause.name == "elements":
-        return f"{_elements(cause)} of {whose} {'is' if len(cause.where) == 1 else 'are'} wrong"
-    if cause.name == "nan":
-        return f"{_elements(cause)} of {whose} {'is' if len(cause.where) == 1 else 'are'} NaN or infinite, or should be"
+    if cause.name in ("elements", "nan"):
+        return f"{_elements(cause)} of {whose} {'is' if len(cause.where) == 1 else 'are'} {_state(cause, known)}"
     if cause.name == "region":
         said = "; ".join(_box(box) for box in cause.where[:_MOST])
-        return f"{said} of {whose} are {'zero' if known.get('holds') == 'zeros' else 'wrong'}"
+        more = f" and {len(cause.where) - _MOST:,} more places" if len(cause.where) > _MOST else ""
+        state = "zero" if known.get("holds") == "zeros" else "wrong"
+        return f"all of {whose} is {state}" if "all" in known else f"{said}{more} of {whose} are {state}"
     if cause.name in ("rows-moved", "columns-moved", "products-moved"):
         noun = cause.name.partition("-")[0]
         moved = ", ".join(f"{to} holds {source}" for to, source in cause.where[:_MOST])
@@ -84,22 +129,51 @@ def _cause_text(cause: DiagnosedCause) -> str:
         return f"{noun} of {whose} are moved: {moved}{more}"
     if cause.name in ("terms-missing", "terms-twice"):
         ranges = ", ".join(_range(*each) for each in cause.where[:_MOST])
+        more = f" and {len(cause.where) - _MOST:,} more" if len(cause.where) > _MOST else ""
         many = not ranges.isdecimal()
         did = "missing" if cause.name == "terms-missing" else "counted twice"
-        return f"term{'s' * many} {ranges} of {whose} {'are' if many else 'is'} {did}"
+        return f"term{'s' * many} {ranges}{more} of {whose} {'are' if many else 'is'} {did}"
     if cause.name == "bias":
-        verb, each = "differ" if cause.side == "both" else "differs", known.get("one number a", "row or column")
-        return f"{whose} {verb} from the product by one number a {each} (a bias)"
+        each = known.get("one number a", "row or column")
+        size = f", {known['number']}" if "number" in known else ""
+        added = f"the same number in every element{size}" if each == "result" else f"one number per {each}"
+        return f"{whose} {are} the product plus {added} (a bias)"
     if cause.name == "scale":
         return f"{whose} {are} the product times {known.get('factor', 'a factor')}"
+    if cause.name == "clipped":
+        return f"in {whose}, {' and '.join(value for key, value in cause.evidence if key != 'elements')}"
     if cause.name.startswith("transposed"):
-        return f"{whose} {are} the product with {known.get('transposed', '')} transposed"
+        which = known.get("transposed", "")
+        return f"{whose} {are} {_TRANSPOSED.get(which, f'the product with {which} transposed')}"
     if cause.name == "not-the-product":
         return "neither A nor B is the product of these inputs" if cause.side == "both" else (
             f"{whose} is not the product of these inputs"
         )  # fmt: skip
-    words = ", ".join(f"{value} {key}" if key in _COUNTED else value for key, value in cause.evidence)
+    words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
+    if cause.name == "accumulator" and "format" in known:
+        return f"sums of {whose} in {words}"
     return f"{_NOUNS[cause.name]} in {whose}" + (f" ({words})" if words else "")
+
+
+def _known_text(key: str, value: str) -> str:
+    if key == "inputs":
+        return _INPUTS.get(value, value)
+    if key == "rounding":
+        value = value.replace("RNE or RNA", "to nearest")
+        for short, words in _DIRECTIONS.items():
+            value = value.replace(short, words)
+    before, after = _AROUND.get(key, ("", ""))
+    return f"{before}{value}{after}"
+
+
+def _state(cause: DiagnosedCause, known: dict[str, str]) -> str:
+    """Say what elements are: wrong; NaN or infinite, where the inputs do not make that; or too large for the format."""
+    if cause.name == "elements":
+        return "zero" if known.get("holds") == "zeros" else "wrong"
+    if "largest" in known:
+        most = f"{known['format']}'s largest, {known['largest']}"
+        return f"infinite: the product there, {known['product']}, is beyond {most}"
+    return known.get("holds", "NaN or infinite, or should be")
 
 
 def _range(first: int, stop: int) -> str:
@@ -117,8 +191,10 @@ def _box(box: Place) -> str:
 
 
 def _elements(cause: DiagnosedCause) -> str:
-    count = len(cause.where)
     if cause.where == ((),):
         return "the only element"
+    count = len(cause.where)
+    if "elements" in dict(cause.evidence) and count > _MOST:
+        return f"{dict(cause.evidence)['elements']} elements"
     places = ", ".join(str(tuple(at)) for at in cause.where[:_MOST])
     return f"element{'s' * (count > 1)} {places}" + (f" and {count - _MOST:,} more" if count > _MOST else "")

@@ -14,7 +14,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
-from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
+from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation, stray_words
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_apart, is_outdone, look_closer
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
@@ -33,14 +33,14 @@ from floatlab.reduce.explain.problem import (
 from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.rivals import narrow_share
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
-from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
+from floatlab.reduce.results.verdicts import DiagnosedCause
 
 _NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # models that are verified on all elements
 _FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
-_SCATTERED = 0.4  # of the elements, at most, are single wrong ones
+_SCATTERED = 0.4  # of the elements, at most, are wrong beside sums in a narrow format
 _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # beside which no cast is told
 _GAIN = 8  # elements, at least, that speak for a narrower format beside a fault
 _MOST_WRONG = 0.5  # of the elements: a region of more is another result
@@ -58,7 +58,8 @@ class SideExplainer:
         if self.stray.any():
             places = find_places(self.stray)
             where = tuple(tuple(map(int, at)) for at in np.argwhere(self.stray)[:4096])
-            found = Fault("nan", where, () if places is None else (("places", places.name),), self.stray)
+            known = () if places is None else (("places", places.name),)
+            found = Fault("nan", where, (*known, ("holds", stray_words(side, self.stray))), self.stray)
             self.before = (self._cause(found, "result"),)
 
     @property
@@ -107,7 +108,7 @@ class SideExplainer:
             return None
         faults: tuple[Fault, ...] = (Fault("output-rounded", (), known),)
         if places is not None:
-            faults = (Fault(places.name, places.where, self._content(best), best), *faults)
+            faults = (self.faults.placed(view, best), *faults)
         return self._found("bug" if places else "rounding", faults, PLAIN, self.accumulators[0], fit.z)
 
     # what is right in most elements
@@ -189,14 +190,10 @@ class SideExplainer:
         if fault is not None and not fault.name:
             return None
         if fault is None and places is not None and places.count * 2 <= fit.wrong.size:
-            evidence = self._content(fit.wrong) if places.name == "region" else ()
-            fault = Fault(places.name, places.where, evidence, fit.wrong)
+            fault = self.faults.placed(view, fit.wrong)
         if fault is None:
             return None
         return self._found("bug", (fault,), model, accumulator, fit.z, view, product)
-
-    def _content(self, wrong: Array) -> Evidence:
-        return (("holds", "other numbers" if self.side.values[wrong].any() else "zeros"),)
 
     # faults of many elements
 
@@ -271,21 +268,17 @@ class SideExplainer:
         # What the usual sums miss and these give is what speaks for them.
         if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
-        places = find_places(missed)
-        wrong_ones = self._single(missed)
-        if places is not None and places.name == "region":
-            wrong_ones = Fault("region", places.where, self._content(missed), missed)
-        return self._found("bug", (wrong_ones, fault), PLAIN, SINGLE)
-
-    def _single(self, wrong: Array) -> Fault:
-        where = tuple(tuple(map(int, at)) for at in np.argwhere(wrong)[:4096])
-        return Fault("elements", where, self._content(wrong), wrong)
+        return self._found("bug", (self.faults.placed(plain, missed), fault), PLAIN, SINGLE)
 
     def _unexplained(self) -> SideExplanation:
         """Say that a result is another product, or none, where no precision explains how far off it is."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
+        narrow_views = [view_of(self.problem, self.side, each) for each in self._narrow_sums()]
+        combined = self.faults.combined(view, narrow_views)
+        if combined is not None:
+            return self._found("bug", combined, PLAIN, self.accumulators[0], None, view)
         replayed = self._replayed()
         if replayed is None:
             self.faults.doubts_all, self.faults.doubt = False, ""
@@ -298,30 +291,25 @@ class SideExplainer:
             for accumulator in self.accumulators:
                 if scaled := self._verified(model, accumulator, False):
                     return scaled
-        narrow = self._with_narrow_sums()
-        if narrow is not None:
-            return narrow
-        if view.usable.any() and middle(fit.z) <= NEAR and fit.wrong[view.usable].mean() < _SCATTERED:
-            return self._found("bug", (self._single(fit.wrong),), view=view)
+        for format, each in zip(self._narrow_sums(), narrow_views, strict=True):
+            fault = self.faults.of_narrow_sums(each, format, fit.wrong)
+            if fault is not None:
+                return self._found("bug", (fault,), PLAIN, format, None, each)
+        outdone = any(2 * each.fit().wrong.sum() < fit.wrong.sum() for each in narrow_views)
+        scattered = None if outdone else self.faults.scattered(view, fit.wrong)
+        if scattered is not None:
+            return self._found("bug", (scattered,), view=view)
         if share >= 0.5:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
-            fault = Fault("region", places.where, self._content(fit.wrong), fit.wrong)
-            return self._found("bug", (fault,), z=fit.z, view=view)
+            return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
 
-    def _with_narrow_sums(self) -> SideExplanation | None:
-        """Look for faults of sums in a narrow format, whose rounding has room for much."""
-        for format in _NARROW_SUMS:
-            if not self.side.narrowest.precision <= format.precision < self.accumulators[0].precision:
-                continue
-            view = view_of(self.problem, self.side, format)
-            wrong = view.fit().wrong
-            fault = self.faults.transposed(view, wrong) or self.faults.moved(view, None, wrong)
-            if fault is not None:
-                return self._found("bug", (fault,), PLAIN, format, None, view)
-        return None
+    def _narrow_sums(self) -> list[Format]:
+        digits = self.side.narrowest.precision, self.accumulators[0].precision
+        own = [each for each in _NARROW_SUMS if each in (self.side.format, self.side.narrowest)]
+        return own or [each for each in _NARROW_SUMS if digits[0] <= each.precision < digits[1]]
 
     def _replayed(self) -> SideExplanation | None:
         """Return the computation that gives the bits, however far off they are."""

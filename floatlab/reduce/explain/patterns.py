@@ -168,6 +168,8 @@ def is_outdone(view: View, product: Array) -> bool:
         usable = view.usable & (square > 0) & (totals.size > 0)
         weight = np.where(usable, 1 / square, 0.0)
         modelled = np.where(usable, totals.error(view.values, product), 0.0)
+    if not modelled.any():
+        return False  # nothing leaves less
     # A product that errs by rounding needs no rival: what the model changes is then too small for one.
     drift = drift_of(view)
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:

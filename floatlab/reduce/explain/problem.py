@@ -107,7 +107,6 @@ class ProductProblem:
         self.rows = spread_indices(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
         self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
-        self.largest = min(max(float(each.largest) for each in results), float(_SINGLE.largest))
         self.grids: dict[object, object] = {}  # of candidate computations, by model and format
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
@@ -179,14 +178,14 @@ class View:
             sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2
         return np.where(self.usable, error, np.nan), room, sigma
 
-    def fit(self, product: Array | None = None) -> Fit:
-        """Judge the result against a product; without one, against that of the inputs."""
+    def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
+        """Judge the result against a product, or that of the inputs; what is off by so many limits is wrong."""
         totals = self.totals
         with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
             beyond = np.maximum(np.abs(totals.error(self.values, product)) - self.half, 0.0)
             z = np.where(beyond == 0, 0.0, beyond / np.maximum(sigma, 1e-320))
-        return Fit(np.where(self.usable, z, np.nan), self.usable & ~(beyond <= limit))
+        return Fit(np.where(self.usable, z, np.nan), self.usable & ~(beyond <= times * limit))
 
 
 def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: bool = False) -> View:
@@ -203,18 +202,22 @@ def middle(z: Array) -> float:
     return float(np.median(z)) if z.size else np.inf
 
 
+def find_overflow(problem: ProductProblem, side: Side) -> Array:
+    """Return the mask of infinities where the product is beyond the largest number of the result's format."""
+    exact, values = problem.totals.product, side.values
+    most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
+    with np.errstate(all="ignore"):
+        overflow: Array = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
+    return overflow
+
+
 def find_stray(problem: ProductProblem, side: Side) -> Array:
     """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or the reverse."""
-    exact, values = problem.totals.product, side.values
-    with np.errstate(all="ignore"):
-        # Where the other result has a format of a larger range, its numbers show that they were lost.
-        format = side.narrowest if float(side.format.largest) >= problem.largest else _DOUBLE
-        most = float(format.largest) * (1 - 2.0**-format.precision)
-        overflow = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
-        stray: Array = problem.known & ~side.finite & ~overflow
-        if problem.special is not None:
-            alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
-            stray |= ~problem.known & ~alike
+    stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
+    if problem.special is not None:
+        values = side.values
+        alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
+        stray |= ~problem.known & ~alike
     return stray
 
 

@@ -6,6 +6,8 @@ alone is checked afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from floatlab.arrays.types import Array
@@ -21,6 +23,9 @@ _FEW = 8  # single elements that are always named
 _SHARE = 0.02  # of all elements, so that they are single ones
 _BOXES = 16
 _LEAST = 3  # elements of a rectangle
+_LARGEST_FACTOR = 1e5
+_CLEAR = 9.0  # squared standard deviations of a shift in a part of a result, so that it shows there
+_FOLLOWED, _MOST_PARTS = 0.25, 0.75  # of a shift, at least, in so many of those parts
 
 
 class Places(Record):
@@ -199,3 +204,54 @@ def correlation(values: Array, product: Array, usable: Array) -> float:
     with np.errstate(all="ignore"):
         found = float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
     return found if np.isfinite(found) else 1.0
+
+
+def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
+    """Say whether errors follow a shift in most parts of a result, and not in a few of its elements alone.
+
+    >>> shift, error = np.ones((8, 8)), np.zeros((8, 8))
+    >>> error[:2, :2] = 1
+    >>> follows_everywhere(error, shift, 0.1 * shift), follows_everywhere(error + 1, shift, 0.1 * shift)
+    (False, True)
+    """
+    with np.errstate(all="ignore"):
+        slopes, power = error / shift, (shift / sigma) ** 2
+        usable = np.isfinite(slopes) & np.isfinite(power) & (power > 0)
+        slopes, width = np.where(usable, slopes, np.nan), sigma / np.abs(shift)
+    parts = [np.array_split(np.arange(count), max(1, min(4, count // 4))) for count in error.shape]
+    seen = []
+    for rows in parts[0]:
+        for columns in parts[1]:
+            part = np.ix_(rows, columns)
+            if float(power[part][usable[part]].sum()) > _CLEAR:
+                middle = weighted_median(slopes[part].reshape(-1, 1), width[part].reshape(-1, 1), 0)
+                seen.append(float(middle[0, 0]) > _FOLLOWED)
+    return len(seen) < 2 or float(np.mean(seen)) >= _MOST_PARTS
+
+
+def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:
+    """Give factors, each with the axis along which numbers are added (2: one number), those of few unknowns first.
+
+    They are medians, so that some wrong elements do not matter.
+
+    >>> exact = np.arange(12.0).reshape(3, 4) ** 2
+    >>> [factor for factor, axis in robust_shifts(2 * exact + 5, exact, np.ones((3, 4))) if axis == 2]
+    [1.0, 2.0]
+    """
+    with np.errstate(all="ignore"):
+        factors = [_middle(values / exact, sigma / np.abs(exact))]
+        for axis in (0, 1):  # differences of neighbours do not contain what was added to both
+            steps = [np.diff(each, axis=axis) for each in (values, exact)]
+            factors.append(_middle(steps[0] / steps[1], np.nanmedian(sigma) / np.abs(steps[1])))
+    options: list[tuple[float, int | None]] = [(factors[0], None), (1.0, 2), (factors[1], 2), (1.0, 0), (1.0, 1)]
+    for factor, along in (*options, (factors[1], 0), (factors[2], 1)):
+        if 1 / _LARGEST_FACTOR < abs(factor) < _LARGEST_FACTOR:
+            yield factor, along
+
+
+def _middle(ratio: Array, width: Array) -> float:
+    """Return the weighted median of what is a number; 0 of nothing."""
+    known = np.isfinite(ratio) & np.isfinite(width)
+    if not known.any():
+        return 0.0
+    return float(weighted_median(ratio[known][:, None], width[known][:, None], 0)[0, 0])

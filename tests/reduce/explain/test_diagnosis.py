@@ -11,7 +11,9 @@ from floatlab.reduce.explain.installed import installed_ways
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.reveal.mapping import order_map
 from tests.reduce.blind_cases import cases
+from tests.reduce.blind_runs import kernels, pair
 from tests.reduce.blind_trial import Trial
+from tests.reduce.blind_ways import run
 
 
 @pytest.fixture
@@ -41,6 +43,76 @@ def test_many_blind_cases(share):
     assert trial.status >= 0.96 * trial.cases, (trial.summary(), trial.missed)
     assert trial.name >= 0.95 * trial.cases, (trial.summary(), trial.missed)
     assert trial.place >= 0.97 * trial.placed, trial.summary()
+
+
+@pytest.mark.slow
+def test_no_honest_run_of_any_kernel_is_a_bug(tmp_path):
+    with kernels(tmp_path) as library:
+        pairs = [made for seed in range(400) if (made := pair(seed, library)) is not None]
+        found = {label: diagnose(x, y, a, b) for x, y, a, b, label in pairs}
+    assert not [f"{label}: {each.first}" for label, each in found.items() if each.status == "bug"]
+    assert sum(each.status == "unknown" for each in found.values()) <= 4
+
+
+@pytest.mark.parametrize("how", ["rows", "columns", "padded", "turned"])
+def test_other_runs_of_the_library_are_rounding(how):
+    rng = np.random.default_rng(3)
+    for m, k, n in ((37, 64, 33), (64, 100, 1), (97, 90, 5)):
+        x, y = rng.standard_normal((m, k)), rng.standard_normal((k, n)).astype(np.float64)
+        assert diagnose(x, y, x @ y, run(x, y, rng, how)).status in ("rounding", "identical")
+
+
+def test_few_elements_are_wrong_only_beyond_what_orders_make(product):
+    x, y, good = product
+    first, second = good.copy(), good.copy()
+    first[36:, 47] = (x[36:, ::-1] * y[::-1, 47]).sum(axis=1)  # as at the edge of a tile
+    assert diagnose(x, y, good, first).status == "rounding"
+    second[36:, 47] += np.float32(1e-4)
+    assert diagnose(x, y, good, second).names in (("region",), ("elements",))
+    second = good.copy()
+    second[11, 7] = np.nextafter(second[11, 7], np.float32(np.inf))
+    found = diagnose(x, y, good, second)
+    assert (found.status, found.first.partition(":")[0]) == ("unknown", "I can't tell")
+    assert "element (11, 7) alone differs" in found.first
+
+
+def test_an_overflow_is_named_with_what_the_format_holds():
+    rng = np.random.default_rng(2)
+    x, y = (rng.random((12, 64)) * 200).astype(np.float32), (rng.random((64, 10)) * 100).astype(np.float32)
+    x[:6] /= 40
+    with np.errstate(over="ignore"):
+        half = (x @ y).astype(np.float16)
+    found = diagnose(x, y, x @ y, half)
+    assert (found.status, found.names[0], found.nearer) == ("bug", "nan", "actual")
+    assert found.first.startswith("Yes: 60 elements of B are infinite: the product there, up to ")
+    assert "is beyond binary16's largest, 65,504" in found.first
+
+
+def test_rectified_and_clipped_results_are_named(product):
+    x, y, good = product
+    assert diagnose(x, y, good, np.maximum(good, 0)).first == "Yes: in B, all numbers below 0 are 0."
+    found = diagnose(x, y, np.clip(good, -5, 5), good)
+    assert found.first == "Yes: in A, all numbers below -5 are -5 and all numbers above 5 are 5."
+    assert diagnose(x, y, good, np.zeros_like(good)).first == "Yes: all of B is zero."
+
+
+def test_two_faults_at_once_are_both_named(product):
+    x, y, good = product
+    both = good * np.float32(0.125) + np.linspace(-1, 1, 48, dtype=np.float32)
+    first = diagnose(x, y, good, both).first
+    assert first.startswith("Yes: B is the product times 0.125")
+    assert first.endswith(" plus one number per column (a bias).")
+    scaled = good * np.float32(3)
+    scaled[4, 9] += 100
+    found = diagnose(x, y, good, scaled)
+    assert (found.names, found.causes[1].where) == (("scale", "elements"), ((4, 9),))
+
+
+def test_a_faint_tile_is_no_factor_of_the_whole(product):
+    x, y, good = product
+    bad = good.copy()
+    bad[3:9, 8:16] *= np.float32(1 + 2e-6)
+    assert "scale" not in diagnose(x, y, good, bad).names
 
 
 def test_identical(product):

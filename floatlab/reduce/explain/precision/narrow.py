@@ -83,7 +83,11 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
         values = np.asarray(decode(codes, into), np.float64).reshape(problem.shape)
         text = candidate_text(candidate, into)
         name = next(iter(names_between([], [Way(text, candidate)], own)[0]))
-        yield Replay(name, (("ways", text),), values)
+        narrowest = min(
+            (format for each in candidate.adders for format in (each.accumulator, each.products)),
+            key=lambda each: each.precision,
+        )
+        yield Replay(name, (("format", narrowest.name), ("ways", text)), values)
     if widest > _HALF:
         return
     yield from _by_way_of_single(problem, side, tick)
