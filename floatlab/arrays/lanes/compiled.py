@@ -203,7 +203,7 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
 
 
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return an operation on blocks. Elements that a pass marks go through the next pass, and at last `rest()`."""
+    """Return an operation on blocks. Elements that a pass marks go to the next pass, and after the last to `rest()`."""
     first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 
     def work(*arguments: Any) -> None:

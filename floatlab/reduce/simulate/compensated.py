@@ -179,7 +179,7 @@ class Compensated(Record):
 
     @property
     def adder(self) -> Adder:
-        """The adder of its operations: rounded, without FMA."""
+        """The arithmetic of each addition and subtraction: rounded, without FMA."""
         return Adder(self.accumulator, self.products, False, self.context)
 
     def _serial(self) -> PlanError:
