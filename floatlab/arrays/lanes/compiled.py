@@ -41,8 +41,8 @@ OPERATIONS = (
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
 # The parameters of a rounding's addend (`cut` in _kernels_word.h): the mask of discarded bits to set in it, for
-# positive and for negative numbers; the mask to clear if the last kept bit is odd; its final right shift; and the
-# numbers added before that shift, if the last kept bit is odd and always.
+# positive and for negative numbers; the mask to clear if the last kept bit is odd; its final right shift; and two
+# numbers added before that shift: one if the last kept bit is odd, the other always.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),

@@ -97,7 +97,7 @@ def printed_array(source: Source) -> PrintedArray | None:
     with np.errstate(all="ignore"):
         size = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)) * (1 + 1e-12)))
         unit = 10.0 ** np.where(values == 0, least, np.maximum(size - most + 1, least))
-        # A number halfway between two that print so may go either way.
+        # A number halfway between two printed decimals may have been printed as either.
         half = np.where(np.isfinite(values), unit / 2 * (1 + 1e-9), 0.0)
     return PrintedArray(source.codes, source.format, values - half, values + half)
 

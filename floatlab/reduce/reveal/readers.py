@@ -184,7 +184,7 @@ class ProbeReader:
             return [(one, 1.0), (other, little), *((term, -1.0) for term in beside)]
 
         rests = self._values_of((vector(*each) for each in asked), len(asked), 16.0)
-        # The root has nothing beside it that takes the 1 away.
+        # No node follows the root, so the 1 is not subtracted.
         return [rest == (256.0 if id == plan.root else 0.0) for (id, _), rest in zip(asked, rests, strict=True)]
 
     def _values_of(self, vectors: Iterable[list[tuple[int, float]]], count: int, factor: float) -> Iterator[float]:

@@ -216,7 +216,7 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial batches, as `simulation.evaluate` does; the engine is for `adder`."""
+        """Return the results (*batch) of serial batches, as `simulation.evaluate` does, by an engine for `adder`."""
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
         order = [batches.root]
