@@ -111,7 +111,7 @@ def equal(
     Returns
     -------
     Comparison
-        It can be used as a truth value; also has `.relation` and `.flags`.
+        It can be used as a truth value, and has `.relation` and `.flags`.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def less(
     Returns
     -------
     Comparison
-        It can be used as a truth value; also has `.relation` and `.flags`.
+        It can be used as a truth value, and has `.relation` and `.flags`.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def less_equal(
     Returns
     -------
     Comparison
-        It can be used as a truth value; also has `.relation` and `.flags`.
+        It can be used as a truth value, and has `.relation` and `.flags`.
 
     Raises
     ------

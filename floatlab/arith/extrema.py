@@ -123,7 +123,7 @@ def maximum_number(
 def minimum_magnitude(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the number of smaller magnitude, of equal magnitudes the smaller number; NaNs propagate.
+    """Return the number of smaller magnitude, or the smaller number if the magnitudes are equal; NaNs propagate.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def minimum_magnitude(
 def maximum_magnitude(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the number of larger magnitude, of equal magnitudes the larger number; NaNs propagate.
+    """Return the number of larger magnitude, or the larger number if the magnitudes are equal; NaNs propagate.
 
     Parameters
     ----------

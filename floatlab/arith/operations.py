@@ -361,7 +361,7 @@ def _zero_beside_infinity(work: DerivationBuilder) -> bool:
 
 
 def _zero_times_infinity_plus(work: DerivationBuilder) -> Derivation:
-    """Close ∞ × 0 + c: it raises invalid, unless c is a quiet NaN and `context.fma_invalid` is false (7.2)."""
+    """Finish ∞ × 0 + c: it raises invalid, unless c is a quiet NaN and `context.fma_invalid` is false (7.2)."""
     addend, context = work.operands[2], work.context
     if not counts_as_nan(addend):
         return invalid(work, Rule.ZERO_TIMES_INFINITY)
@@ -376,6 +376,6 @@ def _zero_times_infinity_plus(work: DerivationBuilder) -> Derivation:
 
 
 def _infinite(work: DerivationBuilder, negative: bool) -> Derivation:
-    """Close an operation whose exact result is ±∞ (6.1)."""
+    """Finish an operation whose exact result is ±∞ (6.1)."""
     code, flags = infinity_code(work.format, work.context, negative)
     return work.special(Rule.INFINITE_RESULT, code, flags)

@@ -107,7 +107,7 @@ def scale_b(a: object, n: object, format: Format | str | None = None, context: A
     Returns
     -------
     Derivation
-        As for `add`; its second operand is n.
+        As for `add`; the second of its `.operands` is n.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def log_b(a: object, format: Format | str | None = None, context: AnyContext = D
 
 
 def next_up(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the least number of the format that compares greater; the greatest returns itself.
+    """Return the least number of the format that is greater than `a`; if `a` is the greatest, return `a`.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def next_up(a: object, format: Format | str | None = None, context: AnyContext =
 
 
 def next_down(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the greatest number of the format that compares less; the least returns itself.
+    """Return the greatest number of the format that is less than `a`; if `a` is the least, return `a`.
 
     Parameters
     ----------

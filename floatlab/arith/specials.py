@@ -21,12 +21,12 @@ def default_nan(format: Format, context: Context) -> int:
 
 
 def invalid(work: DerivationBuilder, rule: Rule) -> Derivation:
-    """Close an operation without a useful result (7.2)."""
+    """Finish an invalid operation: return the default NaN and raise invalid (7.2)."""
     return work.special(rule, default_nan(work.format, work.context), Flags.INVALID)
 
 
 def _payload(datum: Datum) -> int:
-    """Return a NaN's payload; 0 for a substitute in a format without NaNs."""
+    """Return a NaN's payload; 0 for a code that replaces a NaN in a format without NaNs."""
     return datum.payload if datum.is_nan else 0
 
 
@@ -59,7 +59,7 @@ def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet
 
 
 def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int | None = None) -> Derivation:
-    """Close an operation with NaN operands: one of them propagates, quieted (6.2.3).
+    """Finish an operation with NaN operands: one of them propagates, quieted (6.2.3).
 
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
     follows the x87 instructions, two operands at a time. `arm` (as in Arm VFPv2) takes the first signaling NaN, else

@@ -261,7 +261,7 @@ def _magnitudes(codes: Array, format: Format) -> Array:
 
 
 def _hidden(format: Format) -> int:
-    """Return the number of codes, without sign, between zero and the smallest number: not 0 without subnormals."""
+    """Return how many unsigned codes lie between zero and the smallest number; 0 if the format has subnormals."""
     return format.smallest_normal_magnitude - 1 if format.zero and not format.subnormals else 0
 
 

@@ -259,7 +259,7 @@ class BlockScales:
     def scaled(
         self, x: Array, codes: Array, tensor: np.float32 | None, context: Context, finite: bool, narrows: bool
     ) -> tuple[Array, Array]:
-        """Return s·t, and before it numbers that round into the element format like x / (s·t).
+        """Return numbers that round into the element format like x / (s·t), and s·t.
 
         `finite`: whether all elements of the array are finite; `narrows`: whether float64 results are converted to
         float32.

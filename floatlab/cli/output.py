@@ -269,7 +269,7 @@ def refusing(option: str, path: str) -> Iterator[None]:
 
 
 def check_outputs(manner: Manner, read: list[str]) -> None:
-    """Refuse output files that cannot be written, or that the command also reads or writes, before the work starts.
+    """Before the work starts, refuse output files that cannot be written, or that the command also reads or writes.
 
     `read` are words that may name files or arrays in files, such as `FILE::NAME`; other words are ignored.
     """

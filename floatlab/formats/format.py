@@ -1,6 +1,6 @@
 """A floating-point format: its set of values and their codes.
 
-Three facts describe the special values of all vendors. The codes of each sign form a strip
+Three facts describe the special values in every vendor's formats. The codes of each sign form a strip
 
     finite ... | infinity, if there is one | NaNs, if there are any
 
@@ -135,7 +135,7 @@ class Format(Record):
 
     @property
     def is_p3109(self) -> bool:
-        """Whether P3109's rules apply: ties at precision 1 go to the even code, and saturation knows zero and −∞."""
+        """Whether P3109's rules apply: ties at precision 1 go to the even code, and overflow follows P3109."""
         return self.ties_to_even_code
 
     @property

@@ -246,14 +246,14 @@ class Datum(Drawn, Record):
 
     @property
     def next_up(self) -> Datum:
-        """The least datum that compares greater (5.3.1); the greatest datum, and a NaN, return themselves."""
+        """The least datum that is greater than this one (5.3.1); this one if it is the greatest or a NaN."""
         if self.is_nan:
             return self
         return self._at(self.ordinal + 1, negative_zero=True)
 
     @property
     def next_down(self) -> Datum:
-        """The greatest datum that compares less (5.3.1); the least datum, and a NaN, return themselves."""
+        """The greatest datum that is less than this one (5.3.1); this one if it is the least or a NaN."""
         if self.is_nan:
             return self
         return self._at(self.ordinal - 1)

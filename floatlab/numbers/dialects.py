@@ -1,7 +1,7 @@
 """Dialects: how processors and libraries round into the same formats, each as a Context with its source.
 
-A dialect fixes what its document fixes: overflow, infinities, NaNs, negative numbers. A format may have rules of
-its own in it. To add a dialect, add a row.
+A dialect fixes what its document fixes: overflow, infinities, NaNs, negative numbers. It may have special rules for
+a format. To add a dialect, add a row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Dialect(Record):
     left: str = ""
 
     def context(self, format: Format, usual: Context) -> Context:
-        """Return the context for a format, with all other choices of a usual one.
+        """Return the context for a format: the choices of the dialect, and all others from `usual`.
 
         >>> from floatlab.formats import parse_format
         >>> parse_dialect("torch").context(parse_format("e4m3"), Context())

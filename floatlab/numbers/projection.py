@@ -75,10 +75,12 @@ class Between(Record):
 class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
-    `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/2 of `unit` (plus
-    something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position are replaced by one
-    digit at that place. `code` is the result's code. In a format given by a table, `kept` is the rank of the entry
-    below, and rest2/unit the number's way to the boundary; `between` has the entries.
+    `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/(2·`unit`) of its
+    last digit (plus something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position are
+    replaced by one digit at that place. `code` is the result's code.
+
+    In a format given by a table, `kept` is the rank of the entry below the number; `rest2`/`unit` is how far it is
+    from that entry to the boundary; `between` has the entries.
     """
 
     negative: bool
@@ -314,7 +316,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def _stays_to_odd(format: Format, context: Context) -> bool:
-    """Return whether rounding to odd stops at the largest number; SatNone takes whichever neighbour is odd."""
+    """Return whether an overflow rounded to odd gives the largest number; under SatNone, only if its code is odd."""
     if context.overflow is Overflow.NONE:
         return bool(format.largest_magnitude & 1)
     return context.overflow is not Overflow.NONE_NAN

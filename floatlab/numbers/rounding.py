@@ -205,7 +205,7 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 
 
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
-    """Return how a draw becomes the number below the threshold: numbers `keep`, `plus`, `flip` and `low`.
+    """Return how a draw becomes the number to compare with a threshold: `keep`, `plus`, `flip` and `low`.
 
     SR compares all 32 bits. With N random bits R, the first of the draw, and the fraction ν that is cut off, P3109
     (interim report 4.0, RoundToPrecision) steps away from zero if
@@ -214,7 +214,8 @@ def draw_rule(context: Context) -> tuple[int, int, int, int]:
         SRB  floor(ν·2^(N+1)) + 2R + 1 ≥ 2^(N+1)          ν ≥ 1 − (R + 1/2)/2^N
         SRC  nearest_even(ν·2^N) + R ≥ 2^N                the same, but > if 2^N − R is odd
 
-    In units of 2^−32 the right sides are even: one bit below them, set if anything is lost, is enough to compare.
+    In units of 2^−32 the right sides are even. So the last bit of the threshold can mark a nonzero remainder of ν, and
+    the comparison is exact.
     """
     direction, full = context.rounding, (1 << 32) - 1
     unit = 1 << (32 - context.random_bits) if direction.has_few_bits else 1

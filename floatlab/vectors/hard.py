@@ -1,8 +1,8 @@
 """Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
-A random product is almost never close to a tie. For products and quotients, close cases solve a congruence modulo a
-power of two, or modulo the divisor, for the last digits. For square roots, a number is lifted to a root modulo a power
-of two, digit by digit.
+A random product is almost never close to a tie. For products and quotients, the last digits of an operand are chosen to
+solve a congruence modulo a power of two, or modulo the divisor, so that the result is close to a tie. For square roots,
+a number is lifted to a root modulo a power of two, digit by digit.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _exponent(kind: Format, draws: RandomIntegers) -> int:
 
 
 def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
-    """Return two numbers whose product is a tie, or within a few units of its last digit from one."""
+    """Return two numbers whose product is a tie, or a few units of its last digit away from a tie."""
     p = kind.precision
     if p == 1 or draws.below(2):  # p + 1 digits in all, the last one 1: exactly a tie
         digits = draws.between(1, p)
@@ -180,7 +180,7 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return the operands at the landmarks of a conversion's target (`marks`), between them and next to them."""
+    """Return operands at the landmarks of a conversion's target (`marks`), between these landmarks, and beside them."""
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):

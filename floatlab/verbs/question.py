@@ -314,7 +314,7 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
 
 
 def rules_of(dialect: str, context: Context) -> Callable[[Format], Context]:
-    """Return a function that gives the context of a format: the one given, or a dialect's with its other choices.
+    """Return a function that gives the context of a format: the dialect's choices, and all others from `context`.
 
     >>> from floatlab.formats import parse_format
     >>> rules_of("torch", Context(rounding="RTZ"))(parse_format("e4m3"))

@@ -96,7 +96,7 @@ def test_what_people_bring_is_answered(capsys, monkeypatch, folder, words, first
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("both.npz a.npy", "'both.npz' has 2 arrays: name one as FILE::NAME, of 'a', 'b'"),
+        ("both.npz a.npy", "'both.npz' has 2 arrays: choose one as FILE::NAME, from 'a', 'b'"),
         ("both.npz::q a.npy", "'both.npz' has no array 'q'; it has 'a', 'b'"),
         ("names.csv a.npy", "'names.csv' line 1: 'c0' is not a number"),
         ("names.csv a.npy", "; a header begins with #"),
@@ -157,7 +157,7 @@ def test_what_people_bring_is_answered(capsys, monkeypatch, folder, words, first
         (["", "1"], "'' is no file, nor a list of numbers"),
         (["<tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.])>", "1"], "give the array after numpy="),
         (["tensor([1.], dtype=torch.complex64)", "1"], "has dtype 'torch.complex64'"),
-        (["tensor([0.5], dtype=torch.int64)", "1"], "says that it holds int64, and holds other numbers too"),
+        (["tensor([0.5], dtype=torch.int64)", "1"], "has dtype int64, and numbers that are not of this dtype"),
     ],
 )
 def test_what_cannot_be_answered_is_one_line(capsys, monkeypatch, folder, words, said):

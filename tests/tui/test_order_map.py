@@ -60,7 +60,7 @@ async def test_the_tree_of_a_block_and_the_whole_page_are_views():
         assert tree.display
         assert tree.tree_shown.plan == person.app.shown.order_map.classes[1].plan
         await person.press("v")
-        assert "asked" in person.app.shown.details.text
+        assert "probing" in person.app.shown.details.text
         await person.press("v")
         assert view(person).display
 

@@ -121,7 +121,7 @@ class Distances:
 
 
 def _place(distances: Array) -> Array:
-    """Return the index of a distance among those counted separately, from the upper bits of its binary64 code."""
+    """Return the index of the counter for a distance, computed from the upper bits of its binary64 code."""
     # Clear the low bits of large distances, so that the conversion does not round up.
     odd = np.where(distances >> 53 > 0, distances & ~np.int64((1 << 11) - 1), distances)
     bits = odd.astype(np.float64).view(np.int64) >> _CUT
@@ -129,7 +129,7 @@ def _place(distances: Array) -> Array:
 
 
 def _distance(place: int) -> int:
-    """Return the smallest distance that is counted at an index."""
+    """Return the smallest distance that the counter with this index counts."""
     if not place:
         return 0
     return int(np.array([(place - 1 + _ONE) << _CUT]).view(np.float64)[0])

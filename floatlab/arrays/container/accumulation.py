@@ -135,7 +135,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Merge the reduced axes, in C order, into one first axis; also return the shape with lengths 1 for them."""
+    """Flatten the reduced axes into one first axis, in C order; also return the shape in which they have length 1."""
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))

@@ -354,7 +354,7 @@ def typed(x: object, format: Format, context: Context) -> object:
 
 
 def values_of(x: object, format: Format, context: Context, dtype: object = None) -> Array:
-    """Return the exact values of an operand, after rounding it into the format if it has none."""
+    """Return the exact values of an operand; an operand without a format is first rounded into `format`."""
     known = typed(x, format, context)
     exact = known if isinstance(known, CodedArray) else CodedArray(known)
     return decode(exact.codes, exact.format, dtype)

@@ -42,8 +42,8 @@ OPERATIONS = (
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
 # The parameters of a rounding's addend (`cut` in _kernels_word.h): the mask of discarded bits to set in it, for
-# positive and for negative numbers; the mask to clear if the last kept bit is odd; its final right shift; and the
-# numbers added before that shift, if the last kept bit is odd and always.
+# positive and for negative numbers; the mask to clear if the last kept bit is odd; its final right shift; and two
+# numbers added before that shift: one if the last kept bit is odd, the other always.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -210,7 +210,7 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
 
 
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return an operation on blocks. Elements that a pass marks go through the next pass, and at last `rest()`."""
+    """Return an operation on blocks. Elements that a pass marks go to the next pass, and after the last to `rest()`."""
     first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 
     def work(*arguments: Any) -> None:

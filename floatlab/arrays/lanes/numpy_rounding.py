@@ -63,7 +63,7 @@ def draws(seed: int, first: int, count: int) -> Array:
 
 
 def compared_draws(context: Context, first: int, count: int) -> Array:
-    """Return what thresholds of elements `first` to `first + count` are compared with, by the context's draws."""
+    """Return the numbers with which the thresholds of elements `first` to `first + count` are compared."""
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
         return drawn

@@ -2,10 +2,10 @@
 
 Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u
 with T the source's trailing significand bits. Floats near M + |x| are multiples of u, so the processor's sum is M plus
-|x| rounded to nearest even. The sum's bits minus M's, as integers, are the kept bits, whose code follows from M's
-exponent. The float (M + |x|) − M is exact, and comparing it with |x| is enough for the other rounding directions and
-the flag *inexact*. If the format has the source's exponent range, every number is rounded at the same bit, and integers
-are faster.
+|x| rounded to nearest even. As integers, the code of the sum minus the code of M gives the kept bits. These and
+the exponent of M give the code of the result. The float (M + |x|) − M is exact, and comparing it with |x| is enough for
+the other rounding directions and the flag *inexact*. If the format has the source's exponent range, every number is
+rounded at the same bit, and integers are faster.
 
 Rare elements (NaNs, infinities, overflows to a NaN) are collected and go through the general path.
 """

@@ -33,7 +33,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a·b in binary64 as a pair; exact if |a·b| ≥ 2^-900; e is a NaN if a half overflows."""
+    """Return a·b in binary64 as a pair; exact if |a·b| ≥ 2^-900; e is a NaN if splitting a factor overflows."""
     s = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return s, a_low * b_low - (((s - a_high * b_high) - a_low * b_high) - a_high * b_low)

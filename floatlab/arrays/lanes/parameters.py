@@ -217,7 +217,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding first to odd in `word` never changes the result in `format`; `drawn`: not even with SR.
+    """Return whether rounding first to odd in `word` never changes the result in `format`; `drawn`: whether under SR.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class InputRounding(Record):
-    """The rounding of all inputs before they are used: to a format, in a direction; others make the same of them."""
+    """The rounding of all inputs to a format, in a direction; `alike`: other directions that give the same inputs."""
 
     format: Format
     rounding: str
@@ -46,7 +46,7 @@ class InputRounding(Record):
 
     @property
     def text(self) -> str:
-        """The format, with all directions that make the same of the inputs."""
+        """The format, and all directions that give the same rounded inputs."""
         return f"{self.format.name} ({' or '.join((self.rounding, *self.alike))})"
 
 

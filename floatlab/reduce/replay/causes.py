@@ -68,7 +68,7 @@ class Path(Individual):
     codes: tuple[Array, ...]
 
     def __repr__(self) -> str:
-        """Show each cause with the largest step that it makes."""
+        """Show each cause with the largest change that it makes."""
         return f"Path({', '.join(f'{cause.value} {step:+d}' for cause, step in self.steps)})"
 
     @property

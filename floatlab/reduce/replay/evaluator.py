@@ -192,7 +192,7 @@ def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: C
 
 
 def rounded_inputs(inputs: InputRounding, sides: Sides) -> Sides:
-    """Return inputs rounded to a narrower format, in their own one."""
+    """Return inputs rounded to a narrower format, as codes of their original format."""
     made = []
     for side in sides:
         narrow = Source(np.asarray(encode(side, inputs.format, inputs.rounding)), inputs.format)

@@ -1,4 +1,4 @@
-"""Observed results: exact bits, or a printed decimal, which stands for all numbers that print like this."""
+"""Observed results: exact bits, or a printed decimal, which stands for all numbers that print as this decimal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PrintedDecimal(Record):
 
 
 class PrintedArray(Individual):
-    """An array as printed: each element denotes all numbers from `low` to `high`, which print so."""
+    """An array as printed: each element denotes all numbers from `low` to `high`, which have the same printed text."""
 
     codes: Array
     format: Format
@@ -64,7 +64,7 @@ class PrintedArray(Individual):
     high: Array
 
     def take(self, places: Array) -> PrintedArray:
-        """Return some elements of all, in C order."""
+        """Return the elements at these places, in C order."""
         return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
 
     def holds(self, codes: Array, format: Format) -> Array:
@@ -97,7 +97,7 @@ def printed_array(source: Source) -> PrintedArray | None:
     with np.errstate(all="ignore"):
         size = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)) * (1 + 1e-12)))
         unit = 10.0 ** np.where(values == 0, least, np.maximum(size - most + 1, least))
-        # A number halfway between two that print so may go either way.
+        # A number halfway between two printed decimals may have been printed as either.
         half = np.where(np.isfinite(values), unit / 2 * (1 + 1e-9), 0.0)
     return PrintedArray(source.codes, source.format, values - half, values + half)
 

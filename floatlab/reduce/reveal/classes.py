@@ -67,7 +67,7 @@ class Classes:
 class Prober:
     """Find how the first element of a target's result is added, with probes at all elements computed alike.
 
-    `alike` marks these elements, as far as the probes made so far can tell.
+    `alike` marks these elements, as far as the probes made so far distinguish them.
     """
 
     def __init__(self, sized: SizedTarget) -> None:
@@ -156,9 +156,9 @@ def _mask_vectors(sized: SizedTarget, pairs: list[tuple[int, int]]) -> Iterator[
 
 
 def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
-    """Yield two products and their opposites, both inexact: their sum tells which of them is fused, if they meet first.
+    """Yield factors of two inexact products with opposite values: if a node adds them, its sum shows which is fused.
 
-    Random sums tell this in 3 % of cases only.
+    Random sums show this in 3 % of cases only.
     """
     n, factor = sized.terms, inexact_factor(sized.format)
     places = dict.fromkeys([(0, 1), (n - 2, n - 1), *((0, 1 << k) for k in range(1, _LANES)), (0, n // 2)])
@@ -170,7 +170,7 @@ def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
 
 
 def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array, Array]:
-    """Return two random vectors whose products weigh most at one end, in the middle, or nearly cancel."""
+    """Return two random vectors whose products are largest at one end or in the middle, or nearly cancel."""
     x, y = rng.standard_normal((2, n))
     places = np.arange(n) / n
     match kind % 6:

@@ -128,7 +128,7 @@ class _Mapping:
         return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
 
     def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
-        """Yield orders that elements whose own tree was not found may share with others."""
+        """Yield orders of other elements, which elements without a known tree may have, too."""
         known = [
             *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
         ]
@@ -168,7 +168,7 @@ class _Mapping:
         return None, reader, reason
 
     def _lines(self, places: Array) -> tuple[Lines, int]:
-        """Return where elements are probed, and for how many terms they may be."""
+        """Return the lines at which elements are probed, and the number of terms that can be probed there."""
         lines = Lines(places.reshape(self.sized.shape), self.sized.is_gram)
         work = _WORK + int(places.sum() / self.size * _WORK_SHARED)
         return lines, work * len(lines) // (2 * self.sized.work)
@@ -356,7 +356,7 @@ def order_map(
         sized = SizedTarget(asked, terms, dtype, (batch * rows, *columns), layout, check_mode(asked, mode), batch)
         mapping = _Mapping(sized, seed, progress)
         mapping.run()
-        sized.before_product()  # tells the last elements
+        sized.before_product()  # reports the last elements
         if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
             raise NotASum(f"{asked.name} is no sum along a tree: {mapping.refusal}")
         order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)

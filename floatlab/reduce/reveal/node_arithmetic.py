@@ -16,7 +16,7 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates along a plan: first the one fused as probes find, then all usual ones."""
+    """Yield candidates along a plan: first one with the fused products that the probes find, then all usual ones."""
     schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))
     binary = all(len(node) == 2 for node in plan.nodes)
@@ -27,7 +27,7 @@ def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | N
 
 
 def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates along a plan some of whose partial sums are kept in a narrower format, as probes find."""
+    """Yield candidates along a plan in which the partial sums that the probes find are kept in a narrower format."""
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
     schedule = ExplicitTree(plan)

@@ -203,7 +203,7 @@ class _Search:
     def _supposed(self, groups: Array, parent: int) -> list[int | None]:
         """Return the root of each group (groups, terms) that has the known form; parents have `parent` terms or more.
 
-        If a node has more than two subtrees, each two of them have to meet there.
+        If a node has more than two subtrees, every two of them have to meet there.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None

@@ -24,8 +24,8 @@ _SINGLE, _HALF = 127, 15  # the largest exponents of binary32 and binary16
 class Masks:
     """Huge numbers and the units that they swamp, in a format; and how many units a result can count.
 
-    Partial sums may be kept in another format than the terms: `emax` is the largest exponent that they are supposed to
-    have, and if they have few digits, as in bfloat16, they count `few` units.
+    Partial sums may be kept in another format than the terms. `emax` is the largest exponent assumed for them. If `few`
+    is true, they are assumed to have 8 digits, as in bfloat16, and can count 2^8 units.
     """
 
     def __init__(self, format: Format, emax: int | None = None, few: bool = False) -> None:
@@ -99,7 +99,7 @@ class ProbeReader:
         return 1 if self.lines is None else len(self.lines)
 
     def check(self) -> None:
-        """Raise NotASum for a target that does not count its units correctly, or not twice the same."""
+        """Raise NotASum for a target that miscounts its units, or whose second count differs from the first."""
         name, terms = self.sized.target.name, self.sized.terms
         counts = self._counts(self.values(np.stack([units for units in self._units for _ in "ab"])))
         if (counts[::2] != counts[1::2]).any():
@@ -137,8 +137,8 @@ class ProbeReader:
     def fused(self, plan: Plan) -> tuple[int, ...]:
         """Return the terms of a binary plan whose products are fused onto a sum, not rounded first.
 
-        x·y and −x·y both need rounding. If both are rounded, their sum is 0; if one is fused, it is a rounding error.
-        The rounded product is a power of two, which no partial sum in a narrower format changes.
+        x·y and −x·y both need rounding. If both are rounded, their sum is 0; if one is fused, their sum is a rounding
+        error. The rounded product is a power of two, which a partial sum in a narrower format holds exactly.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -155,10 +155,10 @@ class ProbeReader:
         return tuple(sorted(found))
 
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
-        """Return the nodes of a binary plan whose sums are rounded to fewer digits than other sums, and how many.
+        """Return the nodes of a binary plan whose sums are rounded to fewer digits, and the number of these digits.
 
-        If all nodes round alike, these are all nodes, or none. The root is in it only if it has fewer digits than the
-        format of the results.
+        If all nodes round to the same number of digits, either all nodes are returned or none. The root is returned
+        only if its sum has fewer digits than the format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()
@@ -174,7 +174,7 @@ class ProbeReader:
         return found, 1 + lost.count(False)
 
     def _lost(self, plan: Plan, asked: list[tuple[int, float]]) -> list[bool]:
-        """Return for each node whether it loses a little number: 1 and this one meet there, and −1 is added next."""
+        """Return for each node whether it loses a small number: it adds this to 1, and the next node adds −1."""
         n, first = plan.terms, plan.first_terms
         parents = {child: node for node in plan.nodes for child in node}
 
@@ -184,7 +184,7 @@ class ProbeReader:
             return [(one, 1.0), (other, little), *((term, -1.0) for term in beside)]
 
         rests = self._values_of((vector(*each) for each in asked), len(asked), 16.0)
-        # The root has nothing beside it that takes the 1 away.
+        # No node follows the root, so the 1 is not subtracted.
         return [rest == (256.0 if id == plan.root else 0.0) for (id, _), rest in zip(asked, rests, strict=True)]
 
     def _values_of(self, vectors: Iterable[list[tuple[int, float]]], count: int, factor: float) -> Iterator[float]:
@@ -208,7 +208,7 @@ class ProbeReader:
         return counts if (counts == units).all() else np.where(counts == units, counts, -1)
 
     def _masked(self, units: Array, first: Array, second: Array) -> Array:
-        """Return what is left of the units with a huge number at one term and its opposite at another."""
+        """Return the sums of the units, with one term replaced by a huge number and another term by its opposite."""
         huge = self.masks.huge
         if self.lines is None:
             return values_of(self.sized.sums(_masks(units, huge, first, second), self._ones))
@@ -224,9 +224,9 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def _operands(self, other: Array) -> tuple[Array, Array, Array]:
-        """Return x and y, with every row of x and every column of y set to `other`, and what is to be probed.
+        """Return x and y, with every row of x and every column of y set to `other`, and a view for the probes.
 
-        That is a view of one operand, with one vector per row.
+        The view is x or the transpose of y: each of its rows takes one probe.
         """
         assert self.lines is not None
         rows, *columns = self.sized.shape
@@ -241,7 +241,7 @@ class ProbeReader:
 
 
 def inexact_factor(format: Format) -> float:
-    """Return the number 1 + h of a format whose product with 1 − h is inexact, and 1 when it is rounded."""
+    """Return a number 1 + h of a format such that (1 + h)·(1 − h) is inexact and rounds to 1."""
     return float(1 + 2.0 ** -((format.precision + 3) // 2))
 
 

@@ -99,7 +99,7 @@ def reveal(
     dtype : str
         The type of the terms: "float16", "float32", "float64" or "bfloat16".
     kind : {"sum", "dot", "matvec", "matmul"}, optional
-        The operands of the function, if its name does not tell.
+        The operands of the function; needed if its name does not determine them.
     device : str
         The device on which its library computes, such as "cuda:1".
     shape : tuple of int, optional
@@ -241,7 +241,7 @@ class _Trials:
         self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
-        """Return which sums are in the rows of a product."""
+        """Return the index of the sum in each row of a trial's product."""
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:

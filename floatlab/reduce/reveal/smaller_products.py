@@ -1,8 +1,8 @@
 """Guesses at the orders of elements that are too few to be probed: the orders in smaller products of the same target.
 
-A library computes the last rows and columns of a large product by the same routines as those of a small one. One class
-of one element answers one probe per product, so a product with few rows and columns is much cheaper to probe. Whether
-the element of the large product is really computed like that is for a replay to decide.
+A library computes the last rows and columns of a large product by the same routines as those of a small one. For a
+class of one element, each probe takes a whole product, so probing a product with few rows and columns is much cheaper.
+Only a replay decides whether the element of the large product is really computed in the same order.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class SmallerProducts:
 
 
 def _side(length: int, period: int) -> int:
-    """Return the smallest number of at least one period that is congruent to a length; a shorter length as it is.
+    """Return the smallest number of at least one period that is congruent to a length; a shorter length is unchanged.
 
     >>> _side(115, 8), _side(13, 8), _side(5, 8)
     (11, 13, 5)

@@ -179,7 +179,7 @@ class Compensated(Record):
 
     @property
     def adder(self) -> Adder:
-        """The adder of its operations: rounded, without FMA."""
+        """The arithmetic of each addition and subtraction: rounded, without FMA."""
         return Adder(self.accumulator, self.products, False, self.context)
 
     def _serial(self) -> PlanError:
@@ -216,7 +216,7 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial batches, as `simulation.evaluate` does; the engine is for `adder`."""
+        """Return the results (*batch) of serial batches, as `simulation.evaluate` does, by an engine for `adder`."""
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
         order = [batches.root]

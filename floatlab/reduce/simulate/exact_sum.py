@@ -109,7 +109,7 @@ def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
 def pair_totals(x: Array, y: Array, narrow: bool) -> tuple[Array, Array]:
     """Return the sums of x·y along the first axis as pairs (high, low), as `matrix_totals`.
 
-    Both are float64 and broadcast; `narrow` promises that binary64 has all products exactly.
+    x and y are float64 and broadcast; `narrow` promises that all products are exact in binary64.
     """
     shape = np.broadcast_shapes(x.shape[1:], y.shape[1:])
     high, low = np.zeros(shape), np.zeros(shape)

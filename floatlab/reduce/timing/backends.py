@@ -135,7 +135,7 @@ class BackendComparison(Answering, Record):
 
     @property
     def fastest(self) -> BackendTiming | None:
-        """The backend with the shortest times of products, without transfers; None if the runs cannot tell."""
+        """The backend with the shortest times without transfers; None if the runs do not distinguish it."""
         return next((run for run in self.runs if run.name == self.ranking.fastest), None)
 
     @property

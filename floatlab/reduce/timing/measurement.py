@@ -1,4 +1,4 @@
-"""Repeated timings: the order of runs, their statistics, and which one is fastest, if the runs can tell."""
+"""Repeated timings: the order of runs, their statistics, and the fastest one, if the runs distinguish it."""
 
 from __future__ import annotations
 

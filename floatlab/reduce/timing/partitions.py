@@ -62,7 +62,7 @@ class PartitionComparison(Record):
 
     @property
     def ranking(self) -> Ranking:
-        """Which partition is fastest, as far as the runs can tell."""
+        """The ranking of the partitions by their times, as far as the runs distinguish them."""
         return rank({each.name: each.timing for each in self.products})
 
     @property
@@ -128,7 +128,7 @@ def time_partitions(
     Raises
     ------
     UnsupportedError
-        If a and b are not matrices of the same one of these dtypes, or for fewer than 1 run or 1 term per block.
+        If a and b are not matrices of one of these dtypes, the same for both; for fewer than 1 run or 1 term per block.
 
     Examples
     --------

@@ -266,7 +266,7 @@ def serve(address: Address, words: list[str], visitors: int, tell: Callable[[str
 
 
 def _check_free(address: Address) -> None:
-    """Raise OSError if another program listens at an address: the server prints it before it binds it."""
+    """Raise OSError if another program listens at an address, since the server prints the address before it listens."""
     places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, place in places:
         with socket.socket(family, kind, protocol) as probe:

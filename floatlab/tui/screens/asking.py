@@ -106,7 +106,7 @@ class AskingScreen(Screen[None]):
         return True
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the answer of stopped work holds what it has found."""
+        """Return whether the answer to a question, if it is stopped, contains what was found until then."""
         return False
 
     def prepare(self, question: Question, answers: list[Answer]) -> object:
@@ -278,7 +278,7 @@ class AskingScreen(Screen[None]):
         AskingScreen.action_undo(self, 1)
 
     def action_escape(self) -> None:
-        """Stop the pending answer, and show what it has found if it keeps that; else leave a box."""
+        """Stop the pending answer, and show what was found if it is kept; if no answer is pending, leave the box."""
         pending = self.pending
         if pending is not None and self.keeps_found(pending.question) and not pending.is_stopped:
             pending.stop()
@@ -289,7 +289,7 @@ class AskingScreen(Screen[None]):
             self.leave()
 
     def _stay(self) -> None:
-        """Show the answer before one that was stopped."""
+        """After an answer was stopped, show the previous answer."""
         if self._shown is None:
             self._excuse = "stopped: this is the default of the screen"
             self.open(self.app.default_question(self.NAME))

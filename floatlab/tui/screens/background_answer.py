@@ -14,7 +14,7 @@ from floatlab.verbs.registry import answer_question
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised in stopped work when it next reports progress; what keeps its work on Ctrl-C keeps it on this too."""
+    """Raised in stopped work when it next reports progress; functions that return results on Ctrl-C do so here, too."""
 
 
 class BackgroundAnswer:

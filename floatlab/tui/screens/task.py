@@ -154,7 +154,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         }
 
     def possible(self) -> dict[str, bool]:
-        """Return whether actions and lists are available now; those that are not in the result always are."""
+        """Return whether actions and lists are available now; those not in the result are always available."""
         return {
             "undo": self.history.can_go(-1),
             "redo": self.history.can_go(1),
@@ -302,7 +302,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         self.pick(self.picks()[name])
 
     def format_pick(self, take: Callable[[str], object], automatic: str = "") -> Pick:
-        """Return the pick list of formats, which also accepts other names; `automatic` describes the choice of none."""
+        """Return the pick list of formats, which also accepts other names; `automatic` describes that choice."""
         rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
         rows += [
             Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))

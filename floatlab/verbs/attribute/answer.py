@@ -72,7 +72,7 @@ def attribute_words(
         return attribute(left, right, goal, difference=difference, targets=targets, context=context, started=started)
 
     found = attributed(goals)
-    # What no candidate gives to the last bit was perhaps printed with fewer digits than the numbers have.
+    # If no candidate gives every bit, the array may have been printed with fewer digits than its numbers have.
     loose = tuple(
         text if text is not None and not fits else goal
         for goal, text, fits in zip(goals, printed, found.fitting, strict=True)

@@ -51,7 +51,7 @@ def attribution_blocks(
 ) -> list[Block]:
     """Return the rows of an attribution for a page of differences: the candidates for each result, and the cause.
 
-    `libraries` names for each result the library that gives all of it, if one does. The cause is the diagnosis's.
+    `libraries` names for each result the library that gives all of it, if one does. The cause is that of the diagnosis.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute

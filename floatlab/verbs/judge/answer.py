@@ -113,7 +113,7 @@ def explain_differences(
         x, y, *others = product_of(x, y, others)
     tick = None if started is None else partial(started(0, "diagnosis"), 1)
     problem: ProductProblem | None = None
-    # Ctrl-C ends the diagnosis with what it found, and what would follow is left out.
+    # After Ctrl-C, the answer has what the diagnosis found until then; the parts after it are omitted.
     try:
         if tick is not None:
             tick()  # multiplying exactly may take long

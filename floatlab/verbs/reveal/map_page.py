@@ -73,9 +73,10 @@ class MapPicture(Record):
 
 
 def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
-    """Return a map as large as fits in some lines of some width; each block has at least one letter.
+    """Return a map as large as fits into this width and height; each block has at least one letter.
 
-    More blocks than fit are left out at the right; lines continue below `height`.
+    Blocks that do not fit into the width are omitted at the right. If there are more blocks of rows than `height`, the
+    map is higher than `height`.
 
     >>> from floatlab.page.model import text_of
     >>> from floatlab.reduce.reveal.mapping import order_map
@@ -120,7 +121,7 @@ def class_page(found: OrderMap, number: int) -> Page:
 
 
 def _scaled(sizes: list[int], room: int) -> list[int]:
-    """Return lengths in proportion to sizes, at least 1, that fill a room if there are more; some if not all fit.
+    """Return the sizes, reduced in proportion to fit into a room but at least 1; the first ones if not all fit.
 
     >>> _scaled([4, 2], 9), _scaled([60, 39, 1], 10), _scaled([1, 1, 1], 2)
     ([4, 2], [5, 3, 1], [1, 1])
@@ -157,7 +158,7 @@ def _title_blocks(found: OrderMap) -> tuple[str, list[Block]]:
     size = size if found.batch == 1 else f"{found.batch} products of {size}"
     title = f"{name}: {size}, {counted(len(found.classes), 'order')}"
     missing = sum(each.elements for each in found.classes if each.candidate is None)
-    settled: Note = Note(f"all {rows * columns:,} elements are explained: replays gave their bits")
+    settled: Note = Note(f"all {rows * columns:,} elements are explained: replays gave the same bits")
     if missing:
         share = 100 * missing / (rows * columns)
         settled = Note(Span(f"the order of {share:.3g} % of the elements ({missing:,}) was not found", Role.FLAG))

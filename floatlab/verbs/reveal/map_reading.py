@@ -1,4 +1,4 @@
-"""An order map, made again from its JSON document; what the document says is checked, and what follows is computed."""
+"""Reads an order map from its JSON document: checks the members, and computes everything that follows from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def order_map_of(
     probes: int,
     products: int,
 ) -> OrderMap:
-    """Return the order map that a document describes; raises FileFormatError where it contradicts itself.
+    """Return the order map that a document describes; raises FileFormatError if it contradicts itself.
 
     The seconds are not in the document; they are 0.
     """

@@ -58,8 +58,8 @@ def backends_answer(
 ) -> Answer:
     """Return the answer for the product of two named matrices on several backends; raises FloatlabError.
 
-    Without `format`, the product has the format of both matrices. If their formats differ, it has binary32 or else
-    binary64, whichever contains both formats. Text is read into binary32.
+    Without `format`, the product has the format of both matrices. If their formats differ, it has binary32 if
+    that contains both formats, else binary64. Text is read into binary32.
     """
     names = parse_backends(backends)  # check the names before the files are read
     x, y = in_one_format(operands_of("matmul", words, format), format)

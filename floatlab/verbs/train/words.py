@@ -11,7 +11,7 @@ from floatlab.training.program import SGD, Optimizer, Updates
 from floatlab.training.setup import REMEDIES, Setup
 from floatlab.training.trace import Why
 
-# For a table: the cause why a weight is unchanged, or that it moves.
+# For a table: why a weight is unchanged, or that it moves.
 CAUSES = {
     Why.MOVED: "it moves",
     Why.NO_UPDATE: "there is no update",

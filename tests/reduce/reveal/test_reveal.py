@@ -240,7 +240,7 @@ def test_fused_products_are_found_one_by_one(kind):
     assert isinstance(found.claim.adder, PartlyFused)
     assert set(found.claim.adder.fused) == fused
     assert found.agreeing == found.elements
-    assert "products of 7 terms fused (1–3, 5–7, 11), the others rounded" in " ".join(
+    assert "products of 7 terms fused (1–3, 5–7, 11), all others rounded" in " ".join(
         to_text(reveal_page(found)).split()
     )
     assert document_of(found)["claim"]["ways"][0]["fused_terms"] == sorted(fused)

@@ -31,7 +31,7 @@ def test_one_disturbed_run_does_not_hide_the_fastest():
     ranking = rank({"slow": Timing((3.0, 3.1, 3.0, 3.2, 3.1)), "fast": Timing((1.0, 1.1, 2.9, 1.0, 1.1))})
     assert ranking.names == ("fast", "slow")
     assert (ranking.fastest, ranking.candidates) == ("fast", ("fast",))
-    assert fastest_words(ranking) == "fastest fast: 1.1 s in the median, then slow with 3.1 s"
+    assert fastest_words(ranking) == "fastest fast: median 1.1 s; then slow, median 3.1 s"
 
 
 def test_a_spread_as_large_as_the_difference_names_no_winner():
@@ -84,7 +84,7 @@ def test_three_that_cannot_be_told_apart():
     )
 
 
-@pytest.mark.parametrize(("runs", "said"), [(1, "1 run does not tell"), (3, "3 runs do not tell")])
+@pytest.mark.parametrize(("runs", "said"), [(1, "1 run does not show"), (3, "3 runs do not show")])
 def test_few_runs_name_no_winner(runs, said):
     ranking = rank({"a": Timing((1.0,) * runs), "b": Timing((50.0,) * runs)})
     assert ranking.fastest is None

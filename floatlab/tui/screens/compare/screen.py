@@ -192,7 +192,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Keep what a diagnosis has found."""
+        """Return whether the question asks for a diagnosis, which keeps what it has found."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -265,7 +265,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         return self.open(self.question.having(inputs=None, op=None, bias=None), "inputs")
 
     def _made_of(self, x: str, y: str, op: str, bias: str) -> Question:
-        """Return the question why the arrays differ; the operation is read as the command line does."""
+        """Return the question that asks why the arrays differ; the operation is read as on the command line."""
         said = [f"--op={op}"] if op else []
         read = self.app.read_question(["compare", "0", "0", "--inputs", "0", "0", *said])
         return self.question.having(inputs=(x, y), op=read.option("op"), bias=bias or None)

@@ -102,7 +102,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         return tuple(box.word for box in self.query(ArrayBox) if box.display)
 
     def base_question(self) -> Question:
-        """Return the question about data, without options for more than a simulated sum."""
+        """Return the question about data, without options that ask for anything but a simulated sum."""
         question = self.question
         if question.verb == "reveal":
             question = self.data or self.app.read_question(["sum", "1,2,3"])
@@ -241,7 +241,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.attempt(lambda: self.question.having(shape=read_shape(typed, "a shape"), terms=None))
 
     def take_layout(self, name: str) -> None:
-        """Ask about operands that lie in memory otherwise."""
+        """Ask about operands in this memory layout."""
         self.open(self.question.having(layout=None if name == next(iter(LAYOUTS)) else name))
 
     def action_take(self) -> None:

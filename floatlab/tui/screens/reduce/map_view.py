@@ -17,7 +17,7 @@ _USUAL = 80, 24  # a picture of this size serves before the first layout
 
 
 class MapView(Cells, inherit_bindings=False):
-    """The blocks of an order map, in proportion as far as they fit."""
+    """The blocks of an order map, drawn to scale as far as they fit."""
 
     PLACE = "On the map"  # the heading in the list of keys
     HELP = (
@@ -38,7 +38,7 @@ class MapView(Cells, inherit_bindings=False):
     _block_of: Sequence[int] = ()  # for each place, the number of its block: a block has a place on each of its lines
 
     def show_map(self, shown: OrderMap) -> None:
-        """Show a map; the cursor starts at the first block of another one."""
+        """Show a map; if it is not the map shown before, the cursor goes to its first block."""
         if shown is not self._map:
             self._map, self.picture = shown, draw_map(shown, *_USUAL)
             self.set_cursor(0)
@@ -58,7 +58,7 @@ class MapView(Cells, inherit_bindings=False):
         return len(self.picture.elements) if self.picture is not None else 0
 
     def set_lines(self, width: int) -> list[Line]:
-        """Draw the map for this width, and for the height in sight."""
+        """Draw the map for this width and the visible height."""
         if self._map is None:
             return []
         self.picture = picture = draw_map(self._map, width, max(self.scrollable_content_region.height, 1))
@@ -84,7 +84,7 @@ class MapView(Cells, inherit_bindings=False):
             self.scroll_to_region(Region(x, y, wide, 1), animate=False, x_axis=False)
 
     def on_resize(self) -> None:
-        """Draw for the new height, too; where fewer blocks fit side by side, the cursor is on another one."""
+        """Draw the map for the new size; report the cursor, which may be on another block now."""
         self.reset()
         self.cursor = self.validate_cursor(self.cursor)
         self.post_message(self.Moved(self))
@@ -95,6 +95,6 @@ class MapView(Cells, inherit_bindings=False):
             self.cursor += by * self.picture.breadth
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by some blocks up or down."""
+        """Move the cursor several blocks up or down."""
         for _ in range(5):
             self.action_rows(pages)

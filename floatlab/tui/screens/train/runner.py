@@ -132,7 +132,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # Running.
 
     def run_to(self, step: int, pace: int | None, first: Callable[[], None] | None = None) -> None:
-        """Run the laboratory to a step on a background thread; `first` is called on this thread before."""
+        """Run the laboratory to a step on a background thread; `first` is called on that thread before the steps."""
         if self.laboratory is None:
             return
         if self.running is not None:
