@@ -18,6 +18,7 @@ import floatlab.arrays as ours
 from floatlab.errors import FloatlabError
 
 FORMATS = ("fp16", "bf16", "e4m3", "e5m2", "e3m2", "e2m1", "fp32")
+TABLES = ("hif8", "nf4", "posit8", "posit16", "takum_linear16", "takum_log16")  # no peer has them
 TASKS = ("encode", "encode RTZ", "encode SR", "encode flags", "decode", "quantize", "quantize RTZ", "quantize SR")
 OPERATIONS = ("add", "multiply", "fma")  # the other libraries have no fma
 KINDS = {

@@ -28,7 +28,20 @@ from importlib.metadata import version
 from itertools import product
 
 import numpy as np
-from array_peers import ABSENT, FORMATS, OPERATIONS, PEERS, TASKS, THREADS, Call, Calls, buffer, floatlab, values
+from array_peers import (
+    ABSENT,
+    FORMATS,
+    OPERATIONS,
+    PEERS,
+    TABLES,
+    TASKS,
+    THREADS,
+    Call,
+    Calls,
+    buffer,
+    floatlab,
+    values,
+)
 
 EVERY_TASK = (*TASKS, *OPERATIONS)
 ROUNDS = 7
@@ -118,11 +131,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--elements", type=int, action="append", metavar="N", help="default: 1000000 and 16000000")
     parser.add_argument("--threads", choices=("one", "all"), action="append", help="default: one, then all")
-    parser.add_argument("--only", default="", metavar="WORD,...", help=f"some of {', '.join((*EVERY_TASK, *FORMATS))}")
+    parser.add_argument(
+        "--only", default="", metavar="WORD,...", help=f"some of {', '.join((*EVERY_TASK, *FORMATS, *TABLES))}"
+    )
     parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     words = {word.strip() for word in given.only.split(",")} - {""}
-    tasks, formats = ([each for each in all if each in words or not words & {*all}] for all in (EVERY_TASK, FORMATS))
+    tasks, formats = (
+        [each for each in all if each in words or not words & {*all}] for all in (EVERY_TASK, (*FORMATS, *TABLES))
+    )
     for name in ("ml_dtypes", *PEERS):
         found = importlib.util.find_spec(name) is not None
         print(f"{name} {version(name)}" if found else f"not installed: {name} (pip install {name})")

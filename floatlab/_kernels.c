@@ -363,6 +363,8 @@ done:
     return result;
 }
 
+#include "_kernels_table.h"
+
 PyDoc_STRVAR(reset_doc,
              "reset_mode() -> mode\n\n"
              "Make this thread round to nearest and keep subnormal numbers; return the previous mode.");
@@ -405,6 +407,10 @@ static PyMethodDef methods[] = {
     {"restore_mode", restore_mode, METH_O, restore_doc},
     {"accumulate", accumulate, METH_VARARGS, accumulate_doc},
     {"run", run, METH_VARARGS, run_doc},
+    {"look_up_narrow", narrow, METH_VARARGS, narrow_doc},
+    {"look_up_wide", wide, METH_VARARGS, wide_doc},
+    {"look_up_binades", binades, METH_VARARGS, binades_doc},
+    {"take_words", take_words, METH_VARARGS, take_doc},
     {0},
 };
 

@@ -9,7 +9,7 @@ from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum, NumberClass
 from floatlab.numbers.exact import Exact, Literal
-from floatlab.numbers.projection import round_exact
+from floatlab.numbers.projection import given_by_table, round_exact
 from floatlab.numbers.reading import convert, encode, read
 from floatlab.numbers.rounding import Context, Direction, Flags, as_context
 from floatlab.numbers.scalars import own_datum, whole_number
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Operands of several formats are promoted to the first of these that contains all of them.
 PROMOTIONS = ("binary16", "bfloat16", "binary32", "binary64", "binary128")
 DEFAULT_FORMAT = "binary32"
+_TRIED = 16  # the width up to which all numbers of a format are looked up in another's table
 
 _NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN, NumberClass.UNSUPPORTED)
 
@@ -38,6 +39,7 @@ class Lack(Enum):
     STEPS = "fine steps near zero"
     ZERO = "zero"
     SIGN = "negative numbers"
+    ENTRIES = "some numbers"  # of a format given by a table
 
 
 def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
@@ -46,6 +48,8 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
     >>> lacks(parse_format("bf16"), parse_format("fp16"))
     (<Lack.DIGITS: 'digits'>,)
     """
+    if wide.is_table or (given_by_table(narrow) and narrow.is_irrational):
+        return () if _has_all(wide, narrow) else (Lack.ENTRIES,)
     small = narrow.smallest < wide.smallest
     found = {
         Lack.DIGITS: wide.precision < narrow.precision,
@@ -57,6 +61,15 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
         Lack.SIGN: narrow.signed and not wide.signed,
     }
     return tuple(lack for lack, is_so in found.items() if is_so)
+
+
+@lru_cache(maxsize=256)
+def _has_all(wide: Format, narrow: Format) -> bool:
+    """Return whether every finite number of `narrow` is an entry of the table of `wide`, by trying them."""
+    if wide == narrow or narrow.width > _TRIED:
+        return wide == narrow
+    data = (Datum(narrow, code) for code in range(1 << narrow.width))
+    return not any(datum.is_finite and (datum.symbol or round_exact(datum.exact, wide).flags) for datum in data)
 
 
 @lru_cache(maxsize=1024)
@@ -104,6 +117,11 @@ class DerivationBuilder:
         """Store the values that `begin` determined."""
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
+        for each in (format, *(datum.format for datum in operands)) if format.is_table else ():
+            if given_by_table(each) and each.is_irrational:
+                raise UnsupportedError(
+                    f"{operation}: the numbers of {each.name} are powers of √e, so no exact result exists"
+                )
         self.values = [datum.finite_value for datum in operands]
 
     @property

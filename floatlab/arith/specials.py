@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum, NumberClass, quieted
-from floatlab.numbers.projection import nan_code, signed_nan
+from floatlab.numbers.projection import nan_code
 from floatlab.numbers.rounding import Context, Flags, NanRule
 from floatlab.numbers.steps import Derivation, Rule
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def default_nan(format: Format, context: Context) -> int:
     """Return the NaN of an invalid operation: quiet, payload 0, negative only under x86's rule."""
     if format.has_nan and not format.ieee_nans:
-        return signed_nan(format, False)
+        return format.signed_nan(False)
     return nan_code(format, context, negative=context.nan is NanRule.X86)[0]
 
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from floatlab.arith.operands import exact_integer, holds
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.parameters import checked_codes, container, words_containing
+from floatlab.arrays.lanes.parameters import DOUBLE, checked_codes, container, words_containing
 from floatlab.arrays.sources import Piece, Source, format_of, is_floating, is_typed, source_of
 from floatlab.arrays.types import Array, DType, Work
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Direction, Flags
+from floatlab.numbers.projection import given_by_table
 from floatlab.numbers.rounding import DEFAULT, Absent, AnyContext, as_context
 from floatlab.numbers.scalars import whole_number
 
@@ -96,7 +97,7 @@ def decode_array(
     except TypeError:
         raise UnsupportedError(f"dtype {quoted(str(dtype))} is none of NumPy's") from None
     target = format_of(kind)
-    if target is None or not holds(target, fmt):
+    if target is None or not (holds(target, fmt) or (_is_irrational(fmt) and target == DOUBLE)):
         raise UnsupportedError(f"dtype {kind.name} does not hold all of {fmt.name}")
     read = dispatch.reader(fmt, target, dispatch.parse_lane(lane))
 
@@ -140,11 +141,17 @@ def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native"
     return as_context(context)
 
 
+def _is_irrational(format: Format) -> bool:
+    return given_by_table(format) and format.is_irrational
+
+
 @lru_cache(maxsize=256)
 def float_for(format: Format) -> DType:
     """Return float32 if it contains the format, else float64; raises FormatError if neither does."""
     for word in words_containing(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
+    if _is_irrational(format):  # the nearest numbers of float64
+        return np.dtype(np.float64)
     raise FormatError(f"{format.name} has numbers that float64 does not hold; encode gives its codes")
 
 

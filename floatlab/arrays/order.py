@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from floatlab.arrays.types import Array, DType, Work
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Context
+from floatlab.numbers import Context, Datum
 
 NAN_RANK = -(1 << 63)  # no number of 64 bits has this rank
 NOT_COMPARABLE = -1  # the distance between a NaN and a number
@@ -106,7 +107,9 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 
 @in_default_mode
 def spacing(x: object, format: Format | str | None = None) -> Array:
-    """Return the unit in the last place of each number in a format, a power of two; NaN for infinities and NaNs.
+    """Return the unit in the last place of each number in a format; NaN for infinities and NaNs.
+
+    It is a power of two, but in formats given by a table the distance to the next larger magnitude, as `Datum.ulp`.
 
     Parameters
     ----------
@@ -137,6 +140,9 @@ def spacing(x: object, format: Format | str | None = None) -> Array:
 
     def work(codes: Array, first: int, units: Array, flags: Array | None) -> None:
         codes = read(codes)
+        if fmt.is_table:
+            units[...] = _gaps(fmt)[codes].astype(kind).view(units.dtype)
+            return
         field = _magnitudes(codes, fmt) >> fmt.trailing_bits
         found = np.ldexp(1.0, np.maximum(field, int(fmt.zero)) - fmt.bias - fmt.trailing_bits)
         found[_magnitudes(codes, fmt) > fmt.largest_magnitude] = np.nan
@@ -261,6 +267,10 @@ def _hidden(format: Format) -> int:
 
 def _ranks(codes: Array, format: Format) -> Array:
     """Return the ranks of codes."""
+    if format.is_table:
+        from floatlab.arrays.lanes.tables import ranks_table
+
+        return ranks_table(format, NAN_RANK)[codes]
     magnitudes = _magnitudes(codes, format)
     negative = codes >> codes.dtype.type(format.width - 1) != 0 if format.signed else np.zeros(len(codes), bool)
     ranks: Array = np.maximum(magnitudes - _hidden(format), 0)
@@ -274,6 +284,8 @@ def _ranks(codes: Array, format: Format) -> Array:
 def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
     """Return the codes one step up or down; where `minus` is true, zeros become −0. NaNs are unchanged."""
     ranks = _ranks(codes, format)
+    if format.is_table:
+        return _moved_in_table(codes, format, ranks, step, minus)
     top = max(format.largest_magnitude, format.infinity_magnitude) - _hidden(format)
     there = np.clip(ranks + step * (ranks != NAN_RANK), -top if format.signed else 0, top)
     magnitudes = np.abs(there)
@@ -281,6 +293,25 @@ def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool)
     signed = (there < 0) | ((there == 0) & minus & (format.negative_zero and format.zero and format.signed))
     whole = magnitudes.astype(np.uint64) | (signed.astype(np.uint64) << np.uint64(format.width - 1))
     return np.where(ranks == NAN_RANK, codes, whole.astype(codes.dtype))
+
+
+@lru_cache(maxsize=16)
+def _gaps(format: Format) -> Array:
+    """Return the unit in the last place of each code of a format given by a table."""
+    data = (Datum(format, code) for code in range(1 << format.width))
+    return np.array([float(datum.ulp.as_fraction()) if datum.is_finite else np.nan for datum in data])
+
+
+def _moved_in_table(codes: Array, format: Format, ranks: Array, step: Array | int, minus: Array | bool) -> Array:
+    """Do `_moved` for a format given by a table."""
+    from floatlab.arrays.lanes.tables import codes_table
+
+    by_rank, zero = codes_table(format)
+    there = np.clip(np.where(ranks == NAN_RANK, 0, ranks + step), -zero, len(by_rank) - 1 - zero)
+    found = by_rank[there + zero]
+    if format.negative_zero:
+        found[(there == 0) & minus] = format.compose(True, 0)
+    return np.where(ranks == NAN_RANK, codes, found)
 
 
 def _written(work: Work, names: tuple[str, ...], sources: list[Source], dtype: DType) -> Array:

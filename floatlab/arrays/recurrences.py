@@ -165,7 +165,7 @@ class Recurrence:
             }
             operands = own.get(operation, operands)
             operation = f"{operation}_to_nearest" if operation in ("divide", "sqrt") else "fma_to_nearest"
-        elif not is_enough(DOUBLE, fmt, context.rounding.is_stochastic) or not can_read(fmt, DOUBLE):
+        elif fmt.is_table or not is_enough(DOUBLE, fmt, context.rounding.is_stochastic) or not can_read(fmt, DOUBLE):
             return None
         rule = rounding_rule_for(fmt, context, DOUBLE)
         return None if rule.refuses else (operation, operands, rule)

@@ -8,7 +8,7 @@ from functools import partial
 
 from floatlab.cli.output import put
 from floatlab.errors import quoted
-from floatlab.formats.catalog import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS, TABLE_SHORTHANDS
 from floatlab.verbs.option import UsageError, formats_named
 from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, asks, verb_named
@@ -138,7 +138,7 @@ def _add(group: argparse._ActionsContainer, option: Option) -> None:
     if option.name == "formats":
         group.description = "shorthands: " + " ".join(f"--{name}" for name in SHORTHANDS)
         group.add_argument(*option.spellings, action=AppendFormats, dest=option.name, metavar=option.metavar, help=help)
-        for name in SHORTHANDS:
+        for name in (*SHORTHANDS, *TABLE_SHORTHANDS):
             group.add_argument(f"--{name}", action=AppendFormats, dest=option.name, nargs=0, help=argparse.SUPPRESS)
     elif not option.metavar:
         group.add_argument(*option.spellings, action="store_const", const=option.value, dest=option.name, help=help)

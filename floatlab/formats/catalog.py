@@ -9,8 +9,7 @@ import re
 from functools import lru_cache
 
 from floatlab.errors import FormatError, guess, quoted
-from floatlab.formats.format import MAX_EXPONENT_BITS, MAX_TRAILING_BITS, Format
-from floatlab.record import Record
+from floatlab.formats.format import MAX_EXPONENT_BITS, MAX_TRAILING_BITS, CatalogRow, Format
 
 IEEE = "IEEE 754-2019, table 3.5"
 INTEL = "Intel 64 and IA-32 Architectures SDM, volume 1, section 4.2.2"
@@ -24,15 +23,6 @@ P3109 = "IEEE P3109 Working Group, Interim Report on Binary Floating-point Forma
 CUDA = "CUDA Math API 13.4 and later, __nv_fp8_ue5m3; PTX ISA 9.4, .ue5m3x2"
 UNSIGNED = "the pattern ue<W>m<T>: e<W>m<T>fn without a sign; without trailing bits, powers of two as in e8m0fnu"
 PATTERN = "the pattern e<W>m<T>: the rules of IEEE 754-2019 clause 3.4 for any W and T"
-
-
-class CatalogRow(Record):
-    """A named format: its aliases, its source, and its purpose."""
-
-    format: Format
-    aliases: tuple[str, ...]
-    source: str
-    purpose: str
 
 
 def fnuz(name: str, precision: int, exponent_bits: int, bias: int | None = None) -> Format:
@@ -128,6 +118,7 @@ MAX_P3109_WIDTH = 64
 MAX_NAME = 64
 # The names that are command-line options themselves.
 SHORTHANDS = ("fp16", "fp32", "fp64", "fp128", "bf16", "tf32", "e4m3", "e5m2", "e2m1")
+TABLE_SHORTHANDS = ("hif8", "nf4", "posit8", "posit16")  # options, too; help does not list them
 # Names that are used for several formats at once.
 FAMILIES = {
     **dict.fromkeys(("fp8", "float8", "f8"), "e4m3 e5m2 e4m3fnuz e5m2fnuz (show bits:0x38 --dialects compares them)"),
@@ -168,6 +159,10 @@ def catalog_row(format: Format) -> CatalogRow:
     ('fp8_e5m2', 'float8_e5m2')
     """
     named = _BY_NAME.get(format.name)
+    if format.is_table:
+        from floatlab.formats.tables import table_row
+
+        named = table_row(format.name)
     if named is not None and named.format == format:
         return named
     if format.name.startswith("p3109_"):
@@ -216,6 +211,10 @@ def _lookup(name: str) -> Format:
         return p3109(k, p, signed, found[4] == "e")
     if found := _PATTERN.fullmatch(plain):
         return _pattern(found[1], int(found[2]), int(found[3]), found[4])
+    from floatlab.formats.tables import TABLE_NAMES, table_row  # here, since few commands name such a format
+
+    if row := table_row(plain):
+        return row.format
     if words := family(plain):
         raise FormatError(words)
     if plain in BLOCK_FAMILIES:
@@ -225,7 +224,7 @@ def _lookup(name: str) -> Format:
     if re.fullmatch(r"u?(int|i)[0-9]{1,3}", plain):
         raise FormatError(f"{quoted(name)} is a type of integers, not of floats: toint VALUE --to {plain} converts")
     raise FormatError(
-        f"unknown format {quoted(name)}{guess(plain, sorted(_BY_NAME))}"
+        f"unknown format {quoted(name)}{guess(plain, sorted([*_BY_NAME, *TABLE_NAMES]))}"
         " (known: floatlab formats; any e<W>m<T>[fn|f|fnuz] works too)"
     )
 

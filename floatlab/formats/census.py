@@ -28,7 +28,9 @@ def census(format: Format) -> Census:
     below_normal = format.smallest_normal_magnitude
     zeros = (1 + format.negative_zero) if format.zero else 0
     subnormals = signs * (below_normal - 1) if format.subnormals else 0
-    normals = signs * (format.largest_magnitude - below_normal + 1)
+    normals = format.largest_magnitude - below_normal + 1
+    if format.signed:
+        normals += format.lowest_magnitude - below_normal + 1
     infinities = signs * format.infinities
     nans = signs * format.nans + format.nan_in_place_of_negative_zero
     counted = zeros + subnormals + normals + infinities + nans

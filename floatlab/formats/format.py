@@ -17,6 +17,7 @@ from floatlab.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
+    from typing import ClassVar
 
 MAX_EXPONENT_BITS = 19
 MAX_BIAS = 1 << 20
@@ -56,10 +57,12 @@ class Format(Record):
     smallest_normal_magnitude: int
     nan_in_place_of_negative_zero: bool  # the only NaN has the code of −0 (fnuz and signed P3109)
 
-    _fields = (
+    _fields: ClassVar[tuple[str, ...]] = (
         "name", "precision", "exponent_bits", "bias", "infinities", "nans", "zero", "negative_zero",
         "signed", "subnormals", "explicit_integer_bit", "ties_to_even_code",
     )  # fmt: skip
+
+    is_table: ClassVar[bool] = False  # whether it is a TableFormat, whose magnitudes are ranks in a table
 
     def __init__(
         self,
@@ -159,6 +162,21 @@ class Format(Record):
         return 1 << (self.trailing_bits - 1) if self.ieee_nans else 0
 
     @property
+    def saturates(self) -> bool:
+        """Whether numbers beyond the largest become the largest by the format's definition, as in posits."""
+        return False
+
+    @property
+    def lowest_magnitude(self) -> int:
+        """Magnitude of the most negative number; a format given by a table may have fewer negative ones."""
+        return self.largest_magnitude
+
+    @property
+    def ties_away(self) -> bool:
+        """Whether ties go away from zero when rounding to nearest: with one digit, neither neighbour is even."""
+        return not self.trailing_bits and not self.ties_to_even_code
+
+    @property
     def has_nan(self) -> bool:
         """Whether any code is a NaN."""
         return self.nans > 0 or self.nan_in_place_of_negative_zero
@@ -186,6 +204,23 @@ class Format(Record):
             field = magnitude >> t
             magnitude = ((field << 1 | (field > 0)) << t) | (magnitude & ((1 << t) - 1))
         return int(negative) << (self.width - 1) | magnitude
+
+    def signed_code(self, negative: bool, magnitude: int) -> int:
+        """Return the code of a sign and a magnitude; −0 becomes 0 in a format without −0.
+
+        >>> from floatlab import parse_format
+        >>> hex(parse_format("e4m3").signed_code(True, 0)), hex(parse_format("e4m3fnuz").signed_code(True, 0))
+        ('0x80', '0x0')
+        """
+        if magnitude == 0 and self.zero and not self.negative_zero:
+            negative = False
+        return self.compose(negative, magnitude)
+
+    def signed_nan(self, negative: bool) -> int:
+        """Return the code of the default NaN, with the sign if the format's NaNs have one."""
+        if self.nans and self.signed:
+            return self.compose(negative, self.magnitude(self.nan_code))
+        return self.nan_code
 
     def magnitude(self, code: int) -> int:
         """Return a code without its sign and without an explicit integer bit: its rank among the codes of its sign.
@@ -225,3 +260,12 @@ class Format(Record):
     def smallest(self) -> Fraction:
         """The smallest positive number, exactly."""
         return self._value(self.smallest_magnitude)
+
+
+class CatalogRow(Record):
+    """A named format: its aliases, its source, and its purpose."""
+
+    format: Format
+    aliases: tuple[str, ...]
+    source: str
+    purpose: str

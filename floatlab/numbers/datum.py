@@ -6,9 +6,9 @@ from enum import Enum
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, hexadecimal_float, shortest_decimal
-from floatlab.numbers.exact import Exact
-from floatlab.numbers.projection import infinity_code, nan_code, round_exact
+from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, hexadecimal_float, shortest_decimal, shortest_within
+from floatlab.numbers.exact import GUARD_DIGITS, Exact
+from floatlab.numbers.projection import given_by_table, infinity_code, nan_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, Context, Flags, NanRule
 from floatlab.presenter import Drawn
 from floatlab.record import Record
@@ -58,6 +58,8 @@ class Datum(Drawn, Record):
     @property
     def sign_bit(self) -> int:
         """The sign field: 1 for negative codes; 0 in unsigned formats."""
+        if given_by_table(self.format):
+            return self.format.sign(self.code)
         return self.code >> (self.format.width - 1) if self.format.signed else 0
 
     @property
@@ -67,14 +69,14 @@ class Datum(Drawn, Record):
 
     @property
     def biased_exponent(self) -> int:
-        """The exponent field E."""
+        """The exponent field E; 0 in formats given by a table, which have other fields."""
         fmt = self.format
         return self.code >> (fmt.width - fmt.signed - fmt.exponent_bits) & ((1 << fmt.exponent_bits) - 1)
 
     @property
     def trailing_significand(self) -> int:
-        """The trailing significand field T, often called the mantissa."""
-        return self.code & ((1 << self.format.trailing_bits) - 1)
+        """The trailing significand field T, often called the mantissa; 0 in formats given by a table."""
+        return 0 if self.format.is_table else self.code & ((1 << self.format.trailing_bits) - 1)
 
     @property
     def integer_bit(self) -> int | None:
@@ -159,6 +161,10 @@ class Datum(Drawn, Record):
         magnitude = fmt.magnitude(code)
         if magnitude > fmt.largest_magnitude:
             return None
+        if given_by_table(fmt):
+            from floatlab.numbers.entries import value_of
+
+            return value_of(fmt, code)
         negative = fmt.signed and code >> (fmt.width - 1) != 0
         t = fmt.trailing_bits
         field = magnitude >> t
@@ -173,18 +179,44 @@ class Datum(Drawn, Record):
             return None
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
+    def bounds(self, digits: int) -> tuple[Exact, Exact]:
+        """Return bounds of a finite value: equal unless it is irrational, else one unit of the last of `digits`."""
+        if given_by_table(self.format):
+            from floatlab.numbers.entries import bounds_of
+
+            return bounds_of(self.format, self.code, digits)
+        return self.exact, self.exact
+
+    @property
+    def symbol(self) -> str:
+        """The value as a power of √e, if it is irrational (in logarithmic takums); else empty."""
+        if not given_by_table(self.format):
+            return ""
+        from floatlab.numbers.entries import symbol
+
+        return symbol(self.format, self.code)
+
     @property
     def quantum_exponent(self) -> int:
         """q, the exponent of the last place: the datum is c · 2^q with an integer c."""
         fmt = self.format
+        if fmt.is_table:
+            return self.bounds(fmt.precision)[0].normalized().q if self.magnitude else fmt.qmin
         field = self.magnitude >> fmt.trailing_bits
         return max(field, int(fmt.zero)) - fmt.bias - fmt.trailing_bits
 
     @property
     def ulp(self) -> Exact:
-        """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes."""
+        """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
+
+        In a format given by a table: the distance to the next larger magnitude; at the largest, to the one below.
+        """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")
+        if given_by_table(self.format):
+            from floatlab.numbers.entries import gap
+
+            return gap(self.format, self.code)
         return Exact(False, 1, self.quantum_exponent)
 
     @property
@@ -317,6 +349,8 @@ def special_code(datum: Datum, format: Format, context: Context = DEFAULT) -> tu
 
 def code_in(datum: Datum, format: Format) -> int:
     """Return the code of a datum converted to another format, to nearest."""
+    if datum.symbol:
+        return round_exact(datum.bounds(format.precision + GUARD_DIGITS)[datum.sign_bit], format, sticky=True).code
     value = datum.finite_value
     return special_code(datum, format)[0] if value is None else round_exact(value, format).code
 
@@ -334,12 +368,12 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text; `special_text` for NaN, ∞ and unsupported codes.
+    """Return a datum's exact value as decimal text: `special_text` if it is no number, a power of √e if irrational.
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')
     """
-    return exact_decimal(datum.exact, limit) if datum.is_finite else special_text(datum)
+    return datum.symbol or exact_decimal(datum.exact, limit) if datum.is_finite else special_text(datum)
 
 
 def shortest(datum: Datum) -> str:
@@ -348,7 +382,13 @@ def shortest(datum: Datum) -> str:
     >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
     ('65500', '5e-324')
     """
-    return shortest_decimal(datum.exact, datum.format, datum.magnitude) if datum.is_finite else special_text(datum)
+    if not datum.is_finite:
+        return special_text(datum)
+    if given_by_table(datum.format) and datum.magnitude:
+        from floatlab.numbers.entries import catchment
+
+        return shortest_within(bool(datum.sign_bit), *catchment(datum.format, datum.code))
+    return shortest_decimal(datum.exact, datum.format, datum.magnitude)
 
 
 def hexadecimal(datum: Datum) -> str:
@@ -357,4 +397,4 @@ def hexadecimal(datum: Datum) -> str:
     >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
     ('0x1.1fp+0', '0x1p-24')
     """
-    return hexadecimal_float(datum.exact) if datum.is_finite else special_text(datum)
+    return datum.symbol or hexadecimal_float(datum.exact) if datum.is_finite else special_text(datum)

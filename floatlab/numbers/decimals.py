@@ -175,6 +175,26 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
         low_closed = high_closed = magnitude & 1 == 0
     else:
         low_closed, high_closed = True, False  # ties go to the larger magnitude
+    return _shortest(x.negative, value, low, low_closed, high, high_closed, scale)
+
+
+def shortest_within(
+    negative: bool, value: Exact, low: Exact, low_closed: bool, high: Exact, high_closed: bool
+) -> str:  # fmt: skip
+    """Return the shortest decimal in an interval around a magnitude; of several, the nearest to it.
+
+    >>> shortest_within(True, Exact(False, 1, 0), Exact(False, 15, -4), True, Exact(False, 9, -3), False)
+    '-1'
+    """
+    q = min(each.q for each in (value, low, high) if each.c)
+    a, b, c = (each.scaled(q) if each.c else 0 for each in (low, value, high))
+    return _shortest(negative, b, a, low_closed, c, high_closed, q)
+
+
+def _shortest(
+    negative: bool, value: int, low: int, low_closed: bool, high: int, high_closed: bool, scale: int
+) -> str:  # fmt: skip
+    """Return the shortest decimal in an interval; all numbers are in units of 2^scale."""
     if scale > 0:
         value, low, high, scale = value << scale, low << scale, high << scale, 0
     # Start at a power of ten 10^k so small that the interval certainly contains multiples of it: first·10^k to
@@ -199,7 +219,7 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
         if finer < 10 and inside:
             digit, k = finer, k - 1
     digits = str(digit)
-    return decimal_text(x.negative, digits, len(digits) - 1 + k)
+    return decimal_text(negative, digits, len(digits) - 1 + k)
 
 
 def _grid(k: int, scale: int) -> tuple[int, int]:

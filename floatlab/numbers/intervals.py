@@ -6,8 +6,8 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.projection import infinity_code, round_exact
-from floatlab.numbers.rounding import DEFAULT, Context, Direction, as_context
+from floatlab.numbers.projection import given_by_table, infinity_code, round_exact
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, Negative, as_context
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Interval(Record):
     """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
 
-    `mirrored`: the negated interval belongs to it, too, because one NaN may replace positive and negative overflow.
+    `mirrored`: the negated interval belongs to it, too, because one NaN may replace positive and negative overflow, or
+    because signs are dropped.
     """
 
     low: Exact | None
@@ -40,8 +41,8 @@ class Interval(Record):
 def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     """Return the interval of reals that round to a datum, or None if no real does.
 
-    Under stochastic rounding: the reals that may round to it. The interval of −0 contains negative reals only; 0
-    belongs to that of +0.
+    Under stochastic rounding: the reals that may round to it (with few random bits or a given draw, a superset). The
+    interval of −0 contains negative reals only; 0 belongs to that of +0.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))
@@ -58,22 +59,31 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     fmt = datum.format
     value = abs(datum.exact)
     sign = -1 if negative else 1
-    outward = _edge(value, _above(datum, value), sign, lands)
-    if outward is None and context.rounding.is_stochastic:
-        outward = (_above(datum, value)[-1], False)
+    beyond = _above(datum, value, negative)
+    outward = _edge(value, beyond, sign, lands)
+    far = Exact(negative, 1, fmt.emax + 2)
+    is_bounded = beyond and context.rounding.is_stochastic and round_exact(far, fmt, context).code != datum.code
+    if outward is None and is_bounded:
+        outward = (beyond[-1], False)
+    inward: tuple[Exact | None, bool]
     if value or not fmt.zero:
         below = abs((datum.next_up if negative else datum.next_down).exact)
         if below == value:  # no neighbour toward zero: a format without zero
             below = Exact(False, 0, 0)
         ends = [*_turns(fmt), _middle(below, value), below]
+        if given_by_table(fmt):
+            ends = [Exact(False, *fmt.boundary(datum.magnitude - 1, negative)), below]
         inward = _edge(value, _between(below, ends, value)[::-1], sign, lands) or (below, True)
+    elif not fmt.signed and context.negative is not Negative.DROP and lands(-far):  # negative numbers become zero
+        inward = (None, infinity_code(fmt, context, True)[0] == datum.code)
     elif fmt.negative_zero or not fmt.signed:
         inward = (value, not negative)
     else:
-        inner = _edge(value, _above(datum, value), -1, lands)
-        inward = (-inner[0], inner[1]) if inner else (value, True)
+        inner = _edge(value, _above(datum, value, True), -1, lands)
+        inward = (-inner[0], inner[1]) if inner and inner[0] else (value, True)
     high, high_closed = outward or (None, _infinity_lands(datum, context))
-    interval = Interval(*inward, high, high_closed)
+    mirrored = not fmt.signed and context.negative is Negative.DROP
+    interval = Interval(inward[0], inward[1], high, high_closed, mirrored)
     return -interval if negative else interval
 
 
@@ -96,19 +106,27 @@ def _middle(a: Exact, b: Exact) -> Exact:
     return Exact(total.negative, total.c, total.q - 1)
 
 
-def _above(datum: Datum, value: Exact) -> tuple[Exact, ...]:
+def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
     """Return the possible ends of the interval away from zero: halfway to the next magnitude, and that magnitude.
+
+    In a format given by a table: the boundary to the next magnitude of a sign, if there is one.
 
     Beyond the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
     the interval of zero may extend to the smallest normal number.
     """
     fmt = datum.format
+    if given_by_table(fmt):
+        rank = datum.magnitude
+        following = fmt.real(rank + 1, negative) if rank < fmt.most(negative) else fmt.next_beyond()
+        if following is None:
+            return ()
+        return Exact(False, *fmt.boundary(rank, negative)), Exact(False, *following)
     if not value and fmt.zero:
         least = Exact(False, 1, fmt.least_exponent)
         normal = Exact(False, 1, fmt.emin)
         return _between(value, [_middle(value, least), least, *_turns(fmt), normal], normal)
-    following = value + datum.ulp
-    return _middle(value, following), following
+    next_value = value + datum.ulp
+    return _middle(value, next_value), next_value
 
 
 def _turns(format: Format) -> list[Exact]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from floatlab.errors import FormatError, quoted
+from floatlab.errors import FormatError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.catalog import format_called
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.projection import round_exact
 from floatlab.record import Record
 
 
@@ -67,13 +69,24 @@ class FloatInfo(Record):
 
     @property
     def eps(self) -> Fraction:
-        """Distance from 1 to the next larger number."""
+        """Distance from 1 to the next larger number; raises UnsupportedError if that is none, or irrational."""
+        if self.format.is_table:
+            return self._step_from_one(up=True)
         return Fraction(2) ** self.machep
 
     @property
     def epsneg(self) -> Fraction:
         """Distance from 1 to the next smaller number."""
+        if self.format.is_table:
+            return self._step_from_one(up=False)
         return Fraction(2) ** self.negep
+
+    def _step_from_one(self, up: bool) -> Fraction:
+        one = Datum(self.format, round_exact(Exact(False, 1, 0), self.format).code)
+        other = one.next_up if up else one.next_down
+        if other == one:
+            raise UnsupportedError(f"{self.format.name} has no number above 1")
+        return abs(other.exact.as_fraction() - 1)
 
     @property
     def precision(self) -> int:

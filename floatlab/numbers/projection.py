@@ -34,10 +34,21 @@ from floatlab.numbers.rounding import (
 )
 from floatlab.record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+    from floatlab.formats.table import TableFormat
+
 _OVERFLOW = Flags.OVERFLOW | Flags.INEXACT
 _UNDERFLOW = Flags.UNDERFLOW | Flags.INEXACT
 _FP8 = 8  # bits
 _REFUSED = "and --absent error (Context(absent='error')) refuses to replace it"
+
+
+def given_by_table(format: Format) -> TypeGuard[TableFormat]:
+    """Return whether a format is given by a table of numbers, as posits are, instead of by its parameters."""
+    return format.is_table
 
 
 class Tail(Enum):
@@ -49,12 +60,25 @@ class Tail(Enum):
     ABOVE_HALF = "above half"
 
 
+class Between(Record):
+    """The two entries of a table format around a number, by code, and the boundary between them (rounding to nearest).
+
+    The codes are those of the number's sign; `upper` has the larger magnitude. The boundary is a magnitude; None if it
+    is irrational. Beyond the last entry both codes are that entry's.
+    """
+
+    lower: int
+    upper: int
+    boundary: Exact | None
+
+
 class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
     `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/2 of `unit` (plus
     something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position are replaced by one
-    digit at that place. `code` is the result's code.
+    digit at that place. `code` is the result's code. In a format given by a table, `kept` is the rank of the entry
+    below, and rest2/unit the number's way to the boundary; `between` has the entries.
     """
 
     negative: bool
@@ -72,6 +96,7 @@ class Rounded(Record):
     overflowed: bool
     code: int
     flags: Flags
+    between: Between | None = None  # in a format given by a table
 
     @property
     def tail(self) -> Tail:
@@ -110,7 +135,7 @@ class Rounded(Record):
     @property
     def carried(self) -> bool:
         """Whether the increment carried through all p digits into the next binade."""
-        return self.significand.bit_length() > self.precision
+        return self.between is None and self.significand.bit_length() > self.precision
 
 
 def direction_in(format: Format, context: Context) -> Direction:
@@ -120,7 +145,7 @@ def direction_in(format: Format, context: Context) -> Direction:
     >>> direction_in(parse_format("e8m0"), Context())
     <Direction.RNA: 'RNA'>
     """
-    if context.rounding is Direction.RNE and not format.trailing_bits and not format.ties_to_even_code:
+    if context.rounding is Direction.RNE and format.ties_away:
         return Direction.RNA
     return context.rounding
 
@@ -136,6 +161,8 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
     >>> r.kept, r.tail, r.increment, hex(r.code), r.flags
     (1024, <Tail.ABOVE_HALF: 'above half'>, True, '0x3c01', <Flags.INEXACT: 16>)
     """
+    if given_by_table(format):
+        return _round_to_table(x, format, context, sticky, index)
     t = format.trailing_bits
     direction = context.rounding if t else direction_in(format, context)
     drawn, compared = _drawn(context, index) if direction.is_stochastic else (None, None)
@@ -167,6 +194,31 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
     return Rounded(
         x.negative, format.precision, quantum, kept, rest2, unit, sticky and unit > 1, odd, step, drawn,
         tiny_before, tiny_after, overflowed, code, flags,
+    )  # fmt: skip
+
+
+def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: bool, index: int) -> Rounded:
+    """Round into a format given by a table: the same decision, between two entries instead of two multiples."""
+    direction, negative = direction_in(format, context), x.negative
+    drawn, compared = _drawn(context, index) if direction.is_stochastic else (None, None)
+    place = format.place((x.c, x.q), negative, linear=drawn is not None)
+    inexact, half, tie = tail(place.rest2, place.unit, sticky)
+    odd = format.counts_as_odd(place.rank, negative) if direction is Direction.RNE else bool(place.rank & 1)
+    step = not place.beyond and (
+        increments_stochastic(place.rest2, place.unit, compared, direction.has_few_bits, sticky)
+        if compared is not None
+        else bool(increments(direction, negative, odd, inexact, half, tie))
+    )
+    rank, most = place.rank + step, format.most(negative)
+    nonzero = x.c != 0 or sticky
+    # No unbounded range of exponents is defined, so numbers are tiny below the smallest normal one.
+    tiny = nonzero and place.rank < format.smallest_normal_magnitude
+    code, flags = _settle(rank, negative, format, context, direction, nonzero, tiny, inexact)
+    lower, upper = (format.compose(negative, min(each, most)) for each in (place.rank, place.rank + inexact))
+    boundary = None if place.boundary is None else Exact(False, *place.boundary)
+    return Rounded(
+        negative, format.precision, 0, place.rank, place.rest2, place.unit, sticky, odd, step, drawn,
+        tiny, tiny, rank > format.largest_magnitude, code, flags, Between(lower, upper, boundary),
     )  # fmt: skip
 
 
@@ -231,7 +283,7 @@ def _settle(
             return _below_zero(format, context, direction)
         negative = False
     if tiny and context.flush_results and format.zero:
-        return signed_code(format, negative, 0), _UNDERFLOW
+        return format.signed_code(negative, 0), _UNDERFLOW
     if rank > format.largest_magnitude:
         return _beyond_largest(format, context, direction, negative), _OVERFLOW
     if rank < 0:  # a format without zero: the smallest number is the result
@@ -239,30 +291,9 @@ def _settle(
             raise UnsupportedError(f"{format.name} has no zero, {_REFUSED}")
         if not nonzero and context.absent is Absent.NAN and format.has_nan:
             return format.nan_code, Flags.INVALID
-        return signed_code(format, negative, 0), _UNDERFLOW
+        return format.signed_code(negative, 0), _UNDERFLOW
     flags = Flags.NONE if not inexact else _UNDERFLOW if tiny else Flags.INEXACT
-    return signed_code(format, negative, rank), flags
-
-
-def signed_code(format: Format, negative: bool, magnitude: int) -> int:
-    """Return the code of a sign and a magnitude; −0 becomes 0 in a format without −0.
-
-    >>> from floatlab import parse_format
-    >>> hex(signed_code(parse_format("e4m3"), True, 0)), hex(signed_code(parse_format("e4m3fnuz"), True, 0))
-    ('0x80', '0x0')
-    """
-    if magnitude == 0 and format.zero and not format.negative_zero:
-        negative = False
-    return format.compose(negative, magnitude)
-
-
-def signed_nan(format: Format, negative: bool) -> int:
-    """Return the code of the format's default NaN, with the sign if the format's NaNs have one."""
-    return (
-        format.compose(negative, format.magnitude(format.nan_code))
-        if format.nans and format.signed
-        else format.nan_code
-    )
+    return format.signed_code(negative, rank), flags
 
 
 def _beyond_largest(format: Format, context: Context, direction: Direction, negative: bool) -> int:
@@ -273,11 +304,12 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
         or (direction is Direction.RTP and negative)
         or (direction is Direction.RTN and not negative)
     )
-    if not stays and context.overflow not in (Overflow.SATURATE, Overflow.PROPAGATE):
+    saturates = format.saturates or context.overflow in (Overflow.SATURATE, Overflow.PROPAGATE)
+    if not stays and not saturates:
         if format.infinities:
             return format.compose(negative, format.infinity_magnitude)
         if format.has_nan and context.overflow is not Overflow.NONE:
-            return signed_nan(format, negative and context.nan is not NanRule.RISCV_FP8)
+            return format.signed_nan(negative and context.nan is not NanRule.RISCV_FP8)
     return format.compose(negative, format.largest_magnitude)
 
 
@@ -307,8 +339,8 @@ def absent_code(format: Format, context: Context, negative: bool, why: str) -> i
     if context.absent is Absent.ZERO:
         return 0
     if format.has_nan:
-        return signed_nan(format, negative and context.nan is not NanRule.RISCV_FP8)
-    return signed_code(format, negative and format.signed, format.largest_magnitude)
+        return format.signed_nan(negative and context.nan is not NanRule.RISCV_FP8)
+    return format.signed_code(negative and format.signed, format.largest_magnitude)
 
 
 def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int, Flags]:
@@ -351,7 +383,7 @@ def nan_code(
     if not format.ieee_nans:
         if signaling or payload:
             raise UnsupportedError(f"{format.name}'s NaNs have no payload and none is signaling; plain nan works")
-        return signed_nan(format, negative), Flags.NONE
+        return format.signed_nan(negative), Flags.NONE
     if payload >= format.quiet_bit or (signaling and not payload):
         least = int(signaling)
         raise UnsupportedError(

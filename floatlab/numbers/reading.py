@@ -13,7 +13,7 @@ from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum, decode, special_code
 from floatlab.numbers.decimals import integer_from_digits
-from floatlab.numbers.exact import Code, Exact, Infinity, Literal, NotANumber, Ratio
+from floatlab.numbers.exact import GUARD_DIGITS, Code, Exact, Infinity, Literal, NotANumber, Ratio
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, Context, Flags, as_context
 from floatlab.numbers.scalars import exact_value
@@ -293,7 +293,9 @@ def _read_code(literal: Literal, typed: Code, format: Format, context: Context) 
         datum = decode(typed.code, format)
     except FormatError as error:
         raise FormatError(f"{quoted(literal.text)}: {error}") from None
-    truth = datum.exact if datum.is_finite else None
+    truth: Truth | None = None
+    if datum.is_finite:
+        truth = datum if datum.symbol else datum.exact
     return Derivation("decode", (literal,), context, (Decode(datum), Encode(datum, truth)), datum, Flags.NONE)
 
 
@@ -355,6 +357,8 @@ def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -
     (Datum(e4m3fn 0x7f = nan), ['overflow', 'inexact'])
     """
     fmt, context = parse_format(format), as_context(context)
+    if datum.symbol:
+        return _convert_irrational(datum, fmt, context)
     truth = datum.finite_value
     if truth is None:
         return _convert_special(datum, fmt, context)
@@ -370,3 +374,12 @@ def _convert_special(datum: Datum, fmt: Format, context: Context) -> Derivation:
     code, flags = special_code(datum, fmt, context)
     rule = Rule.INFINITY if datum.is_infinite else Rule.NAN
     return _special("convert", datum, (Decode(datum),), rule, code, flags, fmt, context)
+
+
+def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivation:
+    """Convert a power of √e: its digits far beyond the format's precision are only a sticky bit."""
+    exact = datum.bounds(fmt.precision + 2 * GUARD_DIGITS)[datum.sign_bit]
+    near = Datum(fmt, round_exact(exact, fmt, sticky=True).code)
+    if near.symbol == datum.symbol:
+        return Derivation("convert", (datum,), context, (Decode(datum), Encode(near, datum)), near, Flags.NONE)
+    return _finish("convert", datum, (Decode(datum),), exact, True, datum, fmt, context)

@@ -1,8 +1,7 @@
 """Rounding rules: the directions, the one kernel that rounds, and Context, which holds the direction and other choices.
 
 The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses operators
-only, so that Python integers and NumPy arrays go through the same three functions. A number is c·2^q with an integer c
-≥ 0; truncating its lowest `shift` bits leaves
+only, for Python integers and NumPy arrays alike. A number is c·2^q, c ≥ 0; truncating its lowest `shift` bits leaves
 
     c = kept · unit + rest        unit = 2^shift, 0 ≤ rest < unit
 

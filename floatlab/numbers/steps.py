@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     Operand = Literal | Datum | Ratio
-    Truth = Exact | Ratio | SquareRoot
+    Truth = Exact | Ratio | SquareRoot | Datum  # a Datum if its value is irrational
 
 
 # Pages and JSON compute the error exactly if the numbers have at most this many bits; otherwise they say so.
@@ -163,25 +163,45 @@ class Encode(Step):
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth, exactly; None if either is not a finite number, or the truth is irrational.
+        """Result − truth, exactly; None if either is not a finite number, or irrational.
 
         Raises UnsupportedError if it is too long to expand.
         """
-        if self.truth is None or isinstance(self.truth, SquareRoot) or not self.datum.is_finite:
+        from fractions import Fraction
+
+        truth = self.truth
+        if truth is None or self.is_enclosed or isinstance(truth, SquareRoot) or not self.datum.is_finite:
             return None
-        return self.datum.exact.as_fraction() - self.truth.as_fraction()
+        if isinstance(truth, Datum):
+            return Fraction(0)
+        return self.datum.exact.as_fraction() - truth.as_fraction()
+
+    @property
+    def is_enclosed(self) -> bool:
+        """Whether the error is known by its bounds only, since the truth or the result is irrational."""
+        truth = self.truth
+        if isinstance(truth, SquareRoot):
+            return True
+        symbol = self.datum.symbol
+        if isinstance(truth, Datum):
+            return truth.symbol != symbol
+        return bool(symbol)
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
         """Bounds on the error: equal if the error is rational, else at most 2^-32 ulp apart."""
-        if not isinstance(self.truth, SquareRoot):
+        if self.truth is None or not self.is_enclosed:
             error = self.error
             return None if error is None else (error, error)
         if not self.datum.is_finite:
             return None
-        low, high = self.truth.bounds(self.datum.format.precision + 34)
-        value = self.datum.exact
-        return (value - high).as_fraction(), (value - low).as_fraction()
+        digits, truth = self.datum.format.precision + 34, self.truth
+        if isinstance(truth, SquareRoot | Datum):
+            low, high = (bound.as_fraction() for bound in truth.bounds(digits))
+        else:
+            low = high = truth.as_fraction()
+        least, most = (bound.as_fraction() for bound in self.datum.bounds(digits))
+        return least - high, most - low
 
 
 class Derivation(Answering, Record):
@@ -205,6 +225,12 @@ class Derivation(Answering, Record):
         """Show the operation, the result and the flags, without the steps."""
         names = ", ".join(self.flags.names) or "no flags"
         return f"Derivation({self.operation}: {self.result!r}, {names}, {len(self.steps)} steps)"
+
+    @property
+    def is_enclosed(self) -> bool:
+        """Whether the error is known by its bounds only, since the truth or the result is irrational."""
+        last = self.steps[-1]
+        return isinstance(last, Encode) and last.is_enclosed
 
     @property
     def truth(self) -> Truth | None:
@@ -242,13 +268,13 @@ class Derivation(Answering, Record):
         if truth is None or not self.result.is_finite:
             return None
         unit = self.result.ulp.as_fraction()
-        if isinstance(truth, SquareRoot):
+        if self.is_enclosed and not (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
             bounds = self.error_bounds
             return None if bounds is None else (bounds[0] + bounds[1]) / 2 / unit
         if not isinstance(truth, Ratio) or truth.is_short(EXACT_ERROR_BITS):
             return self.error_ulps
         read = self._near_reading()
-        if read is None:
+        if read is None or self.result.symbol:
             return None
         seen = self.result.exact - read.exact
         if seen.exponent < read.exact.q + ERROR_DIGITS:
@@ -264,7 +290,7 @@ class Derivation(Answering, Record):
     def error_binade_ulps(self) -> int | None:
         """An exponent k with |error| < 2^k ulp, computed from the digits kept; None if no literal was read."""
         read = self._near_reading()
-        if read is None or self.truth is None or not self.result.is_finite:
+        if read is None or self.truth is None or not self.result.is_finite or self.result.symbol:
             return None
         seen = abs(self.result.exact - read.exact) + Exact(False, 1, read.exact.q)
         return seen.exponent + 1 - self.result.ulp.q

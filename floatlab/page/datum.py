@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from floatlab.numbers import Datum, Derivation, NumberClass
+from floatlab.numbers import Datum, Derivation, Exact, NumberClass
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
+from floatlab.numbers.projection import given_by_table
 from floatlab.page import words
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Strip, line
 from floatlab.page.words import PAGE_DIGITS
+
+_ROLES = {"sign": Role.SIGN, "exponent": Role.EXPONENT, "significand": Role.SIGNIFICAND}  # of fields in tables
+
+_SPECIALS = {
+    NumberClass.POSITIVE_INFINITY: "positive infinity",
+    NumberClass.NEGATIVE_INFINITY: "negative infinity",
+    NumberClass.POSITIVE_ZERO: "positive zero",
+    NumberClass.NEGATIVE_ZERO: "negative zero: equal to zero, with the other sign",
+    NumberClass.UNSUPPORTED: "not a number: the integer bit contradicts the exponent (Intel: an unnormal)",
+}
 
 
 def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
@@ -17,6 +28,8 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
     [('S', '0'), ('exp', '0111'), ('mantissa', '000')]
     """
     fmt, fields, start = datum.format, [], 0
+    if given_by_table(fmt):
+        return [(field.name, _ROLES[field.kind], field.bits) for field in fmt.fields(datum.code)]
     bits = f"{datum.code:0{fmt.width}b}"
     for name, role, width in (
         ("S", Role.SIGN, int(fmt.signed)),
@@ -105,17 +118,20 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
     if fmt.name == "tf32":
         blocks.append(Row("in 32 bits", Span(f"0x{datum.code << 13:08x}", Role.CODE), "in a 32-bit register"))
-    if datum.is_finite:
+    if given_by_table(fmt) and datum.is_finite:
+        blocks.append(Row("fields", fmt.reading(datum.code) if datum.magnitude else "zero"))
+    elif datum.is_finite:
         blocks.append(Row("significand", significand(datum), _exponent_words(datum)))
     blocks += _rounding(derivation)
     if datum.is_finite:
         blocks.append(Row("exactly", Span(exact_text(datum, PAGE_DIGITS), Role.VALUE)))
-        blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
+        other = line("hex ", hexadecimal(datum)) if not datum.symbol else line(words.brief(datum))
+        blocks.append(Row("", other, line("shortest ", shortest(datum))))
     if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
         blocks.append(_neighbours(datum))
     if note := words.replaced_words(derivation):
         blocks.append(Row("replaced", Span(note, Role.HINT)))
-    if note := words.in_words(datum):
+    if note := _in_words(datum):
         blocks.append(Row("note", Span(note, Role.HINT)))
     if interval:
         from floatlab.page.number_line import interval_rows, scale_rows  # imported here, since few pages need them
@@ -138,8 +154,60 @@ def _rounding(derivation: Derivation) -> list[Block]:
         line("larger than every number") if far and rounded.overflowed else words.decision(rounded, derivation.context)
     )
     rows.append(Row(f"round {direction.value}", decided, words.verdict_line(derivation)))
+    if rounded.between is not None and rounded.between.boundary is not None and rounded.flags:
+        x = rounded.between.boundary
+        rows.append(Row("", f"the boundary is {words.brief(Exact(rounded.negative and x.c > 0, x.c, x.q))}"))
     if note := words.tininess_words(rounded):
         rows.append(Row("", note))
     if rounded.carried and not rounded.overflowed and not far:
         rows.append(Row("", "the carry runs into the exponent"))
     return rows
+
+
+def _in_words(datum: Datum) -> str:
+    """Return a line about a special value (NaN, infinity, zero, subnormal, end of a range); empty for other values."""
+    fmt, kind = datum.format, datum.number_class
+    if datum.is_nan:
+        if not fmt.ieee_nans:
+            codes = (
+                "the only NaN"
+                if fmt.nans + fmt.nan_in_place_of_negative_zero == 1 and not (fmt.signed and fmt.nans)
+                else "a NaN"
+            )
+            return f"{codes}: not a number; {fmt.name} has no payloads and no signaling NaNs"
+        quiet = "signaling: using it raises invalid" if datum.is_signaling else "quiet"
+        return f"not a number, {quiet}; payload {datum.payload and hex(datum.payload)}"
+    if kind in _SPECIALS:
+        return _SPECIALS[kind]
+    if not datum.is_canonical:
+        return "a pseudo-denormal: E is 0 and the integer bit is 1; as a result, the same value is encoded with E 1"
+    magnitude = datum.magnitude
+    if magnitude < fmt.smallest_normal_magnitude and fmt.is_table:
+        return "denormal: a power of two below the smallest number with a mantissa"
+    if magnitude < fmt.smallest_normal_magnitude:
+        lead = f"{_smallest('number', datum)}; " if magnitude == 1 else ""
+        digits = datum.trailing_significand.bit_length()
+        return (
+            f"{lead}subnormal: below 2^{fmt.emin} the exponent is constant and leading digits are lost, "
+            f"{digits} of {fmt.precision} {'is' if digits == 1 else 'are'} left"
+        )
+    if datum in (datum.next_down, datum.next_up) or magnitude == fmt.largest_magnitude:
+        return "the finite number furthest below zero" if datum.sign_bit else "the largest finite number"
+    if magnitude == fmt.smallest_magnitude:
+        return _smallest("number", datum) + ("" if fmt.zero else f"; {fmt.name} has no zero")
+    if magnitude == fmt.smallest_normal_magnitude:
+        return _smallest("normal number", datum)
+    if fmt.is_table:
+        return ""
+    step = datum.quantum_exponent
+    if step > 0:
+        limit = 1 << fmt.precision
+        shown = f" = {limit}" if fmt.precision < 64 else ""
+        return f"beyond 2^{fmt.precision}{shown} not every integer exists: the distance to the next number is " + (
+            f"{1 << step}" if step < 40 else f"2^{step}"
+        )
+    return ""
+
+
+def _smallest(what: str, datum: Datum) -> str:
+    return f"the negative {what} nearest to zero" if datum.sign_bit else f"the smallest positive {what}"

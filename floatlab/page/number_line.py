@@ -165,8 +165,11 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
         decimal = exact_decimal(gap, GLANCE) if gap.c != 1 else decimal_within(gap, _GAP) or f"2^{gap.q}"
         ulps = gap * Exact(False, 1, -datum.ulp.q)
         n, d = ulps.as_integer_ratio()
+        if datum.format.is_table:
+            return line(f"{'+' if up else '−'}{decimal}")
         return line(f"{'+' if up else '−'}{decimal}, {n}{f'/{d}' if d > 1 else ''} ulp")
-    if datum.magnitude != datum.format.largest_magnitude:
+    fmt = datum.format
+    if datum.magnitude != (fmt.lowest_magnitude if datum.sign_bit else fmt.largest_magnitude):
         return line(Span("none below", Role.HINT))
     past = _overflow(datum, context)
     interval = None if past.is_finite else preimage(past, context)
@@ -212,6 +215,11 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     signs = ["≤" if closed else "<" for closed in (interval.low_closed, interval.high_closed)]
     x = "|x|" if interval.mirrored else "x"
     rows: list[Block] = [Row("interval", f"{left} {signs[0]} {x} {signs[1]} {right}")]
+    if context.rounding.has_few_bits or (context.rounding.is_stochastic and context.draw is not None):
+        return [
+            *rows,
+            Row("", "no x outside it rounds here; inside, the bits of the draw decide, and may exclude the ends"),
+        ]
     if context.rounding.is_stochastic:
         return [*rows, Row("", "every x in the interval may round to this number; the nearer x is, the more probable")]
     if context.rounding in (Direction.RNE, Direction.RNA):

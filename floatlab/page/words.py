@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
+from floatlab.numbers import Context, Datum, Derivation, Direction, Flags, Rounded, Tail
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, terminating_decimal
-from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio, SquareRoot
+from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.page.model import Block, Line, Note, Role, Span, line
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PAGE_DIGITS = 800
 # In running text, a value is exact if it has at most this many characters; else it is the shortest decimal.
 GLANCE = 20
+_BOUNDARY = {Tail.BELOW_HALF: "short of", Tail.HALF: "a tie, on", Tail.ABOVE_HALF: "past"}
 UNBROKEN = "\N{NO-BREAK SPACE}"  # no-break space
 _TAIL_SHOWN = 4
 _FIGURES = 5  # a rounded number has at least this many digits
@@ -32,6 +33,8 @@ def brief(number: Datum | Exact) -> str:
     """
     if isinstance(number, Datum) and not number.is_finite:
         return shortest(number)
+    if isinstance(number, Datum) and number.symbol:
+        return f"≈ {rounded_decimal(number.bounds(64)[0].as_fraction(), _FIGURES)}"
     x = number.exact if isinstance(number, Datum) else number
     decimal = decimal_within(x, GLANCE)
     if decimal is not None:
@@ -116,7 +119,7 @@ def error_words(derivation: Derivation) -> str:
     if ulps is None:
         binade = derivation.error_binade_ulps
         return "error too large to write out" if binade is None else f"error below 2^{binade} ulp"
-    if isinstance(truth, SquareRoot) or (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
+    if derivation.is_enclosed or (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
         return f"error ≈ {signed_text(rounded_decimal(ulps, 8))} ulp"
     if not ulps:
         return "exact"
@@ -204,9 +207,13 @@ def decision(rounded: Rounded, context: Context, integral: bool = False) -> Line
     `integral` is true if the number was rounded to an integer.
     """
     if rounded.tail is Tail.ZERO:
-        return line("no bits to discard")
+        return line("no bits to discard" if rounded.between is None else "a number of the table")
     direction = context.rounding
     verdict = Span("→ +1" if rounded.increment else "→ keep", Role.CHANGED)
+    if rounded.between is not None and direction in (Direction.RNE, Direction.RNA):
+        if rounded.between.lower == rounded.between.upper:
+            return line("beyond the last number")
+        return line(f"{_BOUNDARY[rounded.tail]} the boundary ", verdict)
     if direction in (Direction.RNE, Direction.RNA):
         if rounded.tail is not Tail.HALF:
             return line(f"tail {rounded.tail.value} ", verdict)
@@ -257,7 +264,15 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
 
 
 def rounded_digits(rounded: Rounded, format: Format) -> Line:
-    """Return the number before rounding: the digits kept, a `|` at the rounding position, the discarded digits."""
+    """Return the number before rounding: the digits kept, a `|` at the rounding position, the discarded digits.
+
+    In a format given by a table: the entries around the number.
+    """
+    if rounded.between is not None:
+        codes = dict.fromkeys((rounded.between.lower, rounded.between.upper))
+        return line(
+            "between " * (len(codes) > 1), " and ".join(f"{code:#x} {brief(Datum(format, code))}" for code in codes)
+        )
     kept, rest = cut(rounded, format)
     return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
 
@@ -292,60 +307,6 @@ def operand_text(derivation: Derivation) -> str:
     if isinstance(operand, Datum):
         return f"{operand.format.name} {brief(operand)}"
     return abbreviated(ratio_text(operand, PAGE_DIGITS))
-
-
-_SPECIALS = {
-    NumberClass.POSITIVE_INFINITY: "positive infinity",
-    NumberClass.NEGATIVE_INFINITY: "negative infinity",
-    NumberClass.POSITIVE_ZERO: "positive zero",
-    NumberClass.NEGATIVE_ZERO: "negative zero: equal to zero, with the other sign",
-    NumberClass.UNSUPPORTED: "not a number: the integer bit contradicts the exponent (Intel: an unnormal)",
-}
-
-
-def in_words(datum: Datum) -> str:
-    """Return a line about a special value (NaN, infinity, zero, subnormal, end of a range); empty for other values."""
-    fmt, kind = datum.format, datum.number_class
-    if datum.is_nan:
-        if not fmt.ieee_nans:
-            codes = (
-                "the only NaN"
-                if fmt.nans + fmt.nan_in_place_of_negative_zero == 1 and not (fmt.signed and fmt.nans)
-                else "a NaN"
-            )
-            return f"{codes}: not a number; {fmt.name} has no payloads and no signaling NaNs"
-        quiet = "signaling: using it raises invalid" if datum.is_signaling else "quiet"
-        return f"not a number, {quiet}; payload {datum.payload and hex(datum.payload)}"
-    if kind in _SPECIALS:
-        return _SPECIALS[kind]
-    if not datum.is_canonical:
-        return "a pseudo-denormal: E is 0 and the integer bit is 1; as a result, the same value is encoded with E 1"
-    magnitude = datum.magnitude
-    if magnitude < fmt.smallest_normal_magnitude:
-        lead = f"{_smallest('number', datum)}; " if magnitude == 1 else ""
-        digits = datum.trailing_significand.bit_length()
-        return (
-            f"{lead}subnormal: below 2^{fmt.emin} the exponent is constant and leading digits are lost, "
-            f"{digits} of {fmt.precision} {'is' if digits == 1 else 'are'} left"
-        )
-    if magnitude == fmt.largest_magnitude:
-        return "the finite number furthest below zero" if datum.sign_bit else "the largest finite number"
-    if magnitude == fmt.smallest_magnitude:
-        return _smallest("number", datum) + ("" if fmt.zero else f"; {fmt.name} has no zero")
-    if magnitude == fmt.smallest_normal_magnitude:
-        return _smallest("normal number", datum)
-    step = datum.quantum_exponent
-    if step > 0:
-        limit = 1 << fmt.precision
-        shown = f" = {limit}" if fmt.precision < 64 else ""
-        return f"beyond 2^{fmt.precision}{shown} not every integer exists: the distance to the next number is " + (
-            f"{1 << step}" if step < 40 else f"2^{step}"
-        )
-    return ""
-
-
-def _smallest(what: str, datum: Datum) -> str:
-    return f"the negative {what} nearest to zero" if datum.sign_bit else f"the smallest positive {what}"
 
 
 def tininess_words(rounded: Rounded) -> str:

@@ -12,7 +12,6 @@ from itertools import islice, product
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
-from floatlab.numbers.projection import signed_code
 from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.vectors.functions import BITS_OF_FLAGS, Function, digits
@@ -51,7 +50,7 @@ def landmarks(kind: Format | Integer) -> list[int]:
         if kind.ieee_nans:
             magnitudes |= {kind.infinity_magnitude + 1, kind.infinity_magnitude + kind.quiet_bit - 1}
     codes = {
-        signed_code(kind, negative, m) for m in magnitudes for negative in ((False, True) if kind.signed else (False,))
+        kind.signed_code(negative, m) for m in magnitudes for negative in ((False, True) if kind.signed else (False,))
     }
     if kind.nan_in_place_of_negative_zero:
         codes.add(kind.nan_code)

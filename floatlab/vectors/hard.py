@@ -11,7 +11,7 @@ from floatlab.arith import Integer
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.projection import round_exact, signed_code
+from floatlab.numbers.projection import round_exact
 from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.numbers.rounding import Context
 
@@ -31,7 +31,7 @@ def near(code: int, kind: Format, draws: RandomIntegers) -> int:
     for _ in range(draws.below(3)):
         datum = datum.next_up if draws.below(2) else datum.next_down
     flip = draws.below(2) and kind.signed and datum.is_finite
-    return signed_code(kind, not datum.sign_bit, datum.magnitude) if flip else datum.code
+    return kind.signed_code(not datum.sign_bit, datum.magnitude) if flip else datum.code
 
 
 def pointed(

@@ -38,6 +38,8 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     >>> literal_of(decode(0x3C7C, "fp16")), literal_of(decode(0xFF, "e4m3")), literal_of(decode(1 << 64, "x87"))
     ('1.12109375', '-nan', 'bits:0x00010000000000000000@x87')
     """
+    if datum.symbol:
+        return code_of(datum)
     if datum.is_finite:
         text = decimal_within(datum.exact, _GLANCE) or hexadecimal(datum)
     elif datum.is_nan and (datum.is_signaling or datum.payload):
@@ -68,6 +70,8 @@ def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
 
 def _places(fmt: Format) -> dict[str, tuple[int, int]]:
     """Return the lowest bit and the width of each field; the width is 0 if the format lacks the field."""
+    if fmt.is_table:  # its fields move from code to code
+        return dict.fromkeys("SEJT", (0, 0))
     return {
         "S": (fmt.width - 1, int(fmt.signed)),
         "E": (fmt.width - fmt.signed - fmt.exponent_bits, fmt.exponent_bits),
@@ -130,9 +134,19 @@ def _negated(datum: Datum) -> Datum:
     fmt = datum.format
     if not fmt.signed:
         raise UnsupportedError(f"{fmt.name} has no sign")
+    if fmt.is_table:
+        return _negated_entry(datum)
     if not datum.magnitude and not fmt.negative_zero:
         return datum  # in this format, the code of −0 is a NaN or another number
     return with_bit(datum, fmt.width - 1)
+
+
+def _negated_entry(datum: Datum) -> Datum:
+    fmt, negative = datum.format, not datum.sign_bit
+    found = datum if datum.is_nan else Datum(fmt, fmt.compose(negative and bool(datum.magnitude), datum.magnitude))
+    if datum.is_finite and not datum.symbol and found.exact != -datum.exact:
+        raise UnsupportedError(f"{fmt.name} has no {shortest(datum)} with the other sign")
+    return found
 
 
 def _moved(up: bool) -> Callable[[Datum], Datum]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from floatlab.numbers import Context, Datum, Derivation, Exact, Ratio, Rounded, parse_literal
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
 from floatlab.numbers.exact import Literal, SquareRoot
+from floatlab.numbers.projection import Between, given_by_table
 from floatlab.numbers.rounding import DEFAULT, LATER_FIELDS
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
 from floatlab.wire.codecs import CODE, CODECS, FLAGS, FORMAT, INTEGER, TEXT, Codec, list_of, optional
@@ -32,19 +33,29 @@ if TYPE_CHECKING:
     from floatlab.wire.codecs import Scope, Wire
     from floatlab.wire.schema import Rows
 
+
+def _fields(datum: Datum) -> Wire | None:
+    """Return the fields of a code by name in formats given by a table, which have no E and no T."""
+    fmt = datum.format
+    return {each.name: each.bits for each in fmt.fields(datum.code)} if given_by_table(fmt) else None
+
+
 DATUM = Schema(
     Datum,
     {
         "format": FORMAT,
         "code": Member(CODE, hexadecimal_code, "code"),
         "sign": derived("sign_bit"),
-        "biased_exponent": derived("biased_exponent"),
-        "trailing_significand": derived("trailing_significand", INTEGER),
+        "biased_exponent": derived(lambda datum: None if datum.format.is_table else datum.biased_exponent),
+        "trailing_significand": derived(
+            lambda datum: None if datum.format.is_table else datum.trailing_significand, optional(INTEGER)
+        ),
         "class": derived("number_class.value"),
         "exact": derived(exact_text),
         "hex": derived(hexadecimal),
         "shortest": derived(shortest),
         "integer_bit": derived("integer_bit").replace(is_optional=True),
+        "fields": derived(_fields).replace(is_optional=True),
     },
 )
 
@@ -60,7 +71,9 @@ CONTEXT = Schema(Context, {**field_codecs(Context), **_LATER})
 EXACT = schema_of(Exact)
 RATIO = schema_of(Ratio)
 
+BETWEEN = schema_of(Between)
 _ROUNDED: Rows = field_codecs(Rounded) | {
+    "between": Member(BETWEEN, attrgetter("between"), "between").replace(is_optional=True),
     "tail": derived("tail.value"),
     "guard": derived(lambda rounded: int(rounded.guard)),
     "round": derived(lambda rounded: int(rounded.round)),
@@ -76,12 +89,16 @@ ROUNDED = Schema(Rounded, _ROUNDED)
 def _write_truth(truth: Truth, scope: Scope) -> object:
     if isinstance(truth, SquareRoot):
         return {"square_root_of": EXACT.write(truth.radicand, scope)}
+    if isinstance(truth, Datum):
+        return {"value_of": DATUM.write(truth, scope)}
     return (RATIO if isinstance(truth, Ratio) else EXACT).write(truth, scope)
 
 
 def _read_truth(wire: Wire, scope: Scope) -> Truth:
     if "square_root_of" in wire:
         return SquareRoot(EXACT.read(wire["square_root_of"], scope))
+    if "value_of" in wire:
+        return DATUM.read(wire["value_of"], scope)  # type: ignore[no-any-return]
     truth: Truth = (RATIO if "numerator" in wire else EXACT).read(wire, scope)
     return truth
 
@@ -161,7 +178,7 @@ def error_of(derivation: Derivation) -> Wire:
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
         return {"exact": None, "ulps": None}
-    if isinstance(truth, SquareRoot):
+    if derivation.is_enclosed and not (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
         bounds = [bound / result.ulp.as_fraction() for bound in derivation.error_bounds or ()]
         return {"exact": None, "ulps": None, "ulps_bounds": [fraction_text(bound) for bound in bounds]}
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):

@@ -182,6 +182,27 @@ class Fuzz:
         x, y = array(inner, rows, columns), array(inner, rows, columns)
         return _kernels.accumulate(array(rows, columns), x, y, self.rarely(2))
 
+    def narrow(self) -> object:
+        count, shift = self.few(), self.random.choice((*range(8, 32), 0, -1, 32, 2**31 - 1))
+        entries = self.room(8 << (32 - shift)) if 18 < shift < 32 else self.room(64)
+        return _kernels.look_up_narrow(self.room(4 * count), entries, shift, self.room(count))
+
+    def wide(self) -> object:
+        count, shift = self.few(), self.random.choice((*range(8, 32), 0, -1, 32))
+        entries = self.room(8 << (32 - shift)) if 18 < shift < 32 else self.room(64)
+        starts = self.room(4 * self.few())
+        return _kernels.look_up_wide(self.room(4 * count), entries, shift, starts, self.room(2 * count))
+
+    def binades(self) -> object:
+        count = self.few()
+        return _kernels.look_up_binades(self.room(4 * count), self.room(8 * 512), self.room(2 * count))
+
+    def take(self) -> object:
+        count, size, wide = self.few(), self.random.choice((4, 8)), self.rarely(2)
+        table = self.room(size << 16) if wide else self.room(size << 8)
+        given = self.number() % 2**31 if self.rarely(20) else size
+        return _kernels.take_words(self.room(count * (1 + wide)), table, given, self.room(count * size))
+
     def modes(self) -> object:
         if self.rarely(2):
             return _kernels.restore_mode(self.room(32))
@@ -192,6 +213,7 @@ def fuzz(calls: int, seed: int = 0) -> Counter[str]:
     """Make random calls; return the numbers of successful and of rejected calls for each function."""
     drawn, found = Fuzz(seed), Counter[str]()
     entries = (*[drawn.run] * 8, *[drawn.read_codes] * 2, *[drawn.walk] * 4, drawn.accumulate, drawn.modes)
+    entries += (drawn.narrow, drawn.wide, drawn.binades, drawn.take)
     with np.errstate(all="ignore"):
         for _ in range(calls):
             entry = drawn.random.choice(entries)

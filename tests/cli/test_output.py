@@ -139,7 +139,7 @@ def test_a_picture_is_good_xml_in_every_encoding(program, encoding):
 
 def check_datum(datum):
     assert list(datum)[: len(DATUM_KEYS)] == DATUM_KEYS
-    assert set(datum) <= {*DATUM_KEYS, "integer_bit"}
+    assert set(datum) <= {*DATUM_KEYS, "integer_bit", "fields"}
     assert datum["code"] == datum["code"].lower()
     assert datum["code"].startswith("0x")
 

@@ -10,7 +10,7 @@ import pytest
 from floatlab import __version__
 from floatlab.arrays.lanes import compiled
 from floatlab.cli.parser import Parser
-from floatlab.formats.catalog import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS, TABLE_SHORTHANDS
 from floatlab.verbs import registry
 from floatlab.verbs.option import WIDTHS
 from floatlab.verbs.registry import asks, verb_named
@@ -93,7 +93,7 @@ def test_formats_are_collected_in_the_order_typed_once_each(words, expected):
     assert names(parse("1.5", *words)) == expected
 
 
-@pytest.mark.parametrize("shorthand", SHORTHANDS)
+@pytest.mark.parametrize("shorthand", [*SHORTHANDS, *TABLE_SHORTHANDS])
 def test_a_shorthand_with_one_dash_too_few_is_noticed(command, shorthand):
     # -fp16 would be -f p16, and -e4m3 an unknown option.
     ended = command("show", "1.5", f"-{shorthand}")
@@ -230,5 +230,5 @@ def test_widths_are_bounded(command):
 @pytest.mark.parametrize("verb", registry.VERBS)
 def test_the_parser_has_every_option_of_the_table_and_no_other(verb):
     table = {flag for option in verb_named(verb).options for flag in option.spellings}
-    shorthands = {f"--{name}" for name in SHORTHANDS} if "--format" in table else set()
+    shorthands = {f"--{name}" for name in (*SHORTHANDS, *TABLE_SHORTHANDS)} if "--format" in table else set()
     assert set(parser_of(verb)._option_string_actions) == {"-h", "--help"} | table | shorthands

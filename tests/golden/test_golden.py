@@ -54,6 +54,21 @@ show 0x3c7c --fp16 --quiet=code
 show 0.1 0.2 0.3 --bf16 --quiet
 show 1.1 -f p3109_k8p1ue -f p3109_k8p3se
 show 6e-8 6e-5 65504 --fp16 --ftz
+show 0.1 --posit16
+show -3.7 1e-40 nan --posit8
+show 0.1 --hif8 --interval
+show 0.3 -9 --nf4
+show 0.1 -f takum_log16
+show 0.1 -f takum_log8 --json
+show bits:0x9 --dialects
+formats hif8
+formats takum_log16 posit16 nf4 --width 100
+convert 0.1 --through posit8,takum_log8,fp16
+add 1 2 -f takum_linear16
+add 1 2 -f takum_log16
+fma 0.1 3 -0.3 --posit8
+div 1 0 --posit8
+mul 0.11 3 --posit8 --why
 convert 1.00048828126 --through fp32,fp16
 convert 1.00048828126 --through fp32,fp16 --json
 convert 1.00048828126 --through fp32,fp16 --svg -
@@ -110,6 +125,7 @@ add 1 0.03 -f Binary8p4se -r SRC --random-bits 3 --draw 5 --why
 formats Binary8p4sf ue5m3
 show 1e9 -inf --e4m3 --e5m2 --as riscv-zvfofp8min
 show -3 -f ue5m3 --as cuda
+show 1.03 -f Binary8p4se -r SRA --random-bits 3 --interval
 show 500 --e4m3 --as cud
 convert 1e9 --through fp16,e4m3 --as torch
 div 1 0 --e4m3 --as ocp-sat --brief

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floatlab import Context, Direction, Format, UnsupportedError, decode, parse_format, read
+from floatlab import Context, Direction, Format, UnsupportedError, decode, encode, parse_format, read
 from floatlab.numbers import Exact
 from floatlab.numbers.intervals import preimage
 from tests import oracle
@@ -147,3 +147,15 @@ def test_what_overflows_to_nan_is_an_interval_too():
 
 def test_no_real_rounds_to_a_nan_that_overflow_does_not_give():
     assert preimage(decode(0x7E00, "fp16")) is None
+
+
+def test_intervals_of_formats_that_saturate_or_drop_signs():
+    zero = preimage(encode("0", "Binary8p4ue"), Context(overflow="saturate"))
+    assert (zero.low, zero.low_closed, zero.high_closed) == (None, True, True)
+    assert preimage(encode("0", "Binary8p4ue"), Context()).low == 0
+    three = preimage(encode("3", "ue5m3"), Context(negative="drop"))
+    assert (three.low, three.high, three.mirrored) == (Exact(False, 23, -3), Exact(False, 25, -3), True)
+    for direction in ("SR", "SRC"):
+        last = encode("240", "Binary8p4sf")
+        assert preimage(last, Context(direction, overflow="none")).high is None
+        assert preimage(last, Context(direction, overflow="none-nan")).high == 256

@@ -12,7 +12,7 @@ from floatlab.numbers import convert
 from floatlab.page.layout import set_page, to_text
 from floatlab.page.model import text_of
 from floatlab.verbs.formats.answer import formats
-from floatlab.verbs.formats.page import ranges_axis, ranges_page
+from floatlab.verbs.formats.ranges_page import ranges_axis, ranges_page
 from tests.page.test_axis import labels_of, lines_of, words
 
 NAMES = ("p3109_k8p3ue", "p3109_k6p3sf", "p3109_k8p1ue", "e3m0", "e9m70")

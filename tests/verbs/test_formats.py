@@ -4,18 +4,19 @@ import pytest
 
 from floatlab.errors import FormatError
 from floatlab.formats import CATALOG, parse_format
+from floatlab.formats.tables import TABLES
 from floatlab.verbs.formats.answer import formats
 
 
 def test_without_a_name_the_whole_catalog():
     answer = formats()
-    assert answer.words() == answer.codes() == [row.format.name for row in CATALOG]
+    assert answer.words() == answer.codes() == [row.format.name for row in (*CATALOG, *TABLES)]
     records = answer.records()
     assert [record["format"] for record in records] == answer.words()
     assert not any("table" in record for record in records)
 
 
-@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.format.name)
+@pytest.mark.parametrize("row", [*CATALOG, *TABLES], ids=lambda row: row.format.name)
 def test_every_format_has_its_page_and_its_record(row):
     answer = formats((row.format.name,))
     (record,) = answer.records()
@@ -26,7 +27,9 @@ def test_every_format_has_its_page_and_its_record(row):
         assert formats((alias,)).words() == [row.format.name]
 
 
-@pytest.mark.parametrize("name", ["e2m1", "e4m3", "e5m2fnuz", "e8m0", "e2m3fn", "p3109_k8p4se", "e3m2f"])
+@pytest.mark.parametrize(
+    "name", ["e2m1", "e4m3", "e5m2fnuz", "e8m0", "e2m3fn", "p3109_k8p4se", "e3m2f", "hif8", "nf4", "posit8"]
+)
 def test_a_small_format_comes_with_its_codes(name):
     (record,) = formats((name,)).records()
     format = parse_format(name)

@@ -10,14 +10,14 @@ import pytest
 import floatlab
 from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN
+from floatlab.verbs.option import DIALECT, FORMATS, OUTPUT, ROUNDING, SILENT_NAN
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, Entry, answer_question, command_of, verb_named
 from tests.tui.stage import driven, opened
 
 HOUSE = Path(floatlab.__file__).parent
 OPTIONS = """
-from floatlab.verbs.option import DIRECTION, FORMATS, OUTPUT, Option, OptionRule, grouped, whole
+from floatlab.verbs.option import DIRECTION, DIALECT, FORMATS, OUTPUT, Option, OptionRule, grouped, whole
 from floatlab.verbs.question import Verb
 
 VERB = Verb(
@@ -145,7 +145,7 @@ def test_completion_offers_it(toy, capsys):
 
 def own_options(verb):
     """Return the options that are a verb's own, and not shared ones."""
-    shared = {FORMATS.name, *(option.name for option in (*ROUNDING, SILENT_NAN, *OUTPUT))}
+    shared = {FORMATS.name, *(option.name for option in (*ROUNDING, DIALECT, SILENT_NAN, *OUTPUT))}
     return [option for option in verb.options if option.name not in shared]
 
 

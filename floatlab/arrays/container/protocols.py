@@ -130,8 +130,13 @@ def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedAr
 
 
 def _with_sign(x: CodedArray, name: str) -> CodedArray:
-    """Negate or clear the sign bit only (IEEE 754-2019 5.5.1): NaNs keep their other bits."""
+    """Negate or clear the sign bit only (IEEE 754-2019 5.5.1): NaNs keep their other bits.
+
+    In a format given by a table the value changes its sign, and is rounded if the table lacks it.
+    """
     fmt, codes = x.format, x.codes
+    if fmt.is_table:
+        return finished(-x.values if name == "negative" else np.abs(x.values), fmt, x._context, x.context)
     if not fmt.signed:
         if name == "negative":
             return finished(-x.values, fmt, x._context, x.context)

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,11 @@ def is_built() -> bool:
     return _kernels is not None
 
 
+def extension() -> ModuleType | None:
+    """Return the extension itself, or None."""
+    return _kernels
+
+
 def _settled(pair: tuple[Settled, Settled]) -> list[tuple[int, int]]:
     return [(0, REFUSED) if isinstance(each, UnsupportedError) else (each[0], each[1].value) for each in pair]
 
@@ -102,6 +108,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 def _rule(rule: RoundingRule) -> bytes:
     """Pack the parameters of a rounding as a Rule of _kernels_word.h, and its rule of draws after them."""
     fmt, context, direction = rule.format, rule.context, rule.direction
+    assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]
     normal, places, edges = rule.tiny
     absent = (rule.negative, rule.negative) if rule.negative is not None else rule.zero

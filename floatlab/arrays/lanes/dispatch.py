@@ -52,6 +52,7 @@ def rounder(
     """
     if (
         target is not None
+        and not (source.is_table or format.is_table)
         and format != target == _word_for(source, format)
         and is_compiled(lane)
         and target in words_containing(format)
@@ -87,6 +88,12 @@ def convert_results(work: Work, format: Format, target: Format | None, lane: str
 
 def _rounder(source: Format, format: Format, context: Context, lane: str | None, target: Format | None) -> Rounder:
     word = _word_for(source, format)
+    if format.is_table and word is not None and lane != "scalar":
+        if (found := _table_rounder(source, format, context, lane, word)) is not None:
+            return found
+        word = None  # stochastic, or with subnormal numbers flushed, or with errors
+    if source.is_table and context.flush_inputs:
+        word = None
     if lane == "scalar" or (word is None and lane is None):
         return partial(_round_scalar, source, format, context)
     if word is None:
@@ -110,6 +117,28 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
             magnitude = codes & codes.dtype.type((1 << source.magnitude_bits) - 1)
             subnormal = (magnitude != 0) & (magnitude < codes.dtype.type(source.smallest_normal_magnitude))
             words[subnormal] &= words.dtype.type(word.compose(True, 0))
+        of_words(words, first, to, flags)
+
+    return read_and_round
+
+
+def _table_rounder(source: Format, format: Format, context: Context, lane: str | None, word: Format) -> Rounder | None:
+    """Return a function that rounds into a format given by a table, by way of a word that contains the source."""
+    from floatlab.arrays.lanes import tables
+
+    kernels = compiled.extension() if is_compiled(lane) else None
+    of_words = tables.rounder(format, context, word, kernels)
+    if of_words is None or source == word:
+        return of_words
+    return _read_first(reader(source, word, lane), of_words, word)
+
+
+def _read_first(read: Reader, of_words: Rounder, word: Format) -> Rounder:
+    """Return a function that decodes codes into words, and rounds these."""
+
+    def read_and_round(codes: Array, first: int, to: Array, flags: Array | None) -> None:
+        words = np.empty(len(codes), container(word))
+        read(codes, words)
         of_words(words, first, to, flags)
 
     return read_and_round
@@ -141,6 +170,10 @@ def _numpy_lane() -> Any:
 @lru_cache(maxsize=256)
 def reader(format: Format, target: Format, lane: str | None) -> Reader:
     """Return a function that converts blocks of a format's codes into codes of `target`, which contains the numbers."""
+    if format.is_table and format.width <= 16 and lane != "scalar":
+        from floatlab.arrays.lanes import tables
+
+        return tables.reader(format, target, compiled.extension() if is_compiled(lane) else None)
     if target not in words_containing(format):
         exactly = _rounder(format, target, Context(), lane if lane == "scalar" else None, None)
         return lambda codes, values: exactly(codes, 0, values, None)

@@ -176,6 +176,8 @@ def calculator(
     alone = ScalarOperation(operation, sources, format, context)
     # Whether binary64 rounded to odd is enough for the format, or the format is binary64.
     within = not context.rounding.is_stochastic if format == DOUBLE else is_enough(DOUBLE, format)
+    if format.is_table and not rounding_rule_for(format, context, DOUBLE).is_by_word:
+        within = False  # rounding to odd first would change the draws
     if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
         if not with_flags and _is_processors_own(operation, sources, format, context):
             return in_pieces(_by_processor(operation, alone, lane))
@@ -191,7 +193,7 @@ def calculator(
 
 def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
     """Return the passes of an operation, binary32's first; an empty list if it must be computed by pairs."""
-    if context.flush_inputs:
+    if context.flush_inputs or format.is_table or any(each.is_table for each in sources):
         return []
     words: tuple[Format, ...] = WORDS
     name, drawn = operation, context.rounding.is_stochastic

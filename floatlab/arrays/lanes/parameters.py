@@ -17,6 +17,7 @@ from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Direction, Exact, Flags, Tininess, round_exact
+from floatlab.numbers.datum import code_in
 from floatlab.numbers.projection import direction_in, infinity_code, nan_code
 from floatlab.numbers.rounding import Negative, Overflow, increments
 from floatlab.record import Individual
@@ -60,6 +61,12 @@ class RoundingRule(Individual):
     def keeps_payloads(self) -> bool:
         """Whether NaNs keep the leading bits of their payloads."""
         return self.format.ieee_nans and not self.context.nan.is_default
+
+    @property
+    def is_by_word(self) -> bool:
+        """Whether the result depends on the word alone: no draw, nothing flushed or refused."""
+        flushes = self.context.flush_inputs or self.context.flush_results
+        return not (self.direction.is_stochastic or flushes or self.refuses)
 
     @property
     def is_plain(self) -> bool:
@@ -115,6 +122,8 @@ def word_of(datum: Datum, word: Format) -> int:
     '0x3f8f8000'
     """
     negative = bool(datum.sign_bit)
+    if datum.symbol:
+        return code_in(datum, word)
     if datum.is_finite:
         return round_exact(datum.exact, word).code
     if datum.is_infinite:
@@ -129,10 +138,10 @@ def word_of(datum: Datum, word: Format) -> int:
 def decoding_rule_for(format: Format, word: Format) -> DecodingRule:
     """Return the parameters to decode a format into words that contain it."""
     adjust, table = word.bias - format.bias, None
-    if format.width <= 8:
+    if format.width <= 8 and not (format.is_table and not holds(word, format)):
         table = np.zeros(256, container(word))
         table[: 1 << format.width] = [word_of(Datum(format, code), word) for code in range(1 << format.width)]
-    moves = format.zero and format.magnitude_bits > 1 and not format.explicit_integer_bit
+    moves = not format.is_table and format.zero and format.magnitude_bits > 1 and not format.explicit_integer_bit
     return DecodingRule(
         format=format,
         word=word,
@@ -196,7 +205,9 @@ def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array
 
 
 def can_round(source: Format, format: Format) -> bool:
-    """Return whether the integer-based lanes can round this source into this format."""
+    """Return whether the fast lanes can round words of this source into this format."""
+    if format.is_table:
+        return format.width <= 16
     return (
         not format.explicit_integer_bit
         and format.width <= 64

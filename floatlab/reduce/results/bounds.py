@@ -3,6 +3,7 @@
 Rounding x gives x·(1 + d) + e with |d| ≤ u and |e| ≤ η. Here u is 2^−p to nearest and 2^(1−p) in other rounding
 directions, and η is the smallest step above zero. After h roundings, a term is thus wrong by a factor of at most 1/(1 −
 h·u) (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2).
+No bound is given in formats given by a table, since their relative error depends on the number.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def first_bound(
     context, into, products = adder.context, adder.accumulator, adder.products
     if context.flush_inputs or not (into.signed and into.zero and products.signed and products.zero):
         return None
+    if any(each.is_table for each in (into, products, *terms)):
+        return None
     u, height = unit(into, context), Fraction(batches.depth)
     if height * u >= 1:
         return None
@@ -65,7 +68,7 @@ def first_bound(
 
 def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context: Context) -> Fraction | None:
     """Return a bound that also covers the rounding of the sum into the result's format."""
-    if bound is None or not (format.signed and format.zero):
+    if bound is None or not (format.signed and format.zero) or format.is_table:
         return None
     most = abs(exact) + bound
     found = bound + most * unit(format, context) + smallest_step(format, context)
@@ -91,7 +94,7 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
             cuts = len(inside) + (0 if adder.sum_bits is None else 1)
             total += cuts * Fraction(2) ** (top - adder.fraction_bits) + _cut(node.value, adder)
         for each in node.derivations:
-            if not each.result.is_finite or "overflow" in each.flags.names:
+            if not each.result.is_finite or each.result.format.is_table or "overflow" in each.flags.names:
                 return None
             total += _missed_at_most(each.result, each.context)
     return total

@@ -11,6 +11,7 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
 
 from floatlab.formats import CATALOG
+from floatlab.formats.tables import TABLES
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.base import ExplorerBase
@@ -60,7 +61,7 @@ class Palette(Provider):
             yield from task.commands()
             for name, (description, _) in task.copies().items():
                 yield f"Copy {description}", "to the clipboard", partial(task.action_copy, name)
-            for row in CATALOG:
+            for row in (*CATALOG, *TABLES):
                 yield f"Format: {row.format.name}", row.purpose, partial(task.take_format, row.format.name)
             for rule in RULES if task.ROUNDS else ():
                 yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.take_rule, rule.name)

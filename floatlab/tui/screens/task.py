@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.formats.catalog import short_name
+from floatlab.formats.tables import TABLES
 from floatlab.numbers.datum import Datum
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined
@@ -305,7 +306,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
         rows += [
             Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
-            for row in CATALOG
+            for row in (*CATALOG, *TABLES)
         ]
         current = tuple(format.name for format in self.question.formats)
         return Pick("Format, or any e<W>m<T> name", rows, take, current, free=True)

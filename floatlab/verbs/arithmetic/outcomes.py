@@ -6,9 +6,10 @@ from fractions import Fraction
 
 from floatlab.arith import Comparison, Contrast, IntegerResult, Relation
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Direction, Flags, Overflow, Rounded, Tail
+from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Flags, Overflow, Rounded, Tail
 from floatlab.numbers.decimals import rounded_decimal
 from floatlab.numbers.exact import GUARD_DIGITS
+from floatlab.numbers.projection import Between, given_by_table
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import Combine, Encode, Round
 from floatlab.page.model import Line, line
@@ -72,7 +73,31 @@ def rounding_reason(rounded: Rounded, format: Format, context: Context) -> list[
     return [*_cut(rounded, format, context), *_range(rounded, format, context)]
 
 
+def _between(rounded: Rounded, between: Between, fmt: Format, context: Context) -> list[str]:
+    """Explain a rounding between two entries of a table."""
+    direction = context.rounding
+    if rounded.tail is Tail.ZERO:
+        return [f"It is a number of {fmt.name} already, so there is nothing to round."]
+    if between.lower == between.upper:
+        return [f"It lies beyond the last number of {fmt.name}."]
+    lower, upper = (brief(Datum(fmt, code)) for code in (between.lower, between.upper))
+    chosen = f"so it becomes {upper if rounded.increment else lower}."
+    seen = f"{fmt.name} has {lower} and {upper} next to it."
+    if direction in (Direction.RNE, Direction.RNA):
+        x = between.boundary
+        where = "" if x is None else f", {brief(Exact(rounded.negative, x.c, x.q))}"
+        side = {Tail.BELOW_HALF: "short of", Tail.HALF: "on", Tail.ABOVE_HALF: "past"}[rounded.tail]
+        return [seen, f"It is {side} the boundary between them{where}, {chosen}"]
+    if direction.has_few_bits:
+        return [seen, f"{_few_bits(rounded, context)}, {chosen}"]
+    if direction is Direction.SR:
+        return [seen, _drawn(rounded, chosen.removesuffix("."))]
+    return [seen, f"Rounding {IN_WORDS[direction]}, {chosen.removeprefix('so ')}"]
+
+
 def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
+    if rounded.between is not None:
+        return _between(rounded, rounded.between, fmt, context)
     p, kept = fmt.precision, f"{fmt.name} keeps {counted(fmt.precision, 'digit')}"
     if rounded.tail is Tail.ZERO:
         if not rounded.kept:
@@ -113,12 +138,16 @@ def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> st
         code = "code" if one else what
         return f"An inexact result is made odd, which records that digits were lost; the {code} is {parity}, {it}."
     if direction.has_few_bits:
-        draw = f"With {counted(context.random_bits, 'random bit')} the draw is {rounded.drawn}"
-        return f"{draw}: {draw_comparison(rounded, context)}, {up}."
+        return f"{_few_bits(rounded, context)}, {up}."
     if direction is Direction.SR:
         return _drawn(rounded, up)
     rule = _DIRECTED[direction][rounded.negative]
     return f"{rule[0].upper()}{rule[1:]}, {up}."
+
+
+def _few_bits(rounded: Rounded, context: Context) -> str:
+    draw = f"With {counted(context.random_bits, 'random bit')} the draw is {rounded.drawn}"
+    return f"{draw}: {draw_comparison(rounded, context)}"
 
 
 def _drawn(rounded: Rounded, up: str) -> str:
@@ -211,6 +240,8 @@ def _lost(derivation: Derivation) -> str:
 def _packed(datum: Datum, rounded: Rounded | None) -> str:
     """Describe how a datum is encoded in its fields."""
     fmt, field = datum.format, datum.biased_exponent
+    if given_by_table(fmt) and datum.is_finite:
+        return f"Its code is read as {fmt.reading(datum.code)}." if datum.exact else "It is the code of zero."
     if datum.is_nan:
         fields = ": all ones in the exponent, and a mantissa that is not zero" if fmt.ieee_nans else " of its own"
         return f"In {fmt.name} a NaN has a code{fields}."

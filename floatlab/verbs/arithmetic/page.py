@@ -177,7 +177,11 @@ def _combined(step: steps.Combine, fmt: Format, aligned: Step | None) -> list[Bl
 def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list[Block]:
     """Return rows with the kept digits, the discarded digits, the guard, round and sticky bits, and the decision."""
     direction = derivation.context.rounding
-    grs = f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}" if words.cut(rounded, fmt)[1] else ()
+    grs = (
+        f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}"
+        if rounded.between is None and words.cut(rounded, fmt)[1]
+        else ()
+    )
     carry = "the carry increases the exponent" if rounded.carried else ()
     rows: list[Block] = [
         Row(f"round {direction.value}", words.rounded_digits(rounded, fmt), grs),

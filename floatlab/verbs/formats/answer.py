@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floatlab.formats import CATALOG, catalog_row, parse_format
+from floatlab.formats.tables import TABLES
 from floatlab.page.model import Page
 from floatlab.verbs.question import Answer, Question, Started
 
@@ -17,10 +18,11 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
     >>> formats(("fp8-e4m3",)).words()
     ['e4m3fn']
     """
-    rows = [catalog_row(parse_format(name)) for name in names] or list(CATALOG)
+    rows = [catalog_row(parse_format(name)) for name in names] or [*CATALOG, *TABLES]
 
     def parts() -> list[Page]:
-        from floatlab.verbs.formats.page import format_page, formats_page, ranges_page
+        from floatlab.verbs.formats.page import format_page, formats_page
+        from floatlab.verbs.formats.ranges_page import ranges_page
 
         if not names:
             return [formats_page(rows)]

@@ -92,8 +92,10 @@ def limit_rows(found: Reduction) -> list[Block]:
         rows.append(Row("bound", line("|error| ", ", ".join(said))))
     if found.condition is not None:
         x = "x" if found.y is None else "x·y"
-        unit = few(Fraction(len(found)) / 2**found.accumulated.format.precision)
-        rows.append(Row("condition", f"{few(found.condition)} = sum of |{x}| / |sum of {x}|; n·u = {unit}"))
+        text = f"{few(found.condition)} = sum of |{x}| / |sum of {x}|"
+        if not found.accumulated.format.is_table:
+            text += f"; n·u = {few(Fraction(len(found)) / 2**found.accumulated.format.precision)}"
+        rows.append(Row("condition", text))
     return rows
 
 

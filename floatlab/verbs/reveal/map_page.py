@@ -41,7 +41,7 @@ def map_page(found: OrderMap) -> Page:
                    rows 4–5  B
       one letter per block of columns: 0–3
     <BLANKLINE>
-      probing      12 probes in 91 products of binary32
+      probing      12 probes in 97 products of binary32
     <BLANKLINE>
     """
     rows, _, columns = found.shape
@@ -84,7 +84,7 @@ def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
     ...     made = np.cumsum(a[:, :, None] * b, axis=1)[:, -1]
     ...     made[4:] = np.cumsum(a[4:, ::-1, None] * b[::-1], axis=1)[:, -1]
     ...     return made
-    >>> for line in draw_map(order_map(tail, (6, 5, 9), kind="matmul"), 40, 3).lines:
+    >>> for line in draw_map(order_map(tail, (6, 5, 9), kind="matmul"), 40, 4).lines:
     ...     print(text_of(line))
       rows 0–3  AAAAAAAAA
                 AAAAAAAAA

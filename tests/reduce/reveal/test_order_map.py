@@ -321,3 +321,41 @@ def test_any_implementation_that_keeps_partial_sums_is_mapped(seed):
 def test_a_hundred_implementations_that_keep_partial_sums_are_mapped(seed):
     made = Generated(seed, keeps=True)
     assert_replays(order_map(made, made.shape, made.dtype, kind="matmul"), made, made.dtype)
+
+
+def tiles_with_a_corner(a, b):
+    """Add blocks of 16 terms; the last row and columns of tiles of 4 × 4 are added in two lanes where both meet."""
+    made = np.zeros((len(a), b.shape[1]), a.dtype)
+    rows, columns = len(a) - len(a) % 4, b.shape[1] - b.shape[1] % 4
+    for low in range(0, a.shape[1], 16):
+        products = a[:, low : low + 16, None] * b[low : low + 16]
+        block = np.cumsum(products, axis=1)[:, -1]
+        corner = products[rows:, :, columns:]
+        if corner.size and corner.shape[1] > 1:
+            block[rows:, columns:] = sum(np.cumsum(corner[:, lane::2], axis=1)[:, -1] for lane in range(2))
+        made += block
+    return made
+
+
+@pytest.mark.parametrize("layout", ["A@B", "A.T@B"])
+def test_a_corner_that_cannot_be_probed_is_guessed_from_smaller_products(monkeypatch, layout):
+    monkeypatch.setattr("floatlab.reduce.reveal.mapping._WORK", 1 << 20)  # 14 terms of a single row
+    shape = (41, 100, 26)
+    found = order_map(tiles_with_a_corner, shape, kind="matmul", layout=layout)
+    assert_replays(found, tiles_with_a_corner)
+    assert sorted(each.elements for each in found.classes) == [2, 41 * 26 - 2]
+
+
+def test_a_corner_stays_unexplained_if_the_target_takes_no_other_shape(monkeypatch):
+    def stubborn(a, b):
+        if a.shape != (41, 100):
+            raise ValueError("another shape")
+        return tiles_with_a_corner(a, b)
+
+    monkeypatch.setattr("floatlab.reduce.reveal.mapping._WORK", 1 << 20)
+    monkeypatch.setattr("floatlab.reduce.reveal.mapping._WORK_SHARED", 1 << 22)
+    found = order_map(stubborn, (41, 100, 26), kind="matmul")
+    whole, corner = found.classes
+    assert whole.candidate is not None
+    assert (corner.candidate, corner.elements) == (None, 2)
+    assert "too few of these elements" in corner.reason

@@ -15,6 +15,7 @@ from textual.widgets import Input, Label, Static
 
 from floatlab.formats import CATALOG, Format, catalog_row, parse_format
 from floatlab.formats.catalog import short_name
+from floatlab.formats.tables import TABLES
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.codes import CodePage
@@ -129,7 +130,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         question, marked = self.question, self.marked
         cursor = self.current if self.formats else None
         self.marked = {format.name: format for format in map(parse_format, question.values)}
-        named = {row.format.name: row.format for row in CATALOG}
+        named = {row.format.name: row.format for row in (*CATALOG, *TABLES)}
         self._added = {name: format for name, format in self._added.items() if name not in named}
         formats = named | self._added | self.marked
         if formats != self.formats:

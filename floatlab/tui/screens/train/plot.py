@@ -1,4 +1,4 @@
-"""A chart that fills the widget, with a cursor at a value on the horizontal scale."""
+"""The widget around a chart of `page/chart.py`, with a cursor at a value on the horizontal scale."""
 
 from __future__ import annotations
 

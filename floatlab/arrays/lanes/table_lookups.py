@@ -1,0 +1,249 @@
+"""Codes of formats given by a table from words of binary32, by their upper bits: faster than a search, and exact.
+
+Each class fits its entries to the starts of `table_segments`, and leaves to the search the few buckets that do not fit.
+The compiled forms are in _kernels_table.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+
+from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule
+from floatlab.arrays.lanes.table_segments import search, segments
+from floatlab.arrays.types import Array
+
+_OPEN = 1 << 31  # a rank in an entry that leaves its bucket to the search
+_OPEN_ENTRY = 1 << 63  # the same, of a binade
+_MAGNITUDE = 0x7FFFFFFF  # of binary32
+_FEW_OPEN = 1  # buckets of normal words that may be left to the search: ranks may change their spacing inside
+_CELLS = (5, 6, 7)  # bits of the significand that select a bucket, besides the exponent, in the order tried
+
+
+class NarrowLookup:
+    """Codes of up to 8 bits from binary32: an entry for each bucket has the start inside it and the codes around."""
+
+    def __init__(self, rule: RoundingRule) -> None:
+        """Find the least number of bits of the significand with at most one start inside each bucket.
+
+        Buckets of subnormal words may have more: they stand for many binades, and are left to the search.
+        """
+        self.rule, self.entries = rule, np.empty(0, np.uint64)
+        for bits in range(1, 8):
+            self.shift = SINGLE.trailing_bits - bits
+            firsts = np.arange(1 << (8 + bits), dtype=np.int64) << self.shift
+            halves = []
+            for negative in (False, True):
+                of_sign = segments(rule, negative)
+                starts = of_sign.starts.astype(np.int64)
+                at = np.searchsorted(starts, firsts, "right") - 1
+                last = np.searchsorted(starts, firsts + (1 << self.shift) - 1, "right") - 1
+                edges = np.where(last > at, starts[last] - firsts, (1 << 32) - 1)
+                opened = (last > at) & (starts[np.minimum(at + 1, len(starts) - 1)] != starts[last])
+                if opened[1 << bits :].any():
+                    break
+                below, above = (of_sign.codes[each].astype(np.uint64) for each in (at, last))
+                entries = edges.astype(np.uint64) | below << np.uint64(32) | above << np.uint64(48)
+                halves.append(entries | opened.astype(np.uint64) << np.uint64(63))
+            else:
+                self.entries = np.concatenate(halves)
+                return
+
+    def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
+        """Return a function that writes codes of words, compiled."""
+
+        def look_up(words: Array, codes: Array) -> None:
+            if kernels.look_up_narrow(words, self.entries, self.shift, codes):
+                here = np.flatnonzero(self.entries.take(words >> np.uint32(self.shift)) >> np.uint64(63))
+                codes[here] = search(self.rule, words[here])[0]
+
+        return look_up
+
+    def plain(self) -> Callable[[Array, Array], None]:
+        """Return the same with NumPy: by the upper 16 bits, and by a search where these leave it open."""
+        rule = self.rule
+        # The index is the upper half of a word; its last bit is also set if any lower bit is. So an odd index stands
+        # for the words after the even one before it.
+        evens = np.arange(0, 1 << 16, 2, dtype=np.uint32) << np.uint32(16)
+        at, after, last = (search(rule, evens + np.uint32(more))[0] for more in (0, 1, (1 << 17) - 1))
+        table = np.stack([at, after], axis=1).reshape(-1)
+        is_open = np.stack([np.zeros(len(evens), bool), after != last], axis=1).reshape(-1)
+        has_open = bool(is_open.any())
+
+        def look_up(words: Array, to: Array) -> None:
+            places = words & np.uint32(0xFFFF)
+            places += np.uint32(0xFFFF)  # carries into bit 16 if any low bit is set
+            places >>= np.uint32(16)
+            places |= words >> np.uint32(16)
+            table.take(places, out=to, mode="clip")
+            if has_open:
+                here = np.flatnonzero(is_open.take(places, mode="clip"))
+                to[here] = search(rule, words[here])[0]
+
+        return look_up
+
+
+def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
+    """Return the words at which ranks 1, 2, … and NaR start; None if infinity has a code of its own."""
+    of_sign, most, inf = segments(rule, negative), (1 << 15) - 1, SINGLE.infinity_magnitude
+    infinity, nan = of_sign.codes[-2:]
+    if infinity not in (nan, of_sign.codes[most]):
+        return None
+    return np.append(of_sign.starts[1 : most + 1].astype(np.int64), inf if infinity == nan else inf + 1)
+
+
+class BinadeLookup:
+    """Codes of 16 bits in two's complement whose starts are evenly spaced in each binade of binary32.
+
+    An entry for each sign and exponent has the rank at the binade's start, and how to round the significand: a number
+    to add, whether to add 1 if the rank so far is odd, and a right shift.
+    """
+
+    shift = SINGLE.trailing_bits
+
+    def __init__(self, rule: RoundingRule) -> None:
+        """Fit each binade; `entries` is empty if a binade of normal words does not fit."""
+        self.rule, entries = rule, []
+        for negative in (False, True):
+            starts = _wide_starts(rule, negative)
+            if starts is None:
+                break
+            for field in range(1 << SINGLE.exponent_bits):
+                low, high = np.searchsorted(starts, [field << self.shift, (field + 1) << self.shift], "right")
+                last = np.searchsorted(starts, (field + 1) << self.shift)
+                entry = self._fit(int(low), starts[low : min(last, high)] - (field << self.shift))
+                if entry is None and field:
+                    break
+                entries.append(_OPEN_ENTRY if entry is None else entry)
+        complete = len(entries) == 2 << SINGLE.exponent_bits
+        self.entries = np.array(entries if complete else [], np.uint64)
+
+    def _fit(self, base: int, offsets: Array) -> int | None:
+        """Return the entry of a binade from the starts inside it, or None."""
+        count = max(len(offsets), 1)
+        shift = self.shift - (count.bit_length() - 1)
+        unit = 1 << shift
+        ways = [(unit - int(offsets[0]) if len(offsets) else 0, 0), ((unit >> 1) - 1, 1)]
+        steps = np.arange(len(offsets))
+        for add, odd in ways if count & (count - 1) == 0 else ():
+            at, before = (m + add + ((base + (m >> shift)) & odd) >> shift for m in (offsets, offsets - 1))
+            if (at == steps + 1).all() and (before == steps).all() and (0 <= add < 1 << 24):
+                return add | shift << 24 | odd << 29 | base << 32
+        return None
+
+    def _settle(self, words: Array, codes: Array) -> None:
+        here = np.flatnonzero(self.entries.take(words >> np.uint32(self.shift)) == _OPEN_ENTRY)
+        codes[here] = search(self.rule, words[here])[0]
+
+    def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
+        """Return a function that writes codes of words, compiled."""
+
+        def look_up(words: Array, codes: Array) -> None:
+            if kernels.look_up_binades(words, self.entries, codes):
+                self._settle(words, codes)
+
+        return look_up
+
+    def plain(self) -> Callable[[Array, Array], None]:
+        """Return the same with NumPy."""
+        parts = [(0, 24), (24, 5), (29, 1), (32, 16)]
+        add, shift, odd, base = (
+            (self.entries >> np.uint64(low) & np.uint64((1 << bits) - 1)).astype(np.uint32) for low, bits in parts
+        )
+        opened = self.entries == _OPEN_ENTRY
+        has_open, has_odd = bool(opened.any()), bool(odd.any())
+
+        def look_up(words: Array, codes: Array) -> None:
+            fields = words >> np.uint32(self.shift)
+            m = words & np.uint32((1 << self.shift) - 1)
+            ranks, by = base.take(fields, mode="clip"), shift.take(fields, mode="clip")
+            if has_odd:
+                parity = (m >> by) + ranks
+                parity &= odd.take(fields, mode="clip")
+                m += parity
+            m += add.take(fields, mode="clip")
+            m >>= by
+            ranks += m
+            minus = (words.view(np.int32) >> np.int32(31)).view(np.uint32)
+            ranks ^= minus
+            ranks -= minus
+            np.copyto(codes, ranks, casting="unsafe")
+            if has_open and len(here := np.flatnonzero(opened.take(fields, mode="clip"))):
+                codes[here] = search(self.rule, words[here])[0]
+
+        return look_up
+
+
+class WideLookup:
+    """Codes of 16 bits in two's complement from binary32: the rank at a bucket's start, a slope, two comparisons."""
+
+    def __init__(self, rule: RoundingRule) -> None:
+        """Find the fewest buckets whose slopes give the number of starts up to a word, or at most two less."""
+        self.rule, self.starts = rule, np.empty(0, np.uint32)
+        both = [_wide_starts(rule, negative) for negative in (False, True)]
+        if any(starts is None for starts in both):
+            return
+        for cells in _CELLS:
+            self.shift = SINGLE.trailing_bits - cells
+            halves, settled = [], True
+            for index, starts in enumerate(both):
+                assert starts is not None
+                entries, opened = self._slopes(starts, index * (len(starts) + 1))
+                settled &= int(opened[1 << cells :].sum()) <= _FEW_OPEN
+                halves.append(entries)
+            if settled or cells == _CELLS[-1]:
+                break
+        self.entries = np.concatenate(halves)
+        padded = [np.append(starts, (1 << 32) - 1) for starts in both if starts is not None]
+        self.starts = np.concatenate(padded).astype(np.uint32)
+
+    def _slopes(self, starts: Array, first: int) -> tuple[Array, Array]:
+        """Return the entries of a sign, whose starts begin at index `first`, and which of them are open."""
+        firsts = np.arange(1 << (31 - self.shift), dtype=np.int64) << self.shift
+        base = np.searchsorted(starts, firsts, "right")
+        bucket = starts >> self.shift
+        offset, step = starts - firsts[bucket], np.arange(len(starts)) - base[bucket]
+        inside = offset > 0
+        slopes = np.zeros(len(firsts), np.int64)
+        np.maximum.at(slopes, bucket[inside], -((1 - step[inside] << 32) // offset[inside]))
+        late = (offset - 1) * slopes[bucket] >> 32 > step
+        opened = np.zeros(len(firsts), bool)
+        opened[bucket[inside & late]] = True
+        ends = np.append(base[1:], len(starts)) - base
+        opened |= (slopes >= _OPEN) | (((1 << self.shift) - 1) * slopes >> 32 > ends)
+        return np.where(opened, _OPEN, base + first | slopes << 32).astype(np.uint64), opened
+
+    def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
+        """Return a function that writes codes of words, compiled."""
+        return lambda words, codes: kernels.look_up_wide(words, self.entries, self.shift, self.starts, codes)
+
+    def plain(self) -> Callable[[Array, Array], None]:
+        """Return the same with NumPy."""
+        base = (self.entries & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        slope = self.entries >> np.uint64(32)
+        has_open = bool((base == _OPEN).any())
+        below, last, half = (np.uint32(n) for n in ((1 << self.shift) - 1, len(self.starts) - 1, len(self.starts) // 2))
+
+        def look_up(words: Array, codes: Array) -> None:
+            bucket = words >> np.uint32(self.shift)
+            ranks = base.take(bucket, mode="clip")
+            open_here = np.flatnonzero(ranks == _OPEN) if has_open else ()
+            share = (words & below).astype(np.uint64)
+            share *= slope.take(bucket, mode="clip")
+            share >>= np.uint64(32)
+            np.add(ranks, share, out=ranks, casting="unsafe")
+            np.minimum(ranks, last, out=ranks)
+            magnitudes = words & np.uint32(_MAGNITUDE)
+            for _ in range(2):
+                ranks += magnitudes >= self.starts.take(ranks, mode="clip")
+            minus = (words.view(np.int32) >> np.int32(31)).view(np.uint32)
+            ranks -= minus & half
+            ranks ^= minus
+            ranks -= minus
+            np.copyto(codes, ranks, casting="unsafe")
+            if len(open_here):
+                codes[open_here] = search(self.rule, words[open_here])[0]
+
+        return look_up

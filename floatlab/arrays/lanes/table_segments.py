@@ -1,0 +1,120 @@
+"""The segments of a rounding into a format given by a table: where each code starts among the words without sign.
+
+The scalar kernel finds the starts, once for a format, a direction and a sign, so that no lane decides again. A search
+among them is the general way to round; `table_lookups` has faster ones.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arrays.lanes.parameters import RoundingRule, container
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.formats.table import Real, TableFormat, TwosComplementFormat
+from floatlab.numbers import Direction, Flags
+from floatlab.numbers.projection import given_by_table
+from floatlab.numbers.rounding import increments
+from floatlab.record import Individual
+
+
+class Segments(Individual):
+    """The segments of a sign: the first word of each without the sign, its code, and the flags that it raises."""
+
+    starts: Array
+    codes: Array
+    flags: Array
+
+
+def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
+    """Truncate a magnitude to a word; return whether that loses something, and whether at least half a unit."""
+    c, q = x
+    if not c:
+        return 0, False, False
+    e = c.bit_length() + q - 1
+    if e > word.emax:
+        return word.infinity_magnitude, False, False
+    place = max(e, word.emin)
+    shift = place - word.trailing_bits - q
+    kept = c << -shift if shift < 0 else c >> shift
+    rest2, unit = (c - (kept << shift)) * 2 if shift > 0 else 0, 1 << max(shift, 0)
+    return (place - word.emin << word.trailing_bits) + kept, rest2 > 0, rest2 >= unit
+
+
+def first_word(x: Real, strict: bool, word: Format) -> int:
+    """Return the first word at or above a magnitude, or above it if `strict`; infinity if there is none."""
+    kept, inexact, _ = cut_to_word(x, word)
+    return min(kept + (strict or inexact), word.infinity_magnitude)
+
+
+@lru_cache(maxsize=64)
+def _starts(format: TableFormat, direction: Direction, negative: bool, word: Format) -> Array:
+    """Return the first words, without sign, of ranks 1, 2, … of a sign, up to what overflows if anything does."""
+    most, beyond = format.most(negative), format.next_beyond()
+    exact = not format.is_irrational
+    found = []
+    for rank in range(most + (beyond is not None)):
+        odd = format.counts_as_odd(rank, negative) if direction is Direction.RNE else bool(rank & 1)
+        low, middle, high = (
+            bool(increments(direction, negative, odd, True, *at))
+            for at in ((False, False), (True, True), (True, False))
+        )
+        if low:  # anything above the number below goes up
+            found.append(first_word(format.real(rank, negative), True, word))
+        elif middle or high:
+            boundary = format.boundary(rank, negative)
+            found.append(first_word(boundary, not middle and (exact or not boundary[0]), word))
+        else:
+            following = format.real(rank + 1, negative) if rank < most else beyond
+            assert following is not None
+            found.append(first_word(following, False, word))
+    return np.array([max(each, 1) for each in found], container(word))  # zero stays zero
+
+
+@lru_cache(maxsize=64)
+def segments(rule: RoundingRule, negative: bool) -> Segments:
+    """Return the segments of a rounding, from zero over all numbers to infinity and NaN."""
+    format, word = rule.format, rule.source
+    assert given_by_table(format)
+    mirrored = {Direction.RTP: Direction.RTN, Direction.RTN: Direction.RTP}
+    direction = rule.direction
+    if negative and isinstance(format, TwosComplementFormat):  # each sign mirrors the other
+        direction, negative_starts = mirrored.get(direction, direction), False
+    else:
+        negative_starts = negative
+    starts, most = _starts(format, direction, negative_starts, word), format.most(negative)
+    numbers = [format.signed_code(negative, rank) for rank in range(len(starts) + 1)][: most + 1]
+    settled = [rule.overflow[negative], rule.infinity[negative], rule.nan[negative]]
+    (over, _), (infinity, at_infinity), (nan, at_nan) = (_settle(each) for each in settled)
+    flags = [0] * len(numbers)
+    edge = first_word(format.real(most, negative), True, word)
+    if len(starts) > most:  # the last start is that of overflow
+        starts, edge = starts[:-1], int(starts[-1])
+    overflows = (Flags.OVERFLOW | Flags.INEXACT).value
+    return Segments(
+        np.array([0, *starts, edge, word.infinity_magnitude, word.infinity_magnitude + 1], container(word)),
+        np.array([*numbers, over, infinity, nan], container(format)),
+        np.array([*flags, overflows, at_infinity, at_nan], np.uint8),
+    )
+
+
+def _settle(found: tuple[int, Flags] | UnsupportedError) -> tuple[int, int]:
+    if isinstance(found, UnsupportedError):
+        raise UnsupportedError(str(found))
+    return found[0], found[1].value
+
+
+def search(rule: RoundingRule, words: Array) -> tuple[Array, Array]:
+    """Return the codes of words, and the flags that their segments raise."""
+    signs = words >> words.dtype.type(rule.source.width - 1)
+    magnitudes = words & words.dtype.type((1 << rule.source.width - 1) - 1)
+    codes, flags = np.empty(len(words), container(rule.format)), np.empty(len(words), np.uint8)
+    for negative in (False, True):
+        here = np.flatnonzero(signs == negative)
+        of_sign = segments(rule, negative)
+        at = np.searchsorted(of_sign.starts, magnitudes[here], "right") - 1
+        codes[here], flags[here] = of_sign.codes[at], of_sign.flags[at]
+    return codes, flags

@@ -1,0 +1,134 @@
+"""Formats given by a table, in the NumPy and the compiled lane: words to codes and back, by looking up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from types import ModuleType
+
+import numpy as np
+
+from floatlab.arrays.lanes.numpy_rounding import in_pieces
+from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule, container, rounding_rule_for, word_of
+from floatlab.arrays.lanes.table_lookups import BinadeLookup, NarrowLookup, WideLookup
+from floatlab.arrays.lanes.table_segments import cut_to_word, first_word, search
+from floatlab.arrays.types import Array, Reader, Rounder
+from floatlab.formats import Format
+from floatlab.formats.table import TwosComplementFormat
+from floatlab.numbers import Context, Datum, Flags
+from floatlab.numbers.projection import given_by_table
+
+_INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
+
+
+def _flags(rule: RoundingRule, words: Array, codes: Array) -> Array:
+    """Return the flags of each rounding: those of its segment, inexact if the value changed, and underflow."""
+    word = rule.source
+    flags = search(rule, words)[1]
+    sign = words.dtype.type((1 << word.width - 1) - 1)
+    magnitudes = words & sign
+    values = np.empty_like(words)
+    words_table(rule.format, word).take(codes, out=values, mode="clip")
+    changed = (values & sign) != magnitudes
+    if given_by_table(rule.format) and rule.format.is_irrational:
+        # The nearest word is not the number: only 0 and ±1 are exact.
+        changed |= (magnitudes != 0) & (magnitudes != words.dtype.type(word.bias << word.trailing_bits))
+    changed &= (magnitudes < word.infinity_magnitude) & (flags == 0)
+    format = rule.format
+    assert given_by_table(format)
+    for negative in (False, True):
+        normal = first_word(format.real(format.smallest_normal_magnitude, negative), False, word)
+        tiny = changed & (magnitudes < normal) & ((words > sign) == negative)
+        flags[tiny] = _UNDERFLOW
+    flags[changed & (flags == 0)] = _INEXACT
+    quiet = words.dtype.type(word.quiet_bit)
+    signaling = (magnitudes > word.infinity_magnitude) & (words & quiet == 0)
+    flags[signaling] |= np.uint8(Flags.INVALID.value)
+    return flags
+
+
+@lru_cache(maxsize=64)
+def _looking_up(rule: RoundingRule, kernels: ModuleType | None) -> Callable[[Array, Array], None]:
+    """Return the fastest function that writes the codes of words."""
+    if rule.source == SINGLE and rule.format.width <= 8:
+        narrow = NarrowLookup(rule)
+        if len(narrow.entries):
+            return narrow.compiled(kernels) if kernels else narrow.plain()
+    if rule.source == SINGLE and rule.format.width == 16 and isinstance(rule.format, TwosComplementFormat):
+        even = BinadeLookup(rule)
+        if len(even.entries):
+            return even.compiled(kernels) if kernels else even.plain()
+        wide = WideLookup(rule)
+        if len(wide.starts):
+            return wide.compiled(kernels) if kernels else wide.plain()
+
+    def searched(words: Array, codes: Array) -> None:
+        codes[...] = search(rule, words)[0]
+
+    return searched
+
+
+@lru_cache(maxsize=256)
+def rounder(format: Format, context: Context, word: Format, kernels: ModuleType | None) -> Rounder | None:
+    """Return a function that rounds words into a table's codes; None if the rounding needs the scalar lane.
+
+    `kernels` is the compiled extension, or None for the NumPy lane.
+    """
+    rule = rounding_rule_for(format, context, word)
+    if not rule.is_by_word:
+        return None
+
+    def work(words: Array, first: int, codes: Array, flags: Array | None) -> None:
+        _looking_up(rule, kernels)(words, codes)
+        if flags is not None:
+            flags[...] = _flags(rule, words, codes)
+
+    return in_pieces(work) if kernels is None else work
+
+
+@lru_cache(maxsize=64)
+def words_table(format: Format, word: Format) -> Array:
+    """Return the word of each code, of 2^8 or 2^16; that nearest to it, if the word does not hold the number."""
+    assert given_by_table(format)
+    table = np.zeros(1 << 8 * container(format).itemsize, container(word))
+    for negative in (False, True):
+        for rank in range(format.most(negative) + 1):
+            kept, _, upper = cut_to_word(format.real(rank, negative), word)
+            minus = negative and (rank > 0 or format.negative_zero)
+            if not negative or minus:
+                table[format.compose(negative, rank)] = word.compose(minus, kept + upper)
+    specials = [format.nan_code] if format.has_nan else []
+    if format.infinities:
+        specials += [format.compose(sign, format.infinity_magnitude) for sign in (False, True)]
+    for code in specials:
+        table[code] = word_of(Datum(format, code), word)
+    return table
+
+
+def reader(format: Format, word: Format, kernels: ModuleType | None) -> Reader:
+    """Return a function that decodes blocks of a table's codes into words."""
+
+    def read(codes: Array, words: Array) -> None:
+        table = words_table(format, word)
+        if kernels is not None and table.itemsize in (4, 8):
+            kernels.take_words(codes, table, table.itemsize, words)
+        else:
+            table.take(codes, out=words, mode="clip")
+
+    return read
+
+
+@lru_cache(maxsize=64)
+def ranks_table(format: Format, unranked: int) -> Array:
+    """Return the rank of each code as int64, with its sign; `unranked` for NaNs."""
+    data = (Datum(format, code) for code in range(1 << format.width))
+    return np.array([unranked if datum.is_nan else datum.ordinal for datum in data], np.int64)
+
+
+@lru_cache(maxsize=64)
+def codes_table(format: Format) -> tuple[Array, int]:
+    """Return the code of each rank in ascending order, infinities included, and the place of zero."""
+    assert given_by_table(format)
+    top = [format.most(sign) + format.infinities for sign in (False, True)]
+    ranks = range(-top[1], top[0] + 1)
+    return np.array([format.compose(rank < 0, abs(rank)) for rank in ranks], container(format)), top[1]

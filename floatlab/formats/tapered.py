@@ -1,0 +1,177 @@
+"""Posits and takums: formats whose exponent takes more bits the further a number is from 1, and leaves the rest.
+
+Both are two's complements: a negative number's fields are read from its code as it is, with formulas that include the
+sign. Rounding is halfway between codes: the boundary is the number with one bit more.
+"""
+
+from __future__ import annotations
+
+from floatlab.errors import UnsupportedError
+from floatlab.formats.exponential import root_of_e
+from floatlab.formats.table import GUARD, Field, Place, Real, TwosComplementFormat, compare, fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from typing import ClassVar
+
+_EXPONENT = 2  # es of the Posit Standard 2022, for every width
+_GHOSTED = 12  # narrower takums are read as if zeros followed
+_DIGITS = 1 << 14  # a number that agrees with an irrational boundary in this many digits is not decided
+
+
+class Posit(TwosComplementFormat):
+    """A posit of the Posit Standard (2022): es = 2 at every width.
+
+    >>> posit8 = Posit("posit8", 8)
+    >>> posit8.largest, posit8.number(0b01001100, 8)
+    (Fraction(16777216, 1), (12, -2))
+    """
+
+    _fields: ClassVar[tuple[str, ...]] = ("name", "width")
+
+    def __init__(self, name: str, width: int) -> None:
+        """Set the fields."""
+        super().__init__(name, width)
+
+    def _split(self, code: int, width: int) -> tuple[int, int, int, int, int]:
+        """Return r, the length of the regime, e, the fraction and its length."""
+        bits = code & ((1 << (width - 1)) - 1)
+        first = bits >> (width - 2)
+        flipped = bits ^ ((1 << (width - 1)) - 1) if first else bits
+        run = width - 1 - flipped.bit_length()
+        length = min(run + 1, width - 1)
+        left = width - 1 - length
+        rest = bits & ((1 << left) - 1)
+        fraction_bits = max(left - _EXPONENT, 0)
+        # Exponent bits that are cut off are zeros.
+        e = rest >> fraction_bits << max(_EXPONENT - left, 0)
+        return run - 1 if first else -run, length, e, rest & ((1 << fraction_bits) - 1), fraction_bits
+
+    def number(self, code: int, width: int) -> Real:
+        """Return (1 + f)·2^(4r + e)."""
+        r, _, e, f, f_bits = self._split(code, width)
+        return (1 << f_bits) + f, (r << _EXPONENT) + e - f_bits
+
+    def fields(self, code: int) -> tuple[Field, ...]:
+        """Return sign, regime, exponent and fraction, as far as bits are left for them."""
+        _, length, _, _, fraction = self._split(code, self.width)
+        lengths = 1, length, self.width - 1 - length - fraction, fraction
+        return fields(code, self.width, ("S", "regime", "exponent", "fraction"), lengths)
+
+    def reading(self, code: int) -> str:
+        """Say how the fields give the number."""
+        s, (r, _, e, f, f_bits) = self.sign(code), self._split(code, self.width)
+        power = (1 - 2 * s) * ((r << _EXPONENT) + e + s)
+        return f"({1 - 3 * s} + {f}/{1 << f_bits}) × 2^{power}: regime {r}, exponent {e}"
+
+
+class Takum(TwosComplementFormat):
+    """A linear takum (Hunhold, arXiv:2404.18603 and 2408.10594): ±(1 + m)·2^e with e from −255 to 254.
+
+    >>> takum = Takum("takum_linear8", 8)
+    >>> [each.bits for each in takum.fields(0b01001100)], takum.reading(0b01001100)
+    (['0', '1', '001', '1', '00'], '(1 + 0/64) × 2^2: characteristic 2')
+    """
+
+    _fields: ClassVar[tuple[str, ...]] = ("name", "width")
+
+    def __init__(self, name: str, width: int) -> None:
+        """Set the fields."""
+        super().__init__(name, width)
+
+    def _split(self, code: int, width: int) -> tuple[int, int, int, int]:
+        """Return r, the characteristic c, the mantissa and its length, with zeros after a narrow code."""
+        ghosts = max(_GHOSTED - width, 0)
+        code, width = code << ghosts, width + ghosts
+        up, regime = code >> (width - 2) & 1, code >> (width - 5) & 7
+        r = regime if up else 7 - regime
+        p = width - 5 - r
+        c = code >> p & ((1 << r) - 1)
+        return r, (1 << r) - 1 + c if up else 1 - (2 << r) + c, code & ((1 << p) - 1), p
+
+    def number(self, code: int, width: int) -> Real:
+        """Return (1 + m)·2^c for a positive code."""
+        _, c, m, p = self._split(code, width)
+        return (1 << p) + m, c - p
+
+    def fields(self, code: int) -> tuple[Field, ...]:
+        """Return sign, direction, regime, characteristic and mantissa."""
+        r, _, _, _ = self._split(code, self.width)
+        left = self.width - 5
+        lengths = 1, 1, 3, min(r, left), max(left - r, 0)
+        return fields(code, self.width, ("S", "D", "regime", "characteristic", "mantissa"), lengths)
+
+    def reading(self, code: int) -> str:
+        """Say how the fields give the number."""
+        s, (_, c, m, p) = self.sign(code), self._split(code, self.width)
+        return f"({1 - 3 * s} + {m}/{1 << p}) × 2^{(1 - 2 * s) * (c + s)}: characteristic {c}"
+
+
+class LogarithmicTakum(Takum):
+    """A logarithmic takum (arXiv:2404.18603): ±√e^ℓ, where ℓ = c + m is read from the code of a positive number."""
+
+    _fields: ClassVar[tuple[str, ...]] = ("name", "width")
+
+    def __init__(self, name: str, width: int) -> None:
+        """Set the fields."""
+        super().__init__(name, width)
+
+    @property
+    def is_irrational(self) -> bool:
+        """True: no power of √e but 1 is rational."""
+        return True
+
+    def power(self, code: int, width: int | None = None) -> Fraction:
+        """Return ℓ, the power of √e: with the sign of the code, since the fields are read as they are.
+
+        >>> LogarithmicTakum("takum_log8", 8).power(0x04)
+        Fraction(-191, 1)
+        """
+        from fractions import Fraction
+
+        width = width or self.width
+        _, c, m, p = self._split(code, width)
+        power = Fraction((c << p) + m, 1 << p)
+        return -power if code >> (width - 1) else power
+
+    def number(self, code: int, width: int) -> Real:
+        """Return √e^ℓ, cut off far below the precision."""
+        return root_of_e(self.power(code, width), width + GUARD)
+
+    def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
+        """Return bounds of a positive number, one unit of the last of `digits` apart; equal for 1."""
+        power = self.power(rank)
+        c, q = root_of_e(power, digits)
+        return (c, q), (c + bool(power), q)
+
+    def _against(self, x: Real, power: Fraction) -> int:
+        """Compare a magnitude with √e^power, with as many digits as it takes."""
+        digits = self.width + GUARD
+        while digits < _DIGITS:
+            c, q = root_of_e(power, digits)
+            low = compare(x, (c, q))
+            if not power or low < 0:
+                return low
+            if compare(x, (c + 1, q)) >= 0:
+                return 1
+            digits *= 2
+        raise UnsupportedError(f"{self.name}: a number within 2^-{_DIGITS} of a boundary √e^({power}) is not decided")
+
+    def compare(self, x: Real, rank: int, negative: bool) -> int:
+        """Compare a magnitude with that of a number."""
+        return self._against(x, self.power(rank))
+
+    def reaches(self, x: Real, rank: int, negative: bool) -> int:
+        """Compare a magnitude with the boundary above a rank."""
+        return self._against(x, self.power(2 * rank + 1, self.width + 1)) if rank else 1
+
+    def _between(self, x: Real, rank: int, negative: bool, linear: bool) -> Place:
+        if linear:  # from the digits of the neighbours that were cut off; the draw has 32
+            return super()._between(x, rank, negative, linear)
+        return Place(rank, 2 + self.reaches(x, rank, negative), 2, None)
+
+    def reading(self, code: int) -> str:
+        """Say how the fields give the number."""
+        _, c, m, p = self._split(code, self.width)
+        return f"{'−' * self.sign(code)}√e^({self.power(code)}): characteristic {c}, mantissa {m}/{1 << p}"
