@@ -17,7 +17,13 @@ from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_apart, is_outdone, look_closer
-from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
+from floatlab.reduce.explain.precision.narrow import (
+    best_replay,
+    has_exact_sums,
+    moved_lines,
+    narrow_sums,
+    partial_sums,
+)
 from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped
 from floatlab.reduce.explain.problem import (
@@ -29,7 +35,7 @@ from floatlab.reduce.explain.problem import (
     middle,
     unrelated_share,
     view_of,
-)  # fmt: skip
+)
 from floatlab.reduce.explain.residuals import find_places
 from floatlab.reduce.explain.rivals import narrow_share
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
@@ -275,6 +281,8 @@ class SideExplainer:
         wrong_ones = self._single(missed)
         if places is not None and places.name == "region":
             wrong_ones = Fault("region", places.where, self._content(missed), missed)
+            if moved := moved_lines(replay.values, self.side.values, missed):
+                wrong_ones = Fault(moved[0], moved[1], (("kind", "moved"),), missed)
         return self._found("bug", (wrong_ones, fault), PLAIN, SINGLE)
 
     def _single(self, wrong: Array) -> Fault:

@@ -18,6 +18,7 @@ from floatlab.reduce.explain.faults import NEAR
 from floatlab.reduce.explain.findings import SINGLE
 from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
+from floatlab.reduce.explain.residuals import moved_rows
 from floatlab.reduce.explain.rivals import is_like_sums
 from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
 from floatlab.reduce.replay.candidates import Candidate, candidate_text
@@ -60,6 +61,16 @@ def best_replay(
         if not missed.any():
             break
     return best
+
+
+def moved_lines(made: Array, values: Array, missed: Array) -> tuple[str, tuple[tuple[int, int], ...]] | None:
+    """Return which rows or columns of a result are other ones of a replay, bit for bit: the cause and the pairs."""
+    for name, turned in (("rows-moved", False), ("columns-moved", True)):
+        goal, found, wrong = (each.T if turned else each for each in (made, values, missed))
+        to = moved_rows(found, goal, np.asarray(wrong.any(axis=1)))
+        if to is not None and np.array_equal(goal[to], found):
+            return name, tuple((int(i), int(to[i])) for i in np.flatnonzero(to != np.arange(len(to))))
+    return None
 
 
 def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
