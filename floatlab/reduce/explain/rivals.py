@@ -117,6 +117,10 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
     likely = likely[: max(32, _TERMS // problem.terms)]
     rows, columns, error = rows[likely], columns[likely], error[likely]
     usual = _order_errors(problem, side.narrowest, accumulator, rows, columns)
+    # In some elements, all of these orders happen to err little.
+    sigma = sigma[likely]
+    typical = usual[sigma > 0] / sigma[sigma > 0]
+    usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
     usual = usual + half_ulp(side.values[rows, columns], side.narrowest)
     times = error / np.maximum(usual, 1e-320)
     lone = are_lone(differing)
