@@ -201,6 +201,9 @@ class _PairDiagnosis:
 
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidates, which decide where no size does; say what would tell where none gives the bits."""
+        lone = [each for each in causes if each.name == "elements"]
+        if lone:
+            return self._done("unknown", lone_line(lone[0]), tuple(each for each in causes if each not in lone))
         ways = self._ways()
         unknown = [each for each in self.explained if each.status == "unknown"]
         if all(ways[self.explained.index(each)] for each in unknown):
@@ -263,6 +266,8 @@ class _PairDiagnosis:
             names, _ = names_between(ways[0], ways[1], own)
             share = float(self.differing.mean())
             for name, text in names.items():
+                if any((each.name, each.side) == (name, "both") for each in causes):
+                    continue
                 whose = self._whose(name, ways)
                 evidence = (("ways", text), *self._hidden())
                 found.append(DiagnosedCause(name, _STAGES.get(name, name), whose, share, (), evidence))

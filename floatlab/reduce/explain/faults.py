@@ -24,7 +24,7 @@ from floatlab.reduce.explain.residuals import (
     term_range,
     weighted_median,
 )
-from floatlab.reduce.explain.rivals import ShiftRivals, whole_sums_in
+from floatlab.reduce.explain.rivals import ShiftRivals, standing_out, whole_sums_in
 from floatlab.reduce.explain.stages import transposed_inputs
 
 NEAR = 3.0  # sigmas that the median element is off at most
@@ -197,7 +197,9 @@ class FaultFinder:
         made = whole_sums_in(self.problem, self.side, format)
         if made is not None:
             off = beyond & (made != self.side.values)
-            return (self.clipped(view, made, off) or self.placed(view, off)) if off.any() else None
+            clipped = self.clipped(view, made, off)
+            stands = standing_out(self.problem, self.side, off, format)
+            return clipped or (self.placed(view, stands) if stands.any() else None)
         wrong = view.fit().wrong
         found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
         return found or self.scattered(view, view.fit(times=_SURELY).wrong)

@@ -31,7 +31,7 @@ from floatlab.reduce.explain.problem import (
     view_of,
 )  # fmt: skip
 from floatlab.reduce.explain.residuals import find_places
-from floatlab.reduce.explain.rivals import narrow_share
+from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.verdicts import DiagnosedCause
 
@@ -268,7 +268,17 @@ class SideExplainer:
         # What the usual sums miss and these give is what speaks for them.
         if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
-        return self._found("bug", (self.faults.placed(plain, missed), fault), PLAIN, SINGLE)
+        view = view_of(self.problem, self.side, replay.format)
+        moved = self.faults.moved(view, None, missed) or self.faults.clipped(view, replay.values, missed)
+        if moved is not None:
+            return self._found("bug", (moved, fault), PLAIN, SINGLE)
+        # At the edges of tiles, the order may be another one.
+        wrong = standing_out(self.problem, self.side, missed, replay.format)
+        if wrong.any():
+            return self._found("bug", (self.faults.placed(plain, wrong), fault), PLAIN, SINGLE)
+        if are_lone(missed):
+            return self._found("unknown", (self.faults.placed(plain, missed), fault), PLAIN, SINGLE)
+        return self._found("rounding", (fault,), PLAIN, SINGLE)
 
     def _unexplained(self) -> SideExplanation:
         """Say that a result is another product, or none, where no precision explains how far off it is."""

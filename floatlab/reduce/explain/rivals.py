@@ -99,23 +99,28 @@ def narrow_share(problem: ProductProblem, format: Format, view: View) -> float:
     return float(part.fit().wrong.mean())
 
 
-def standing_out(problem: ProductProblem, side: Side, differing: Array) -> Array:
+def standing_out(problem: ProductProblem, side: Side, differing: Array, accumulator: Format | None = None) -> Array:
     """Return which of some elements of a result have errors that no order of addition makes there.
 
-    Where most of a rectangle of them does, all of it does.
+    Sums are made in the usual accumulator unless another one is given. Where most of a rectangle of them does, all of
+    it does.
     """
     found = np.zeros_like(differing)
     rows, columns = np.nonzero(differing & side.finite & problem.known)
     if not rows.size:
         return found
-    view = problem.noise(own_accumulator(side.narrowest))
+    accumulator = accumulator or own_accumulator(side.narrowest)
     with np.errstate(all="ignore"):
         error = np.abs(problem.totals.error(side.values))[rows, columns]
-        sigma = view.sigma(problem.totals)[rows, columns]
+        sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
         likely = np.argsort(-error / np.maximum(sigma, 1e-320), kind="stable")
     likely = likely[: max(32, _TERMS // problem.terms)]
     rows, columns, error = rows[likely], columns[likely], error[likely]
-    usual = _order_errors(problem, side.narrowest, rows, columns)
+    usual = _order_errors(problem, side.narrowest, accumulator, rows, columns)
+    # In some elements, all of these orders happen to err little.
+    sigma = sigma[likely]
+    typical = usual[sigma > 0] / sigma[sigma > 0]
+    usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
     usual = usual + half_ulp(side.values[rows, columns], side.narrowest)
     times = error / np.maximum(usual, 1e-320)
     lone = are_lone(differing)
@@ -152,7 +157,7 @@ def few_wrong(
     return tuple(causes)
 
 
-def _order_errors(problem: ProductProblem, into: Format, rows: Array, columns: Array) -> Array:
+def _order_errors(problem: ProductProblem, into: Format, accumulator: Format, rows: Array, columns: Array) -> Array:
     """Return the largest error that simulated orders make in each of some elements."""
     x, y = problem.sources
     terms = (
@@ -164,7 +169,7 @@ def _order_errors(problem: ProductProblem, into: Format, rows: Array, columns: A
     missed = 0.0 if totals.missed is None else totals.missed[rows, columns]
     for order in map(parse_schedule, _ORDERS):
         for fma in (False, True):
-            codes = candidate_codes(Candidate(order, Adder(own_accumulator(into), fma=fma)), terms, into)
+            codes = candidate_codes(Candidate(order, Adder(accumulator, fma=fma)), terms, into)
             with np.errstate(all="ignore"):
                 error = np.abs(np.asarray(decode(codes, into), np.float64) - exact - missed)
             most = np.fmax(most, np.where(np.isfinite(error), error, 0.0))

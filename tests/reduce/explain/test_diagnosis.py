@@ -76,6 +76,25 @@ def test_few_elements_are_wrong_only_beyond_what_orders_make(product):
     assert "element (11, 7) alone differs" in found.first
 
 
+def test_other_orders_at_the_edge_of_a_tile_are_rounding_in_narrow_sums_too():
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((40, 50)).astype(np.float16), rng.standard_normal((50, 36)).astype(np.float16)
+    good = (x.astype(np.float32) @ y.astype(np.float32)).astype(np.float16)
+    half, moved = np.zeros_like(good), np.zeros_like(good)
+    for k in range(50):
+        half += np.outer(x[:, k], y[k])
+        moved[:, 33:] += np.outer(x[:, -1 - k], y[-1 - k, 33:])
+    moved[:, :33] = half[:, :33]
+    for first in (good, half):
+        found = diagnose(x, y, first, moved)
+        assert (found.status, found.names) == ("rounding", ("accumulator",))
+    moved[5, 5] *= -1
+    found = diagnose(x, y, good, moved)
+    assert (found.status, found.causes[0].where) == ("bug", ((5, 5),))
+    rows = half[[*range(8), 9, 8, *range(10, 40)]]
+    assert diagnose(x, y, good, rows).names == ("rows-moved", "accumulator")
+
+
 def test_an_overflow_is_named_with_what_the_format_holds():
     rng = np.random.default_rng(2)
     x, y = (rng.random((12, 64)) * 200).astype(np.float32), (rng.random((64, 10)) * 100).astype(np.float32)

@@ -39,6 +39,7 @@ class Replay(Individual):
     name: str
     evidence: Evidence
     values: Array
+    format: Format
     slack: Array | float = 0.0  # by which a partial sum next to a tie may move an element
 
     def misses(self, values: Array) -> Array:
@@ -87,7 +88,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
             (format for each in candidate.adders for format in (each.accumulator, each.products)),
             key=lambda each: each.precision,
         )
-        yield Replay(name, (("format", narrowest.name), ("ways", text)), values)
+        yield Replay(name, (("format", narrowest.name), ("ways", text)), values, narrowest)
     if widest > _HALF:
         return
     yield from _by_way_of_single(problem, side, tick)
@@ -106,7 +107,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
         if share >= _MOSTLY:
             text = f"{size} terms at a time{' with FMA' * fma}"
             known = ("format", format.name), ("added in binary32", text)
-            yield Replay("accumulator", known, promoted(problem.x, problem.y, format, size, fma))
+            yield Replay("accumulator", known, promoted(problem.x, problem.y, format, size, fma), format)
 
 
 def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
@@ -119,7 +120,8 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
             made = stored(problem.x[rows, ::step], problem.y[::step, columns], format)
             if (made == goal).mean() >= _MOSTLY:
                 text = f"{order}, each sum made in binary32 and stored in {format.name}"
-                yield Replay("accumulator", (("ways", text),), stored(problem.x[:, ::step], problem.y[::step], format))
+                made = stored(problem.x[:, ::step], problem.y[::step], format)
+                yield Replay("accumulator", (("ways", text),), made, format)
 
 
 def stored(x: Array, y: Array, format: Format) -> Array:
@@ -147,7 +149,7 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
         if share >= _MOSTLY:
             made, largest = added_blocks(problem.x, problem.y, format, edges)
             known = ("format", format.name), ("blocks", words)
-            yield Replay("partials", known, made, largest * 2.0 ** (2 - format.precision))
+            yield Replay("partials", known, made, format, largest * 2.0 ** (2 - format.precision))
 
 
 def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
