@@ -98,9 +98,7 @@ def parse_direction(word: str | Direction) -> Direction:
     plain = str(word).strip().lower().replace("-", "_").replace(" ", "_")
     plain = _SPELLINGS.get(plain, plain).upper()
     if plain == "AWAY":
-        raise ContextError(
-            "rounding direction 'away' has two meanings: RAZ is away from zero, RNA to nearest, ties away"
-        )
+        raise ContextError("'away' has two meanings: RAZ, away from zero, and RNA, nearest with ties away")
     if plain not in Direction.__members__:
         raise ContextError(
             f"unknown rounding direction {quoted(str(word))}{guess(plain, [*Direction.__members__, *_SPELLINGS])}"
