@@ -213,7 +213,8 @@ class _PairDiagnosis:
         if doubts:
             said = f"I can't tell: {' and '.join(doubts)}, or sums that are rounded in one direction"
             return self._done("unknown", f"{said}; how the sums round would tell.", causes)
-        said = f"I can't tell: {letter} is off by more than rounding, and nothing that was tried explains it"
+        verb = "is" if len(unknown) == 1 else "are"
+        said = f"I can't tell: {letter} {verb} off by more than rounding, and nothing that was tried explains it"
         return self._done("unknown", f"{said}; the precision of inputs and sums would tell.", causes)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
