@@ -106,7 +106,7 @@ WRONG = [
     (["show", "1.5", "--quiet=loud"], "'loud'"),
     (["show", "1.5", "-r"], "-r/--rounding needs DIR"),
     (["show", "1.5", "-r", "upp"], "did you mean 'up'"),
-    (["show", "1.5", "-r", "away"], "RAZ is away from zero, RNA to nearest"),
+    (["show", "1.5", "-r", "away"], "RAZ, away from zero, and RNA, nearest"),
     (["show", "1.5", "-r", "sideways"], "nearest, up, down, zero"),
     (["show", "1.5", "--rounding="], "''"),
     (["show", "1.5", "--width"], "--width needs N"),
