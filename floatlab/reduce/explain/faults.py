@@ -306,7 +306,7 @@ class FaultFinder:
         return int(view.usable.sum()) >= ENOUGH and middle(view.fit(product).z) > NEAR
 
     def moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for rows or columns that were exchanged with others."""
+        """Look for rows or columns that hold the product's values of another row or column."""
         if product is not None:
             return None
         exact = view.totals.product

@@ -1,4 +1,4 @@
-"""Which computations give the bits of a result: orders, accumulators, FMA and machines, replayed on some elements."""
+"""Replay candidates (order, accumulator, FMA, machine) on some elements to find those that match bit for bit."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class ProductProblem:
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
-        """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
+        """Return the noise of sums in a format, measured on these inputs if the processor supports the format."""
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
             kind = native_dtype(accumulator)
