@@ -34,7 +34,7 @@ class Case:
     names: tuple[frozenset, ...]
     also: frozenset = frozenset()
     where: object = None
-    statuses: frozenset = field(default_factory=frozenset)  # others that are no wrong claim
+    statuses: frozenset = field(default_factory=frozenset)  # other statuses that do not count as wrong
 
 
 def shape_of(rng, kind):
@@ -308,7 +308,7 @@ def case(seed, kind=None):
     if rng.random() < 0.4:
         a, b = b, a
     terms = np.mean((ways.f64(d.x) != 0).astype(float) @ (ways.f64(d.y) != 0).astype(float))
-    if status == "rounding" and (d.m * d.n < 64 or terms < 8):  # so little that several causes give the very bits
+    if status == "rounding" and (d.m * d.n < 64 or terms < 8):  # too few numbers: several causes give the same bits
         also = also | ROUNDING | ({"output-rounded"} if terms < 8 else set())
         also = also | ({"inputs-rounded", "inputs-quantized", "inputs-split"} if d.m * d.n <= 4 else set())
     names = (frozenset(names),) if isinstance(names, set | frozenset) else tuple(map(frozenset, names))

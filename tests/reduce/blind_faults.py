@@ -166,7 +166,7 @@ def terms(d, good, sign):
         return None
     name = "terms-missing" if sign < 0 else "terms-twice"
     if d.k * 2 > d.m * d.n or d.k < 4:  # more unknowns than numbers
-        # More ways to leave terms out than numbers to tell them by.
+        # There are more sets of omitted terms than numbers to distinguish them.
         return bad, ({name}, *ANY), {"region"}, None
     return bad, {name}, set(), ("terms", ks)
 
@@ -188,7 +188,7 @@ def nan(d, good):
 
 
 def alone(d, good):
-    """Say whether a product has so many numbers that what is done to all of them shows."""
+    """Return whether a product has enough numbers to show a change of all of them."""
     return min(d.m, d.n) >= 6 and d.k >= 4 and np.mean(f64(good) == 0) < 0.2
 
 
@@ -197,7 +197,7 @@ def rectified(d, good):
     negative = beyond(d, good, bad) & (f64(good) < 0)
     if not alone(d, good) or len(np.unique(f64(good)[negative])) < 8:
         return None
-    # What rounds to a negative number near zero may be no negative number.
+    # A number near zero may be negative only because of rounding.
     return bad, {"clipped"}, set(), None
 
 
@@ -210,7 +210,7 @@ def clipped(d, good):
 
 
 def dropped(d, good):
-    """Some elements zero, the others scaled, as dropout makes it."""
+    """Dropout: some elements are zero, the others are scaled."""
     gone = d.rng.random(good.shape) < d.rng.uniform(0.03, 0.2)
     bad = np.where(gone, 0, d.cast(f64(good) / 0.8)).astype(good.dtype)
     if (
@@ -300,7 +300,7 @@ def unrelated(d):
 
 
 def small_element(d):
-    """One element some ulps off, all others equal bit for bit."""
+    """One element is wrong by some ulps; all others are equal bit for bit."""
     good = d.good()
     at = int(d.rng.integers(good.size))
     bad = np.array(good)
@@ -316,7 +316,7 @@ def small_element(d):
 
 
 def small_bias(d):
-    """A bias a column as large as rounding, which shows in the means of long columns only."""
+    """Each column has a bias as small as rounding. Only the means of long columns show this bias."""
     if d.name == "float64" or d.dtype.itemsize == 2:
         return None
     good = d.good()
@@ -330,7 +330,7 @@ def small_bias(d):
 
 
 def small_scale(d):
-    """A factor that is near one: smaller than rounding's bound, and in every element."""
+    """All elements are scaled by a factor near one. The change is below the rounding error bound."""
     if d.dtype.itemsize == 2 or d.m * d.n < 100:
         return None
     good = d.good()

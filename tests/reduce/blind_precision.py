@@ -10,7 +10,7 @@ ORDERS = {"order", "fma", "accumulator", "compensated"}
 
 
 def grouped(d):
-    """Weights as int4 or int8, each group of terms with its scale."""
+    """Weights are int4 or int8; each group of terms has its scale."""
     size = int(d.rng.choice([32, 64, 128]))
     if d.name != "float32" or d.k <= size:
         return None

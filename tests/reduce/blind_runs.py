@@ -71,7 +71,7 @@ def shape_of(rng):
 
 
 def pair(seed, library):
-    """Return inputs, two honest products of them, and what they are; None where these have the same bits."""
+    """Return inputs, two correct products of them, and their description; None if the products are identical."""
     rng = np.random.default_rng([seed, 77])
     m, k, n = shape_of(rng)
     if m * k * n > 1 << 23 or k < 3:

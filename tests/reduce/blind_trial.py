@@ -57,7 +57,7 @@ def answer(found):
 
 
 def filled(mask, names):
-    """Return the rectangle around wrong elements where a region is claimed."""
+    """Return the rectangle around the wrong elements if the diagnosis names a region."""
     if "region" not in names or not mask.any():
         return mask
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))

@@ -55,7 +55,7 @@ def cuts(count, rng):
 
 
 def run(x, y, rng, how=None):
-    """Return the product as the library makes it when asked in another way."""
+    """Return the product by the same library with another call."""
     (m, k), n = x.shape, y.shape[1]
     how = str(rng.choice(RUNS)) if how is None else how
     pad = int(rng.choice([4, 8, 16, 32]))
@@ -159,7 +159,7 @@ def flushed(v, least):
 
 
 def in_parts(v, count, name="bf16"):
-    """Return the parts of numbers: each is what the former ones leave, rounded."""
+    """Split numbers into parts: each part is the rounded remainder after the previous parts."""
     rest, parts = f64(v), []
     for _ in range(count):
         parts.append(narrow(rest, name))

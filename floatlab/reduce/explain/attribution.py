@@ -90,12 +90,12 @@ class Attribution(Answering, Individual):
 
     @property
     def fitting(self) -> tuple[tuple[Explanation, ...], ...]:
-        """For each observed result the ways that reproduce all of it."""
+        """For each observed result, the candidates that reproduce all of it."""
         return tuple(tuple(each for each in ranked if each.fits) for ranked in self.explanations)
 
     @property
     def verdict(self) -> Verdict | None:
-        """What explains both of two results with the fewest differences between them; None for one result."""
+        """The explanation of two results by the pair of candidates with the fewest differences; None for one result."""
         return self.verdicts[0] if self.verdicts else None
 
     @property
@@ -108,7 +108,7 @@ class Attribution(Answering, Individual):
 
     @property
     def text(self) -> str:
-        """One line: the verdict on two results, or how much of one is reproduced by what."""
+        """One line: the verdict on two results, or the best candidate for one result and the share it reproduces."""
         if self.verdict is not None:
             found = ", or ".join(each.value for each in self.verdicts)
             if not self.pairs:
@@ -274,7 +274,7 @@ def _evaluator(sources: Sides, into: Format, context: Context) -> tuple[tuple[in
 
 
 def _kind(dimensions: list[int]) -> str:
-    """Return what takes operands of so many dimensions, in the words of `reveal`."""
+    """Return the kind of operation for these numbers of dimensions, in the words of `reveal`."""
     if len(dimensions) == 1:
         return "sum"
     return {2: "dot", 3: "matvec", 4: "matmul"}[sum(dimensions)]
@@ -299,7 +299,7 @@ def _explained(
     goals: list[Observed],
     started: Callable[[int, str], Callable[[int], None]] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Try all on the sample, and on the whole those that reproduce the sample, and the best of the others."""
+    """Try all candidates on the sample; then try those that fit it, and the best others, on all elements."""
     told = None if started is None else started(len(tried), "ways")
     for candidate in tried:
         evaluator.sampled(candidate)

@@ -1,4 +1,4 @@
-"""Two arrays compared and, where they are a product whose inputs are known, the diagnosis of their difference."""
+"""Compare two arrays; if they are products of known inputs, also diagnose why they differ."""
 
 from __future__ import annotations
 

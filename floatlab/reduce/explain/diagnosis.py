@@ -148,7 +148,7 @@ class _PairDiagnosis:
         return not (apart | (self.sides[0].finite != self.sides[1].finite)).any()
 
     def found_so_far(self) -> Diagnosis:
-        """Return what is known of the results that were looked at before the search was stopped."""
+        """Return the diagnosis from the results that were examined before the search stopped."""
         causes = tuple(cause for each in self.found for cause in each.causes)
         if any(each.status == "bug" for each in self.found):
             return Diagnosis("bug", f"Stopped. {bug_line(causes)}", causes, None, True)
@@ -244,7 +244,7 @@ class _PairDiagnosis:
         return found
 
     def _rounding(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
-        """Say by what two results differ that are within rounding of what they compute."""
+        """Return the diagnosis of two results whose errors are both within rounding."""
         for side, from_which in (self.sides, self.sides[::-1]):
             if not causes and (digits := printed_from(side, from_which)):
                 cause = DiagnosedCause("output-rounded", "output", side.name, 1.0, (), digits)
@@ -282,7 +282,7 @@ class _PairDiagnosis:
         return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
 
     def _hidden(self) -> tuple[tuple[str, str], ...]:
-        """Say down to which size a fault of one element would have been seen."""
+        """Return the smallest fault of one element that would have been found."""
         view = view_of(self.problem, self.sides[0], own_accumulator(self.sides[0].narrowest))
         with np.errstate(all="ignore"):
             limit = (view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product)
@@ -302,7 +302,7 @@ class _PairDiagnosis:
         return float(share.max()) if share.size else 0.0
 
     def _small(self, ways: tuple[list[Way], list[Way]]) -> Diagnosis | None:
-        """Look for faults smaller than rounding's bound: single elements, and means that stand out."""
+        """Look for faults below the rounding error bound: single elements and significant mean errors."""
         plain = [each for each in self.explained if not each.model.name and each.status == "product"]
         if len(plain) < 2:
             return None
@@ -349,7 +349,7 @@ class _PairDiagnosis:
         return None
 
     def _has_rival(self, i: int, drift: Drift, words: str) -> bool:
-        """Say whether sums in one direction explain a shift that shows in means."""
+        """Return whether sums rounded in one direction explain a shift of the mean errors."""
         product = self.problem.totals.product
         axis = {"one number a column": 0, "one number a row": 1}.get(words)
         shift = drift.factor * product if axis is None else drift.means[axis]
@@ -384,7 +384,7 @@ def _digits(format: Format) -> int:
 
 
 def _merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-    """Return the causes of both results; what both share is said once."""
+    """Return the causes of both results; a cause that both share is listed once."""
     found = []
     for cause in first:
         twin = next((each for each in second if each.replace(side="actual") == cause), None)

@@ -27,14 +27,14 @@ from floatlab.reduce.explain.residuals import (
 from floatlab.reduce.explain.rivals import ShiftRivals, standing_out, whole_sums_in
 from floatlab.reduce.explain.stages import transposed_inputs
 
-NEAR = 3.0  # sigmas that the median element is off at most
-_LONG = 8  # elements along an axis whose mean shows a bias
+NEAR = 3.0  # the largest median error, in sigmas, that counts as rounding
+_LONG = 8  # at least this many elements along an axis are needed to show a bias
 _CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
 _COARSE = 8  # digits of results, at least, that a bias or a factor is seen in
 _SHORT = 11  # digits of formats in which a factor needs a witness more
 _SAME = 6.0  # of n elements, medians are the same within so many parts of the root of n
 _LEAST = 3  # elements beyond the unknowns of a fault, so that they confirm it
-_SAME_NUMBERS = 4  # elements, at least, that are all the same number
+_SAME_NUMBERS = 4  # at least this many elements have the same value
 _CLIPPED = 4  # different numbers, at least, in whose place there is a bound
 _SCATTERED = 0.4  # of the elements, at most, are wrong beside a bias or a factor
 _FAR = 4.0  # times the room of rounding is the median shift, beside wrong elements
@@ -52,10 +52,10 @@ class FaultFinder:
         """Take the inputs and the result."""
         self.problem, self.side, self.tick = problem, side, tick
         self.doubts_all = True  # whether sums in other directions are a rival of each shift as small as theirs
-        self.doubt = ""  # the last shift that was not claimed for them
+        self.doubt = ""  # the last shift that was not reported because of this rival
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the first fault that fits; it has no name where a rival fits as well."""
+        """Return the first fault that fits; its name is empty if another explanation fits as well."""
         for look in (self.constant, self.clipped, self.shifted, self.moved, self.terms):
             self.tick()
             if (found := look(view, product, wrong)) is not None:
@@ -110,12 +110,12 @@ class FaultFinder:
         return None
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the bias or the factor that leaves less."""
+        """Return the bias or the factor, whichever has smaller residuals."""
         if view.format.precision < _COARSE:
             return None  # rounding to so few digits leaves room for anything
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
-        # A factor is one number and a bias many: it is taken unless it clearly leaves more.
+        # A factor has one unknown, a bias many. The factor is chosen unless its residuals are clearly larger.
         room = 1 + _SAME / np.sqrt(view.values.size)
         if not found:
             return None
@@ -187,7 +187,7 @@ class FaultFinder:
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
 
     def scattered(self, view: View, wrong: Array) -> Fault | None:
-        """Name wrong elements anywhere in a result most of which is right."""
+        """Return a fault for wrong elements in a result that is mostly right."""
         if not wrong.any() or middle(view.fit().z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
             return None
         return self.placed(view, wrong)
@@ -281,7 +281,7 @@ class FaultFinder:
         return bool((np.abs(error) <= room)[view.usable].all()) and not self.drifts(view, product)
 
     def _directed_limit(self, view: View) -> Array:
-        """Return how far sums in one direction may be off."""
+        """Return the error bound of sums that are rounded in one direction."""
         limit: Array = 1.05 * self.problem.terms * view.noise.u * view.totals.size
         return limit
 
@@ -302,11 +302,11 @@ class FaultFinder:
         return ShiftRivals(self.problem, self.side, self.tick)
 
     def drifts(self, view: View, product: Array | None) -> bool:
-        """Say whether most of many elements are farther off than rounding, though each may be rounding."""
+        """Return whether the median error is above rounding, although each single error may be rounding."""
         return int(view.usable.sum()) >= ENOUGH and middle(view.fit(product).z) > NEAR
 
     def moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for rows or columns that are other rows or columns."""
+        """Look for rows or columns that hold the product's values of another row or column."""
         if product is not None:
             return None
         exact = view.totals.product

@@ -12,12 +12,12 @@ from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence, Place
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
-ENOUGH = 50  # elements, so that a median says something
-LISTED = 1 << 12  # elements, at most, that are named
+ENOUGH = 50  # elements; with fewer, a median is not reliable
+LISTED = 1 << 12  # at most this many elements are listed
 
 
 class SideExplanation(Individual):
-    """What one result is: its status, why it is not the plain product, and which elements are wrong."""
+    """The explanation of one result: status, causes of its difference from the product, mask of wrong elements."""
 
     side: Side
     status: str  # product, rounding, bug or unknown
@@ -26,11 +26,11 @@ class SideExplanation(Individual):
     accumulator: Format = SINGLE
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
-    doubt: str = ""  # two explanations of which none is excluded
+    doubt: str = ""  # text on two explanations if neither can be excluded
 
 
 class SampledModel(Individual):
-    """A model of the inputs with what it leaves in a sample: the median in sigmas, and how many elements are wrong."""
+    """A model with its residuals in a sample: their median `z` in sigmas and the number of wrong elements."""
 
     z: float
     wrong: int
@@ -47,19 +47,19 @@ class SampledModel(Individual):
 
 
 class Fault(Record):
-    """What a residual was explained by, beside the model of the inputs; without a name where a rival fits as well."""
+    """A fault that explains residuals of a model. The name is empty if another explanation fits as well."""
 
     name: str
     where: tuple[Place, ...] = ()
     evidence: Evidence = ()
     wrong: Array | None = None
-    left: float = 0.0  # the median error, in sigmas, beside it
+    left: float = 0.0  # the median error, in sigmas, that the fault does not explain
 
     __hash__ = object.__hash__
 
 
 def stray_words(side: Side, stray: Array) -> str:
-    """Say what stands where there should be a number, or the other way round."""
+    """Return words for the unexpected values: NaN, infinite, or finite although the inputs make NaN or ∞."""
     values = side.values[stray]
     if np.isnan(values).all():
         return "NaN"

@@ -1,4 +1,4 @@
-"""The first line of a diagnosis: the answer for a person who asks whether to worry."""
+"""The first line of a diagnosis: the short answer to whether the difference is a bug."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
 
 
 def _is_plain(cause: DiagnosedCause) -> bool:
-    """Say whether a cause changes how sums are made, in the formats that are usual."""
+    """Return whether a cause changes the computation of the sums but not their usual formats."""
     return cause.name in ("order", "fma", "accumulator", "compensated") and "format" not in dict(cause.evidence)
 
 

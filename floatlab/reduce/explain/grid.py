@@ -1,4 +1,4 @@
-"""Which computations give the bits of a result: orders, accumulators, FMA and machines, replayed on some elements."""
+"""Replay candidates (order, accumulator, FMA, machine) on some elements to find those that match bit for bit."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
 
-_TERMS = 1 << 17  # in the elements that are replayed
+_TERMS = 1 << 17  # at most this many terms in the replayed elements
 _MOST, _LEAST = 256, 36  # elements
 _LONG = 400  # terms, beyond which sums in formats without arithmetic of the processor are tried in few orders
 _WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
-_SLOWER = 16  # are additions in formats without arithmetic of the processor
+_SLOWER = 16  # times slower: additions in formats that the processor does not support
 _UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
@@ -47,7 +47,7 @@ class Replaying(Protocol):
     """A map of the orders of a library by position: `floatlab.reduce.reveal` makes them."""
 
     def replay(self, a: object, b: object) -> Array:
-        """Return the product of a and b as the library makes it."""
+        """Return the product of a and b in the library's orders of addition."""
 
 
 class Way(Individual):
@@ -56,11 +56,11 @@ class Way(Individual):
     text: str
     candidate: Candidate | None = None
     compensated: bool = False
-    rounds_inputs: bool = False  # a model of a unit that takes fewer digits than the inputs have
+    rounds_inputs: bool = False  # the modelled unit rounds the inputs to fewer digits
 
 
 class CandidateGrid:
-    """Candidates on some elements of a product, with the ways that give each of two results."""
+    """Candidate computations, replayed on some elements of a product and compared with both results."""
 
     def __init__(self, problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> None:
         """Take the inputs, as a model rounds them, and the format of the sums."""
@@ -110,7 +110,7 @@ class CandidateGrid:
                 yield direction, candidate, evaluator.sampled(candidate)
 
     def directed_ways(self, side: Side) -> list[Way]:
-        """Return the ways that give a result by sums in other directions than to nearest even."""
+        """Return the candidates that reproduce a result with a rounding direction other than RNE."""
         goal = self._observed(side)
         return [
             Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate)
@@ -119,7 +119,7 @@ class CandidateGrid:
         ]
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
-        """Return for each result the ways that give all the elements that are replayed."""
+        """Return for each result the candidates that reproduce all replayed elements."""
         goals = [self._observed(side) for side in sides]
         found: list[list[Way]] = [[] for _ in sides]
         formats = self.sides[0].format, self.sides[1].format
@@ -199,7 +199,7 @@ class CandidateGrid:
         return min(float((one != other).mean()) for one, other in combinations(codes, 2))
 
     def mismatches(self, way: Way, side: Side) -> Array | None:
-        """Return which elements of the whole result a way does not give; None where that is too much to compute."""
+        """Return the mask of elements that a candidate does not reproduce; None if that takes too much work."""
         m, n = self.problem.shape
         if way.candidate is not None and way.candidate.machines:
             return None  # of inputs in their own format
@@ -244,7 +244,7 @@ def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying])
         if replayed.format != side.format or replayed.codes.size != side.values.size:
             continue
         values = np.asarray(decode(replayed.codes, replayed.format), np.float64).reshape(side.values.shape)
-        unknown = np.isnan(values)  # elements whose order the map does not have
+        unknown = np.isnan(values)  # elements without an order in the map
         if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
             found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
     return found
@@ -310,7 +310,7 @@ def _accumulators(way: Way) -> tuple[Format | None, ...]:
 
 
 def _is_plain(way: Way, own: Format) -> bool:
-    """Say whether a way adds in the usual format, each product rounded to it or fused."""
+    """Return whether a candidate adds in the usual format, with rounded products or FMA."""
     if way.candidate is None or way.compensated or way.candidate == EXACT_SUM or way.candidate.machines:
         return False
     return all(

@@ -1,7 +1,7 @@
-"""Why one result is, or is not, the product of its inputs: one hypothesis after another, each verified on all elements.
+"""Hypotheses on why one result differs from the product of its inputs. Each is verified on all elements.
 
 A hypothesis is a model of the inputs (`stages`), an accumulator, and perhaps a fault (`residuals`, `regions`). It is
-taken only if what it leaves is rounding in every element. Those that need less are tried first.
+accepted only if every residual is within the rounding error limit. Simpler hypotheses are tried first.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from floatlab.reduce.results.verdicts import DiagnosedCause
 _NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
-_TRIED = 8  # models that are verified on all elements
+_TRIED = 8  # at most this many models are verified on all elements
 _FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
-_SCATTERED = 0.4  # of the elements, at most, are wrong beside sums in a narrow format
-_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # beside which no cast is told
+_SCATTERED = 0.4  # sums in a narrow format are accepted with at most this share of wrong elements
+_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # with these causes, no cast is reported
 _GAIN = 8  # elements, at least, that speak for a narrower format beside a fault
-_MOST_WRONG = 0.5  # of the elements: a region of more is another result
+_MOST_WRONG = 0.5  # a larger share of wrong elements is another result, not a region
 
 
 class SideExplainer:
-    """The search for what one result is."""
+    """The search for the explanation of one result."""
 
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Look for NaNs and infinities that the inputs do not explain; they are set aside."""
@@ -70,7 +70,7 @@ class SideExplainer:
         return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis that leaves rounding alone."""
+        """Return the first hypothesis whose residuals are only rounding."""
         if not (self.side.finite & self.problem.known).any():
             status = "bug" if self.stray.any() else "product"
             return self._found(status, ())
@@ -111,10 +111,10 @@ class SideExplainer:
             faults = (self.faults.placed(view, best), *faults)
         return self._found("bug" if places else "rounding", faults, PLAIN, self.accumulators[0], fit.z)
 
-    # what is right in most elements
+    # hypotheses that are right in most elements
 
     def _options(self, rare: bool = False) -> Iterator[SampledModel]:
-        """Give the models of inputs with what each leaves in the sample."""
+        """Yield the models of the inputs, each with its residuals in the sample."""
         views = [view_of(self.problem, self.side, each, sampled=True) for each in self.accumulators]
         for model, product in self.problem.sampled_models(self.tick, rare):
             for accumulator, view in zip(self.accumulators, views, strict=True):
@@ -162,7 +162,7 @@ class SideExplainer:
         return None
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
-        """Return a model, where it leaves rounding alone, or with `faulty` beside one fault."""
+        """Return a model if its residuals are only rounding or, with `faulty`, rounding and one fault."""
         view = view_of(self.problem, self.side, accumulator)
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
@@ -202,14 +202,14 @@ class SideExplainer:
         return found if found is not None and self._is_certain(view, product, wrong) else None
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Say whether errors are so large that a narrower accumulator, if it explains all, is no other explanation."""
+        """Return whether the errors are too large for a narrower accumulator to be another explanation."""
         if self.narrower is None:
             return True
         error = np.abs(view.totals.error(view.values, product))[wrong]
         room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
         return wrong.sum() > 20 and float(np.median(error / room)) > 8
 
-    # what is wrong in most elements
+    # hypotheses for results that are wrong in most elements
 
     def _with_all_wrong(self) -> SideExplanation | None:
         """Look for faults of all elements: first of the plain product, then beside models of the inputs."""
@@ -223,7 +223,7 @@ class SideExplainer:
         for each in self.options:
             self.tick()
             left = self.faults.left(each.view, each.product)
-            # A model that makes what the inputs make is no other explanation than they are.
+            # A model that does not change the product is no separate explanation.
             if left <= NEAR and (each.model is PLAIN or is_apart(each)):
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
@@ -253,7 +253,7 @@ class SideExplainer:
         return self._found("rounding", (fault,), PLAIN, format, z)
 
     def _by_bits(self) -> SideExplanation | None:
-        """Find the sums in a narrow format that give most elements bit for bit, and what is wrong beside them."""
+        """Find sums in a narrow format that reproduce most elements bit for bit, and faults in the other elements."""
         plain = view_of(self.problem, self.side, self.accumulators[0])
         wrong = plain.fit().wrong
         if self.stray.any() or not wrong.any():
@@ -265,14 +265,14 @@ class SideExplainer:
         fault = Fault(replay.name, (), replay.evidence)
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
-        # What the usual sums miss and these give is what speaks for them.
+        # The evidence: elements that these sums reproduce and the usual sums do not.
         if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
         view = view_of(self.problem, self.side, replay.format)
         moved = self.faults.moved(view, None, missed) or self.faults.clipped(view, replay.values, missed)
         if moved is not None:
             return self._found("bug", (moved, fault), PLAIN, SINGLE)
-        # At the edges of tiles, the order may be another one.
+        # At the edges of tiles, the order of addition may differ.
         wrong = standing_out(self.problem, self.side, missed, replay.format)
         if wrong.any():
             return self._found("bug", (self.faults.placed(plain, wrong), fault), PLAIN, SINGLE)

@@ -1,4 +1,4 @@
-"""The orders of the installed NumPy at the shape of a product, element by element, as ways that give a result."""
+"""Candidate computations that add each element in an order of the installed NumPy, found for the product's shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.order_map import OrderMap, compute
 
 _WORK = 1 << 22  # multiply-adds of products whose orders are probed: some tenths of a second
-_TERMS = 1 << 10  # of longer sums, finding the order takes seconds
+_TERMS = 1 << 10  # longer sums are not probed: finding their order takes seconds
 _CLASSES = 8
 _TARGET = "numpy.matmul"
 

@@ -20,21 +20,21 @@ from floatlab.record import Individual, Record
 from floatlab.reduce.results.product_error import spread_indices
 
 _STEP = 0.15  # mean square of the error of one rounding, in units of (u·value)²
-# Sigmas. Partial sums that wander far off make errors of 10 sigmas in one element of 10,000.
+# In sigmas. Unusually large partial sums cause errors of 10 sigmas in one element of 10,000.
 _LEAST_FACTOR = 16.0
 _ROOM = 3.0
-_ROWS, _COLUMNS = 16, 32  # that are simulated
+_ROWS, _COLUMNS = 16, 32  # numbers of rows and columns that are simulated
 _SLICES = 4
 _EXACT_ELEMENTS = 1 << 22  # numbers in the products of elements that need more digits
 _BITS = 53
-_SUMS = 8  # products of parts of inputs, at most, are added up
-_LARGER = 1.1  # than that of the inputs, at most, is Σ|x·y| of inputs or sums that were rounded
+_SUMS = 8  # a model adds at most this many products of parts of the inputs
+_LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by this factor
 
 
 class Totals(Individual):
-    """The exact product (what `product` misses is in `missed`), Σ|x·y|, Σ(x·y)², and where no step can round.
+    """The exact product as `product` + `missed`, Σ|x·y| as `size`, and Σ(x·y)² as `squares`.
 
-    `grain` is the weight of the last place that any partial sum can have.
+    Every partial sum of an element is a multiple of its `grain`. This shows which elements are free of rounding.
     """
 
     product: Array
@@ -54,7 +54,7 @@ class Totals(Individual):
         return Totals(self.product[index], missed, size, squares, grain, self.terms)
 
     def error(self, values: Array, product: Array | None = None) -> Array:
-        """Return values − product, of another product where one is given."""
+        """Return values − product; a given `product` replaces the exact one."""
         with np.errstate(all="ignore"):
             if product is not None:
                 return values - product
@@ -72,7 +72,7 @@ def multiply_exactly(x: Array, y: Array, precise: bool) -> Totals:
 
 
 def _grain(x: Array, y: Array) -> Array:
-    """Return the weight of the last digit of all products of an element, as a number."""
+    """Return for each element a number of which all its products x·y are multiples."""
     with np.errstate(all="ignore"):
         grain: Array = np.ldexp(_last_place(x, 1), 0) @ np.ldexp(_last_place(y, 0), 0)
     return grain
@@ -88,7 +88,7 @@ def _last_place(x: Array, axis: int) -> Array:
 
 
 def _in_slices(x: Array, y: Array, size: Array) -> tuple[Array, Array]:
-    """Multiply slices of so few digits that binary64 adds their products exactly.
+    """Cut the inputs into slices with few digits, so that binary64 adds the products of slices exactly.
 
     K. Ozaki, T. Ogita, S. Oishi, S. M. Rump, *Error-free transformations of matrix multiplication by using fast
     routines of matrix multiplication and its applications* (Numerical Algorithms 59, 2012).
@@ -121,7 +121,7 @@ def _scale(x: Array, axis: int) -> Array:
 
 
 def _sliced(x: Array, digits: int) -> list[Array]:
-    """Return slices of numbers below one: each holds so many more of their digits."""
+    """Return slices of numbers below one: each slice holds the next `digits` digits."""
     slices, rest = [], x
     for i in range(1, _SLICES + 1):
         big = 1.5 * 2.0 ** (_BITS - 1 - digits * i)
@@ -132,7 +132,7 @@ def _sliced(x: Array, digits: int) -> list[Array]:
 
 
 def _added(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return sums of products of the columns of two arrays as pairs."""
+    """Return for each column the sum of x·y as an unevaluated sum high + low."""
     high, low = np.zeros(x.shape[1]), np.zeros(x.shape[1])
     with np.errstate(all="ignore"):
         for a, b in zip(x, y, strict=True):
@@ -143,7 +143,7 @@ def _added(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 class Noise(Record):
-    """What rounding makes: an accumulator's unit roundoff and least quantum, and how many sigma are its limit."""
+    """The rounding of an accumulator: unit roundoff `u`, smallest quantum, and the error limit in sigmas."""
 
     u: float
     quantum: float
@@ -158,7 +158,7 @@ class Noise(Record):
         return sigma
 
     def limit(self, totals: Totals, product: Array | None = None, factor: float | None = None) -> Array:
-        """Return the most that is rounding, for each element."""
+        """Return the largest error of each element that counts as rounding."""
         n = totals.terms
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
@@ -170,23 +170,23 @@ class Noise(Record):
         return least
 
     def is_exact(self, totals: Totals, product: Array | None = None) -> Array:
-        """Say of which elements no partial sum is rounded, in any order: all of them are multiples of the grain."""
+        """Return the mask of elements whose partial sums, multiples of the grain, are exact in every order."""
         if totals.grain is None:
             return np.zeros(totals.size.shape, np.bool_)
         with np.errstate(all="ignore"):
             exact: Array = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
-            if product is not None:  # of inputs that were rounded, or in blocks whose sums were
+            if product is not None:  # the inputs or the sums of blocks were rounded
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
         return exact
 
 
 def noise_of(format: Format) -> Noise:
-    """Return the rounding of sums in a format."""
+    """Return the noise of sums in a format."""
     return Noise(2.0**-format.precision, 2.0**format.qmin)
 
 
 def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) -> Noise:
-    """Return the noise with the factor that sums on these inputs need: simulated serially, products rounded."""
+    """Return the noise with a factor measured on serial sums of these inputs, simulated with rounded products."""
     rows, columns = (spread_indices(n, most) for n, most in ((x.shape[0], _ROWS), (y.shape[1], _COLUMNS)))
     part = totals.take(rows, columns)
     a, b = x[rows].astype(kind), y[:, columns].astype(kind)
@@ -200,7 +200,7 @@ def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) ->
 
 
 def half_ulp(values: Array, format: Format) -> Array:
-    """Return half an ulp of each value in a format: how far rounding to it may have moved the number."""
+    """Return half an ulp of each value in a format: the largest error of rounding to the format."""
     with np.errstate(all="ignore"):
         least = format.emin + 1
         exponent = np.where(values == 0, least, np.maximum(np.frexp(values)[1], least)) - format.precision - 1

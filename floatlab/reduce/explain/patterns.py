@@ -1,4 +1,4 @@
-"""Faults smaller than rounding's bound: few elements among others that agree bit for bit, and means that stand out."""
+"""Faults below the rounding error bound: few differing elements among identical ones, and significant mean errors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from floatlab.record import Record
 from floatlab.reduce.explain.findings import ENOUGH, SampledModel
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
 
-_DOUBT = 12.0  # natural logarithm of how unlikely chance has to be
+_DOUBT = 12.0  # −ln of the largest accepted probability of a coincidence
 _LENIENT = 2.0  # an order of a library may change so many times fewer elements than those that were simulated
 _STRIP = 6  # elements in rows or columns at an edge: the edge of a tile may make so many
-_LONG = 16  # elements, so that a mean is one
+_LONG = 16  # a mean needs at least this many elements
 BIAS, _SCALE = 30.0, 15.0  # standard deviations
-_OTHER = 3.0  # and so many times what the other result shows
+_OTHER = 3.0  # and at least this many times the other result's value
 _NORMAL = 0.4549  # the median of the square of a normal number
 _OUTLYING = 0.02  # of all errors
 _SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
@@ -30,7 +30,7 @@ _APART = 0.01  # sigmas between two models, at least, so that one of them can be
 
 
 def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
-    """Say whether so few elements differ that another order of addition, anywhere, would have changed more."""
+    """Return whether fewer elements differ than another order of addition would change."""
     count, expected = int(differing.sum()), differing.size * chance / _LENIENT
     if count >= expected:
         return False
@@ -46,7 +46,7 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
 
 
 class Drift(Record):
-    """Means of errors: how far a bias by column, one by row, and a factor stand out, in standard deviations."""
+    """A drift: mean errors fitted as a bias of each column or row, or as a factor, in standard deviations."""
 
     bias: tuple[float, float]
     scale: float
@@ -59,7 +59,7 @@ class Drift(Record):
 
 
 def drift_of(view: View) -> Drift:
-    """Measure the means of the errors of a result that is rounding element by element."""
+    """Measure the drift of a result whose single errors are all within the rounding error bound."""
     totals = view.totals
     error, exact = totals.error(view.values), totals.product
     with np.errstate(all="ignore"):
@@ -97,13 +97,13 @@ def _spread(error: Array, weight: Array) -> float:
 
 
 def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str] | None:
-    """Return a fault that the means of one result show and those of the other do not: its name and what is known."""
+    """Return a fault that shows in the mean errors of one result only: its name and evidence."""
     found = []
     for axis, words in ((0, "column"), (1, "row")):
         if mine.bias[axis] > max(BIAS, _OTHER**2 * other.bias[axis]):
             found.append((mine.residuals[axis], "bias", f"one number a {words}"))
     if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)) and abs(mine.factor) > u / 4:
-        # A factor is one number and a bias many: it is taken unless it clearly leaves more.
+        # A factor has one unknown, a bias many. The factor is chosen unless its residuals are clearly larger.
         room = 1 + _SAME / sqrt(mine.elements)
         found.append((mine.residuals[2] / room, "scale", f"{1 + mine.factor:.12g}"))
     return min(found)[1:] if found else None
@@ -153,7 +153,7 @@ def look_closer(
 
 
 def is_apart(one: SampledModel) -> bool:
-    """Say whether a model of the inputs changes the product by about as much as rounding, at least."""
+    """Return whether a model changes the product at least about as much as rounding does."""
     totals = one.view.totals
     with np.errstate(all="ignore"):
         change = np.abs(one.exact - totals.product) / one.view.noise.sigma(totals)
@@ -161,7 +161,7 @@ def is_apart(one: SampledModel) -> bool:
 
 
 def is_outdone(view: View, product: Array) -> bool:
-    """Say whether a factor, or one number a column or row, leaves as little of the plain product as a model leaves."""
+    """Return whether a factor or a bias explains the errors of the plain product as well as a model does."""
     totals = view.totals
     with np.errstate(all="ignore"):
         square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3
@@ -169,7 +169,7 @@ def is_outdone(view: View, product: Array) -> bool:
         weight = np.where(usable, 1 / square, 0.0)
         modelled = np.where(usable, totals.error(view.values, product), 0.0)
     if not modelled.any():
-        return False  # nothing leaves less
+        return False  # no residual can be smaller
     # A product that errs by rounding needs no rival: what the model changes is then too small for one.
     drift = drift_of(view)
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:

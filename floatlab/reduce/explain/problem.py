@@ -1,4 +1,4 @@
-"""The inputs of a product with their exact product, and a result of it that is to be explained."""
+"""The inputs of a product, their exact product, and a computed result whose errors are to be explained."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
-_UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
+_UNRELATED = 0.2  # times √Σ(x·y)²: rounding the inputs to two digits changes less
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
@@ -69,7 +69,7 @@ class Side:
 
     @cached_property
     def narrowest(self) -> Format:
-        """The narrowest usual format that has all these numbers; the result's own if none has."""
+        """The narrowest usual format that holds all values of this result; the result's own format if none does."""
         values = self.values[self.finite]
         for format in _NARROW:
             if format.precision < self.format.precision and values.any():
@@ -88,7 +88,7 @@ class ProductProblem:
     def __init__(self, x: Source, y: Source, results: tuple[Format, ...]) -> None:
         """Multiply the inputs exactly enough to judge results of these formats."""
         self.sources = x, y
-        # Of the inputs and both results: a result in a narrower one was rounded to it at its end.
+        # The widest format of inputs and results: a result in a narrower format was rounded to it at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
         rows = np.asarray(np.isfinite(first).all(axis=1))
@@ -107,11 +107,11 @@ class ProductProblem:
         self.rows = spread_indices(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
         self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
-        self.grids: dict[object, object] = {}  # of candidate computations, by model and format
+        self.grids: dict[object, object] = {}  # grids of candidate computations; the key is model and format
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
-        """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
+        """Return the noise of sums in a format, measured on these inputs if the processor supports the format."""
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
             kind = native_dtype(accumulator)
@@ -121,7 +121,7 @@ class ProductProblem:
         return self._noises[accumulator.name]
 
     def sampled_models(self, tick: Callable[[], None], rare: bool = False) -> list[tuple[Model, Array | None]]:
-        """Return the models of the inputs with their products in the sample, the plain one first; computed once."""
+        """Return the models of the inputs with their products in the sample, the unchanged inputs first; cached."""
         if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
             as_they_are = PLAIN.make(x, y, self.x, self.y)
@@ -130,13 +130,13 @@ class ProductProblem:
             for model in rare_models(self.terms) if rare else input_models(formats, self.x, self.y):
                 tick()
                 product = model.make(x, y, self.x, self.y)
-                if not np.array_equal(product, as_they_are, equal_nan=True):  # else the inputs are such numbers
+                if not np.array_equal(product, as_they_are, equal_nan=True):  # otherwise the model changes nothing
                     found.append((model, product))
             self._models[rare] = found
         return self._models[rare]
 
     def whole(self, model: Model) -> Array:
-        """Return the product of all inputs that a model makes."""
+        """Return the whole product that a model gives, not only the sample."""
         return model.make(self.x, self.y, self.x, self.y)
 
     @cached_property
@@ -146,7 +146,7 @@ class ProductProblem:
 
 
 class Fit(Record):
-    """What a model leaves of a result: errors beyond the output's rounding, in sigmas, and which are too large."""
+    """The errors of a result against a model's product, in sigmas (`z`), and the mask of those above the limit."""
 
     z: Array
     wrong: Array
@@ -155,19 +155,19 @@ class Fit(Record):
 
 
 class View:
-    """Elements of a result beside their exact products: all of them, or a sample."""
+    """A view: all elements of a result, or a sample of them, together with their exact products."""
 
     def __init__(self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format) -> None:
-        """Take the accumulator's noise, and the rounding of the output where that is a narrower format."""
+        """Set the accumulator's noise; if the output format is narrower, its rounding is allowed too."""
         self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
 
     def against(self, totals: Totals) -> View:
-        """Return the same result beside another product."""
+        """Return a view of the same result with another product."""
         return View(totals, self.values, self.usable, self.noise, self.format)
 
     def errors(self, product: Array | None = None, factor: float = 1.0) -> tuple[Array, Array, Array]:
-        """Return the errors of a product times a factor that was rounded before and after; the room for them; sigma."""
+        """Return errors, their bounds and sigmas against `factor`·product, rounded before and after scaling."""
         totals, values = self.totals, self.values
         with np.errstate(all="ignore"):
             base = totals.product if product is None else product
@@ -179,7 +179,7 @@ class View:
         return np.where(self.usable, error, np.nan), room, sigma
 
     def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
-        """Judge the result against a product, or that of the inputs; what is off by so many limits is wrong."""
+        """Compare the result with a product (default: the exact one); errors above `times` limits are wrong."""
         totals = self.totals
         with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
@@ -189,7 +189,7 @@ class View:
 
 
 def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: bool = False) -> View:
-    """Return a result beside the exact product, or a sample of it."""
+    """Return the view of a result and the exact product: of all elements, or of the sample."""
     index = np.ix_(problem.rows, problem.columns) if sampled else (slice(None), slice(None))
     usable = side.finite[index] & problem.known[index]
     totals = problem.sample if sampled else problem.totals
@@ -197,13 +197,13 @@ def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: b
 
 
 def middle(z: Array) -> float:
-    """Return the median of what is a number; infinity of nothing."""
+    """Return the median without NaNs; infinity if there are no other values."""
     z = z[~np.isnan(z)]
     return float(np.median(z)) if z.size else np.inf
 
 
 def find_overflow(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of infinities where the product is beyond the largest number of the result's format."""
+    """Return the mask of infinities whose exact product is beyond the largest number of the result's format."""
     exact, values = problem.totals.product, side.values
     most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
     with np.errstate(all="ignore"):
@@ -222,7 +222,7 @@ def find_stray(problem: ProductProblem, side: Side) -> Array:
 
 
 def unrelated_share(view: View) -> float:
-    """Return the share of elements that no rounding of the inputs explains, or how little a result is the product's."""
+    """Return the share of elements that no input rounding explains, or 1 − |correlation| with the product if larger."""
     totals = view.totals
     usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable
     with np.errstate(all="ignore"):
@@ -234,7 +234,7 @@ def unrelated_share(view: View) -> float:
 
 
 def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
-    """Say whether a model's own overflow is what is not finite in a result."""
+    """Return whether a model's product is non-finite in all `stray` elements."""
     rows, columns = (np.flatnonzero(stray.any(axis=axis)) for axis in (1, 0))
     made = model.make(problem.x[rows], problem.y[:, columns], problem.x, problem.y)
     return not np.isfinite(made[stray[np.ix_(rows, columns)]]).any()

@@ -1,4 +1,4 @@
-"""What was done to a result beside rounding: wrong elements and regions, a bias, a factor, moved rows, missing terms.
+"""Find faults in the residuals: wrong elements and regions, a bias, a factor, moved rows, missing terms.
 
 Each function looks at the residual of a result and returns a model of it, or None; whether the model leaves rounding
 alone is checked afterwards.
@@ -14,15 +14,15 @@ from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.results.product_error import spread_indices
 
-_MOST_TERMS = 2048  # that are solved for
+_MOST_TERMS = 2048  # at most this many terms are unknowns of the least squares
 _PAIRS = 1 << 20  # of places where a range of terms may begin and end
 _WITNESSES = 24  # elements that a range of terms has to explain first
 _CERTAIN = 0.2  # coefficients of terms are this near to whole numbers
-_FILLED = 0.6  # of a rectangle, so that it is one
+_FILLED = 0.6  # a rectangle has at least this share of wrong elements
 _FEW = 8  # single elements that are always named
 _SHARE = 0.02  # of all elements, so that they are single ones
 _BOXES = 16
-_LEAST = 3  # elements of a rectangle
+_LEAST = 3  # a rectangle has at least this many elements
 _LARGEST_FACTOR = 1e5
 _CLEAR = 9.0  # squared standard deviations of a shift in a part of a result, so that it shows there
 _FOLLOWED, _MOST_PARTS = 0.25, 0.75  # of a shift, at least, in so many of those parts
@@ -37,7 +37,7 @@ class Places(Record):
 
 
 def find_places(wrong: Array) -> Places | None:
-    """Return where a mask of wrong elements has them; None where they are scattered over the result.
+    """Return the places of the wrong elements in a mask; None if they are scattered over the result.
 
     >>> wrong = np.zeros((9, 9), bool)
     >>> wrong[2:4, 3:6] = True
@@ -180,7 +180,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
 
 
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
-    """Return how often more than once each term was counted, by least squares over all elements; None if not whole."""
+    """Return by least squares the extra count of each term (−1: omitted); None if the counts are not integers."""
     n = x.shape[1]
     if n > _MOST_TERMS or 2 * n > error.size or not np.isfinite(error).all():
         return None
@@ -207,7 +207,7 @@ def correlation(values: Array, product: Array, usable: Array) -> float:
 
 
 def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
-    """Say whether errors follow a shift in most parts of a result, and not in a few of its elements alone.
+    """Return whether errors follow a shift in most parts of a result, not only in a few elements.
 
     >>> shift, error = np.ones((8, 8)), np.zeros((8, 8))
     >>> error[:2, :2] = 1
@@ -250,7 +250,7 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
 
 
 def _middle(ratio: Array, width: Array) -> float:
-    """Return the weighted median of what is a number; 0 of nothing."""
+    """Return the weighted median without NaNs; 0 if there are no other values."""
     known = np.isfinite(ratio) & np.isfinite(width)
     if not known.any():
         return 0.0

@@ -28,7 +28,7 @@ from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.results.verdicts import DiagnosedCause
 from floatlab.reduce.simulate.adders import Adder
 
-_ENOUGH = 16  # elements that a factor, or all numbers of a bias, have to explain beyond their own count
+_ENOUGH = 16  # a fault must explain at least this many elements more than it has unknowns
 _PATTERN = 0.8  # of the cosine between a result's errors and the shift, sums in one direction have to reach
 _SIZE = 0.4  # of the shift, they have to make at least: orders differ by more than the ones that are simulated
 _SLOPE = 0.15  # by which the slope of a result along the product may be off those of simulated sums
@@ -64,7 +64,7 @@ def _stepwise(problem: ProductProblem, format: Format, rows: Array, columns: Arr
 
 
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
-    """Return the sums whose every step is rounded to a format if they are most of a result, bit for bit."""
+    """Return the sums rounded to a format at each step if they equal most of a result bit for bit."""
     if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
         return None
     total = _stepwise(problem, format, *map(np.arange, problem.shape))
@@ -73,7 +73,7 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Say whether a result follows the product as sums in a narrow format do.
+    """Return whether a result deviates from the product as sums in a narrow format do.
 
     The bound of such sums has room for anything. Sums term by term may stop growing, others follow the product; a
     function of the product, such as tanh, follows it less than both.
@@ -100,7 +100,7 @@ def narrow_share(problem: ProductProblem, format: Format, view: View) -> float:
 
 
 def standing_out(problem: ProductProblem, side: Side, differing: Array, accumulator: Format | None = None) -> Array:
-    """Return which of some elements of a result have errors that no order of addition makes there.
+    """Return the mask of elements whose errors no order of addition explains.
 
     Sums are made in the usual accumulator unless another one is given. Where most of a rectangle of them does, all of
     it does.
@@ -117,7 +117,7 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
     likely = likely[: max(32, _TERMS // problem.terms)]
     rows, columns, error = rows[likely], columns[likely], error[likely]
     usual = _order_errors(problem, side.narrowest, accumulator, rows, columns)
-    # In some elements, all of these orders happen to err little.
+    # In some elements, all simulated orders have small errors by chance.
     sigma = sigma[likely]
     typical = usual[sigma > 0] / sigma[sigma > 0]
     usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
@@ -158,7 +158,7 @@ def few_wrong(
 
 
 def _order_errors(problem: ProductProblem, into: Format, accumulator: Format, rows: Array, columns: Array) -> Array:
-    """Return the largest error that simulated orders make in each of some elements."""
+    """Return for each element the largest error of the simulated orders."""
     x, y = problem.sources
     terms = (
         Source(np.ascontiguousarray(x.codes[rows].T), x.format),
@@ -186,7 +186,7 @@ def are_lone(differing: Array) -> bool:
 
 
 class ShiftRivals:
-    """What else makes the errors of one result that a factor or a bias would make."""
+    """Other explanations of the errors that a factor or a bias would cause."""
 
     def __init__(self, problem: ProductProblem, side: Side, tick: object = None) -> None:
         """Choose the elements that are replayed."""
@@ -232,7 +232,7 @@ class ShiftRivals:
         return self._directed
 
     def _is_replayed(self, axis: int | None) -> bool:
-        """Say whether a sum in a tried order, then shifted and rounded, has all bits of the result."""
+        """Return whether a sum in a tried order, then shifted and rounded, equals the result bit for bit."""
         if self.side.narrowest != self.side.format:
             return False
         unknowns = 1 if axis is None else self.values.shape[1 - axis]

@@ -1,6 +1,6 @@
-"""What may have been done to the inputs of a product before it was computed: each a model that gives an exact product.
+"""Models of the inputs: each model assumes a change of the inputs and gives the exact product after this change.
 
-A model's product depends on no order of addition: what it leaves of a result must be rounding alone.
+This product depends on no order of addition. If a model is right, the result differs from it by rounding alone.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _CHUNK = 64  # terms whose products are rounded at once
 _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))  # parts, and the first sum of their indices that is left out
 _GROUPS = (32, 64, 128)  # terms with one scale
 _FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))
-_LARGEST = 224, 449  # of numbers that are scaled: other octaves make the same of normal numbers
+_LARGEST = 224, 449  # largest scaled numbers; powers of two times these change no normal number
 _SIDES = (("both", (0, 1)), ("x", (0,)), ("y", (1,)))
 
 
 class Model(Record):
-    """An exact product of what was made of the inputs: the name of the cause, what is known of it, and its product."""
+    """A model: an assumed change of the inputs. `name` is the cause; `make` gives the product after the change."""
 
     name: str
     stage: str
     evidence: tuple[tuple[str, str], ...]
     make: Maker
-    weight: int = 1  # how much has to happen: less is tried first
+    weight: int = 1  # complexity of the change; models of lower weight are tried first
 
     @property
     def text(self) -> str:
@@ -79,7 +79,7 @@ def _quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: int = 
 
 
 def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Round groups of terms to integers, each with its scale, and with a zero of its own."""
+    """Round groups of terms to integers; each group has its scale and, with `zero`, its zero point."""
     n = part.shape[axis]
     made = np.empty(part.shape)
     for low in range(0, n, size):
@@ -99,7 +99,7 @@ def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axi
 
 
 def _scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Round to a format after dividing by a scale that makes the largest number so large."""
+    """Divide by a scale that makes the largest number `most`, round to a format, and multiply by the scale."""
     largest = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
     scale = np.where(largest == 0, 1.0, largest / most)
     return np.asarray(quantize(part / scale, name, overflow="saturate"), np.float64) * scale
@@ -135,7 +135,7 @@ def _in_parts(name: str, count: int, below: int, x: Array, y: Array, all_x: Arra
 
 
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
-    """Give the models of inputs in narrower formats, quantised inputs, and inputs in parts."""
+    """Yield the models of inputs rounded to narrower formats, of quantised inputs, and of inputs split into parts."""
     widest = max(each.precision for each in formats)
     for name in _NARROWER:
         format = parse_format(name)
@@ -171,7 +171,7 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
 
 
 def rare_models(n: int) -> Iterator[Model]:
-    """Give the models of quantised inputs that are less usual: int4, groups of terms, FP8 with a scale."""
+    """Yield less usual models of quantised inputs: int4, groups of terms, FP8 with a scale."""
     rows = {True: "row", False: "tensor"}
     for by_row in (True, False):
         make = partial(_on_both, partial(_quantized, by_row), partial(_quantized, not by_row))
@@ -196,7 +196,7 @@ def rare_models(n: int) -> Iterator[Model]:
 
 
 def scaled_models() -> Iterator[Model]:
-    """Give the models of FP8 inputs, both scaled so that the largest number becomes a whole number."""
+    """Yield the models of FP8 inputs; x and y are scaled so that the largest number of each becomes an integer."""
     for name in ("e4m3", "e5m2"):
         for most in range(*_LARGEST):
             known = (("format", parse_format(name).name), ("scale per", "tensor"), ("largest", str(most)))
@@ -205,7 +205,7 @@ def scaled_models() -> Iterator[Model]:
 
 
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
-    """Return the evidence of a model, with all formats and directions that make the same of these inputs."""
+    """Return a model's evidence; it names all formats and directions that round these inputs to the same numbers."""
     if model.name != "inputs-rounded":
         return model.evidence
     known = dict(model.evidence)
@@ -245,7 +245,7 @@ def _partials_rounded(name: str, edges: tuple[int, ...], x: Array, y: Array, all
 
 
 def sum_models(result: Format, n: int) -> Iterator[Model]:
-    """Give the models of products, and of partial sums of blocks of terms, that are kept in a narrower format."""
+    """Yield the models that round products, or partial sums of blocks of terms, to a narrower format."""
     for name in ("fp32", "fp16", "bf16"):
         format = parse_format(name)
         if format.precision >= result.precision:
@@ -257,7 +257,7 @@ def sum_models(result: Format, n: int) -> Iterator[Model]:
 
 
 def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Give usual ways to cut n terms into blocks, each once.
+    """Yield the usual divisions of n terms into blocks, each once.
 
     >>> [edges for edges, _ in block_edges(5)][:2]
     [(0, 2, 5), (0, 3, 5)]
@@ -278,7 +278,7 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
 
 
 def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Array]]:
-    """Give inputs that make a product of the same shape: its name, what was transposed, and both factors."""
+    """Yield transposed inputs whose product has the same shape: the cause, the transposed operand, both factors."""
     (m, n), columns = x.shape, y.shape[1]
     if m == columns and m > 1:
         yield "transposed-output", "the result", y.T, x.T

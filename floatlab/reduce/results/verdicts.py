@@ -9,10 +9,10 @@ Place = tuple[tuple[int, int], ...] | tuple[int, ...]
 
 
 class DiagnosedCause(Record):
-    """One cause: its name, its stage, the side that has it, the share of affected elements, their places, evidence.
+    """One cause of a difference. `side` is the affected result, `share` the share of its elements that are affected.
 
-    `where` has indices of elements, half-open ranges of rows and columns (for regions), or ranges of terms; for
-    elements that moved, pairs of new and old place. If it is empty, the cause affects all elements.
+    `where` holds indices of elements, half-open ranges of rows and columns (for regions), or ranges of terms. For moved
+    elements it holds pairs (new index, old index). If `where` is empty, the cause affects all elements.
     """
 
     name: str
@@ -27,8 +27,8 @@ class Diagnosis(Record):
     """Why two results of one product differ.
 
     `status` is "identical", "rounding", "bug" or "unknown"; `first` is the answer as a sentence. `nearer` is the result
-    that is nearer to the exact product: "actual", "expected", or None if neither is. `stopped`: whether Ctrl-C ended
-    the search.
+    that is nearer to the exact product: "actual", "expected", or None if neither is. `stopped` is true if Ctrl-C
+    ended the search.
     """
 
     status: str

@@ -1,4 +1,4 @@
-"""Operations that consist of products (batched products, layers, sums, convolutions), and their diagnosis."""
+"""Diagnosis of operations that consist of products: batched products, layers, sums, convolutions."""
 
 from floatlab.reduce.explain.operations.joint import diagnose_operation
 from floatlab.reduce.explain.operations.readings import check_operation, products_of

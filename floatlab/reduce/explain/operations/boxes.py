@@ -1,4 +1,4 @@
-"""Boxes of indices: ranges of flattened axes as boxes of these axes, and boxes side by side as one."""
+"""Boxes of indices: convert a range of a flattened axis into boxes, and join adjacent boxes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def unflatten_range(first: int, stop: int, sizes: Sequence[int]) -> list[Box]:
 
 
 def join_boxes(boxes: Iterable[Box]) -> tuple[Box, ...]:
-    """Return the same indices in fewer boxes: those that touch along one axis, and agree in all others, become one.
+    """Join boxes that touch along one axis and agree in all other axes.
 
     >>> join_boxes([((0, 1), (3, 5)), ((1, 2), (3, 5)), ((4, 5), (3, 5))])
     (((0, 2), (3, 5)), ((4, 5), (3, 5)))

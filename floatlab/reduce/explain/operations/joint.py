@@ -1,4 +1,4 @@
-"""The diagnosis of two results of an operation: one for each product that it consists of, made into one."""
+"""The diagnosis of two results of an operation: each of its products is diagnosed, and the diagnoses are joined."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
 from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
 
-_MOST = 48  # products that are diagnosed, those with the largest errors first
+_MOST = 48  # at most this many products are diagnosed, those with the largest errors
 _MOST_SHOWN = 3  # parts of the result that the first line names
 _ORDER = ("bug", "unknown", "rounding", "identical")
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
-_LOCAL = ("elements", "region", "nan")  # causes whose places are of the result
-_LISTED = 1 << 12  # NaN that are listed
+_LOCAL = ("elements", "region", "nan")  # causes whose places are indices of the result
+_LISTED = 1 << 12  # at most this many NaNs are listed
 _SAME = 2.0  # q of a result that is another product: in units of u·n·Σ|x·y|, far above rounding
 
 
@@ -89,7 +89,7 @@ def diagnose_operation(
 
 
 class _BiasLast:
-    """A library, or a map, that multiplies, and adds the last term, which is the bias, after that."""
+    """A library or an order map that multiplies without the last term, the bias, and then adds the bias."""
 
     def __init__(self, inner: Replaying | None) -> None:
         self.inner = inner
@@ -183,7 +183,7 @@ class _JointDiagnosis:
         return None if first == second else "actual" if first < second else "expected"
 
     def _causes(self) -> tuple[DiagnosedCause, ...]:
-        """Return the causes of all products, each once, with places in the result; what is wrong comes first."""
+        """Return the causes of all products, each once, with indices of the result; bugs come first."""
         kinds: dict[tuple[str, str, str], list[tuple[int, DiagnosedCause]]] = {}
         for part in sorted(self.parts, key=lambda part: (_ORDER.index(part.found.status), part.number)):
             for cause in part.found.causes:
@@ -224,7 +224,7 @@ class _JointDiagnosis:
         return DiagnosedCause(name, first.stage, first.side, min(share, 1.0), where, (*evidence, *self._looked_at()))
 
     def _along(self, cause: DiagnosedCause) -> tuple[Place, ...]:
-        """Return rows or columns that moved as indices along the axes of the result; ranges of terms as they are."""
+        """Return moved rows or columns as indices along the result's axes; other places do not change."""
         if cause.name not in _SWAPPED:
             return cause.where
         is_row = cause.name == "rows-moved"

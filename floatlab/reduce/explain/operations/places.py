@@ -14,9 +14,9 @@ from floatlab.reduce.explain.operations.boxes import Box, join_boxes
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.results.verdicts import DiagnosedCause, Place
 
-_FILLED = 0.6  # of a box, so that it is one
+_FILLED = 0.6  # a box has at least this share of marked elements
 _BOXES = 16
-_MEAN = 4  # elements of a box, at least, on average
+_MEAN = 4  # boxes have on average at least this many elements
 _BEYOND = 2.0  # times the largest error of the elements that are right
 _LISTED = 1 << 12
 

@@ -272,7 +272,7 @@ def _arranged(
 
 
 def _extent(codes: Array) -> int:
-    """Return how many numbers an array spans in memory; windows onto an array are many more."""
+    """Return how many numbers an array spans in memory; overlapping windows count once."""
     steps = ((n - 1) * abs(stride) for n, stride in zip(codes.shape, codes.strides, strict=True))
     return 1 + int(sum(steps)) // codes.itemsize
 

@@ -1,4 +1,4 @@
-"""What each operation does with its inputs: which axes go together, which are added, which stay."""
+"""The axes of each operation: which are paired, which are summed, and which remain in the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Reading = tuple[Factors, list[Labels]]
 
 
 class _Windows(Record):
-    """How the kernel of a convolution moves."""
+    """The settings of a convolution: stride, padding, dilation, groups."""
 
     stride: tuple[int, int]
     padding: tuple[int, int] | None  # None: as much as keeps the size
@@ -85,7 +85,7 @@ def products_of(operation: str, x: object, y: object = None, bias: object = None
 
 
 def check_operation(operation: str) -> None:
-    """Refuse what is no operation; raises UnsupportedError."""
+    """Check that the operation is known; raises UnsupportedError otherwise."""
     name, colon, settings = operation.partition(":")
     if name not in _READINGS:
         raise UnsupportedError(f"{quoted(operation)} is no operation: {FORMS}{guess(name, list(_READINGS))}")

@@ -25,9 +25,9 @@ from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.results.verdicts import Evidence
 
 _BLOCKS = (4, 8, 16, 32, 64, 128, 256)
-_WHOLE = 1 << 25  # multiply-adds that are replayed one by one
-_MOSTLY = 0.4  # of the sample, at least, a replay gives
-_TRIED = 3  # candidates that are replayed on all elements
+_WHOLE = 1 << 25  # at most this many multiply-adds are replayed one by one
+_MOSTLY = 0.4  # a replay reproduces at least this share of the sample
+_TRIED = 3  # at most this many candidates are replayed on all elements
 _TIES = 0.1  # of the partial sums, at most, are next to a tie, so that the order decides
 _TWICE = 0.01  # of the elements, at most, have a product that was rounded twice, by way of binary32
 _HALF = 11  # digits of the widest format that is called narrow here
@@ -52,7 +52,7 @@ class Replay(Individual):
 def best_replay(
     problem: ProductProblem, side: Side, usable: Array, tick: Callable[[], None]
 ) -> tuple[Replay, Array] | None:
-    """Return the computation in a narrow format that has the most elements of a result, and those that it misses."""
+    """Return the narrow computation that reproduces most elements, and the mask of the others."""
     best: tuple[Replay, Array] | None = None
     for replay in narrow_replays(problem, side, tick):
         missed = usable & replay.misses(side.values)
@@ -64,7 +64,7 @@ def best_replay(
 
 
 def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Give the computations in narrow formats that have most elements of a result, the likeliest first."""
+    """Yield the computations in narrow formats that reproduce most elements, the likeliest first."""
     widest = max(source.format.precision for source in problem.sources)
     into = side.narrowest
     if min(widest, into.precision) > _HALF or problem.shape[0] * problem.shape[1] * problem.terms > _WHOLE:
@@ -182,7 +182,7 @@ def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
 
 
 def rounded(values: Array, format: Format) -> Array:
-    """Round numbers to a format; binary16 is the processor's."""
+    """Round numbers to a format; the processor rounds to binary16."""
     if format.name == "binary16":
         with np.errstate(all="ignore"):
             return values.astype(np.float16).astype(np.float64)
@@ -222,14 +222,14 @@ def partial_sums(
         view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.narrowest)
         for model in sum_models(accumulator, problem.terms):
             tick()
-            # Numbers of a narrower format were rounded to it at the end, not before.
+            # A result in a narrower format was rounded at the end, not in the sums.
             if side.narrowest.precision <= parse_format(dict(model.evidence)["format"]).precision:
                 continue
             product = model.make(x, y, problem.x, problem.y)
             fit = view.fit(product)
             if middle(fit.z) > NEAR:
                 continue
-            # A partial sum next to a tie may have gone the other way: by one of its ulps.
+            # A partial sum close to a tie may round either way, which changes it by 1 ulp.
             step = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
             share = float(fit.wrong.sum() / max(1, view.usable.sum()))
             if model.name == "products" and share > _TWICE:

@@ -1,4 +1,4 @@
-"""How a result was rounded after it was added up: to a narrower format in some direction, or to printed digits."""
+"""Rounding of a result after summation: to a narrower format, in some direction, or to printed digits."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from floatlab.reduce.results.verdicts import Evidence
 
 _SINGLE = parse_format("fp32")
 _DIRECTIONS = ("RTZ", "RTN", "RTP", "RNA")
-_TWICE = 1.26  # of half an ulp, at most, rounding twice is off
+_TWICE = 1.26  # rounding twice errs by at most this many half ulps
 _DIGITS = 15
 _SOME = 1 << 12  # numbers that are looked at first
 _MOST = 1 << 16  # numbers whose printed digits are looked at
-_SURE = 20.0  # natural logarithm of how unlikely chance has to be
-_TOWARD = 0.9  # of all numbers, at least, are no larger than those that were rounded toward zero
-_SPARE = 3  # bits of a significand, at least, that are zero in all numbers that were rounded to fewer
+_SURE = 20.0  # −ln of the largest accepted probability of a coincidence
+_TOWARD = 0.9  # if at least this share has no larger magnitude, the rounding was toward zero
+_SPARE = 3  # at least this many trailing significand bits are 0 after rounding to fewer bits
 
 
 def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
-    """Give ways in which a result may have been rounded at its end, and which elements each does not give."""
+    """Yield possible final roundings of a result, each with the mask of elements that it does not explain."""
     with np.errstate(all="ignore"):
         product = view.totals.product if view.totals.missed is None else view.totals.product + view.totals.missed
         room = view.noise.limit(view.totals)
@@ -45,21 +45,21 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
             twice = view.usable & ~(np.abs(view.totals.error(view.values)) <= room_twice)
             yield (("format", _name(format, side)), ("rounding", "twice")), twice
     for known, half in _printed(side):
-        # A number halfway between two that print so goes either way.
+        # A tie between two printed numbers may round either way.
         yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= room + half * (1 + 1e-6))
 
 
 def casts_of(
     problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
 ) -> Iterator[Evidence]:
-    """Give the format, or the digits, to which a result was rounded at its end, where that changed its numbers."""
+    """Yield the format, or the digits, to which a result was finally rounded, if this changed its numbers."""
     usual, exact = side.format, view.totals.product if product is None else product
     if side.narrowest == usual and usual.precision < problem.widest.precision:
         usual = _SINGLE
     if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
-            # Where all elements are off, only exact numbers that are no such numbers say that they were rounded.
+            # If all elements are wrong, only exact values outside the format show that the result was rounded.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         if wrong.any():
@@ -71,14 +71,14 @@ def casts_of(
 
 
 def holds_mostly(side: Side, exact: Array) -> bool:
-    """Say whether most exact numbers, too, are numbers of the narrow format that has all those of a result."""
+    """Return whether most exact values, too, fit the narrow format that holds all values of the result."""
     usable = side.finite & np.isfinite(exact) & (exact != 0)
     some = exact[usable][:: max(1, int(usable.sum()) // _SOME)]
     return not some.size or bool((np.asarray(quantize(some, side.narrowest), np.float64) == some).mean() > 0.5)
 
 
 def printed_digits(side: Side, exact: Array) -> Evidence:
-    """Return to which digits all numbers of a result were rounded, where the exact ones would not have so few."""
+    """Return the digits to which all values were rounded, if the exact values have more digits."""
     usable = side.finite & np.isfinite(exact)
     values, exact = side.values[usable], exact[usable]
     step = max(1, values.size // _SOME)
@@ -102,7 +102,7 @@ def printed_digits(side: Side, exact: Array) -> Evidence:
 
 
 def printed_from(side: Side, other: Side) -> Evidence:
-    """Return to how many digits all numbers of a result are those of another one that was printed."""
+    """Return the number of digits such that the other result, printed with them, gives this result."""
     if side.format != other.format or not (side.finite & other.finite).all():
         return ()
     differing = side.values != other.values
@@ -116,7 +116,7 @@ def printed_from(side: Side, other: Side) -> Evidence:
 
 
 def _formats(side: Side) -> list[Format]:
-    """Return the narrower formats that have all numbers of a result: a usual one, or one of fewer digits."""
+    """Return the narrower formats that hold all values of a result: a usual format, or one with fewer bits."""
     if side.narrowest.precision < side.format.precision:
         return [side.narrowest]
     kind = native_dtype(side.format)
@@ -137,7 +137,7 @@ def _name(format: Format, side: Side) -> str:
 
 
 def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
-    """Give the numbers of decimals, or of digits, that all values have, with half a unit of the last one."""
+    """Yield the counts of decimals or digits that suffice for all values, with half a unit of the last digit."""
     kind, values = native_dtype(side.format), side.values[side.finite]
     if kind is None or kind.itemsize < 4 or not values.any():
         return
@@ -159,7 +159,7 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
 
 
 def _has_digits(values: Array, known: Evidence, format: Format) -> Array:
-    """Say which numbers are what printing them with so many decimals, or digits, gives."""
+    """Return the mask of values that do not change when they are printed with these decimals or digits."""
     ((what, text),), kind = known, native_dtype(format)
     with np.errstate(all="ignore"):
         if what == "decimals":

@@ -1,6 +1,6 @@
-"""Quantised inputs: the scale of FP8 that explains a result, and what numbers next to a tie change.
+"""Quantised inputs: the FP8 scale that explains a result, and the effect of inputs close to a tie.
 
-Scales are computed in binary32 by some and in binary64 by others, so that a number next to a tie goes either way.
+Some programs compute scales in binary32, others in binary64. A number close to a tie can therefore round either way.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View
 from floatlab.reduce.explain.stages import Model, scaled_models
 
 _LINES = 8  # rows and columns that are tried
-_OFF = 0.003, 2.0  # of the root of Σ(x·y)², which rounding to FP8 changes, and losing all small numbers
-_FLIPPED = 0.3  # of the elements, at most, have such a number next to a tie
-_STEP = 0.3  # of the root of Σ(x·y)², at most, a step of one number is
-_NEARER = 0.05  # times the error of the plain product, at most, the right scale leaves
+_OFF = 0.003, 2.0  # times √Σ(x·y)²: the least error of rounding to FP8; the most if all small numbers become 0
+_FLIPPED = 0.3  # at most this share of elements depends on a number close to a tie
+_STEP = 0.3  # times √Σ(x·y)²: the largest change that one input's rounding makes
+_NEARER = 0.05  # the right scale leaves at most this share of the plain product's error
 
 
 def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Model | None:
@@ -26,7 +26,7 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
     rows, columns = (which[np.argsort(-count[which], kind="stable")[:_LINES]] for which, count in lines)
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
     totals = problem.totals.take(rows, columns)
-    # Zeros fit any scale that loses the numbers.
+    # Zeros fit any scale that rounds the inputs to 0.
     usable = side.finite[index] & problem.known[index] & (totals.squares > 0) & (side.values[index] != 0)
     values, size = side.values[index][usable], np.sqrt(totals.squares[usable])
     if not values.size:
@@ -44,7 +44,7 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
 
 
 def is_flipped(view: View, product: Array, fit: Fit) -> bool:
-    """Say whether a few numbers of the inputs next to a tie explain what a model leaves."""
+    """Return whether a few inputs close to a tie explain the residuals of a model."""
     if fit.wrong.mean() > _FLIPPED:
         return False
     error = np.abs(view.totals.error(view.values, product))
