@@ -54,18 +54,18 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
 
 
 def _is_plain(cause: DiagnosedCause) -> bool:
-    """Return whether a cause changes the computation of the sums but not their usual formats."""
+    """Return whether a cause is how the sums are computed (order, FMA, compensation), in the usual formats."""
     return cause.name in ("order", "fma", "accumulator", "compensated") and "format" not in dict(cause.evidence)
 
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
-    """Return the answer for two results that differ by rounding, but are off the product alike."""
+    """Return the line for two results that differ by rounding only, but deviate from the product in the same way."""
     said = "; ".join(_cause_text(each) for each in causes)
     return f"No: A and B differ only by rounding from each other. But {said.replace('A and B are', 'both are')}."
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the answer for single elements that differ by no more than rounding, where no other order is likely."""
+    """Return the line for single elements that differ by no more than rounding, if another order is unlikely."""
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, by no more than rounding can make there"
     return f"I can't tell: {said}; computing the product once more would tell."
