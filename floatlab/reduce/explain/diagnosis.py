@@ -282,7 +282,7 @@ class _PairDiagnosis:
         return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
 
     def _hidden(self) -> tuple[tuple[str, str], ...]:
-        """Return as evidence the error, relative to the element, from which a single wrong element is found (median)."""
+        """Return evidence: the median relative error from which a single wrong element is found."""
         view = view_of(self.problem, self.sides[0], own_accumulator(self.sides[0].narrowest))
         with np.errstate(all="ignore"):
             limit = (view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product)
