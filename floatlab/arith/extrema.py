@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from floatlab.arith.operands import DerivationBuilder, begin, counts_as_nan
-from floatlab.arith.specials import propagate
+from floatlab.arith.specials import infinite, propagate
 from floatlab.formats import Format
 from floatlab.numbers.datum import NumberClass
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.projection import infinity_code
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Flags
-from floatlab.numbers.steps import Choose, Derivation, Preference, Rule
+from floatlab.numbers.steps import Choose, Derivation, Preference
 
 
 def minimum(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
@@ -246,10 +245,9 @@ def _extreme(
     else:
         index, why = _preferred(values[0], values[1], larger, by_magnitude)
     work.steps.append(Choose(index, why))
-    infinite, exact = values[index]
-    if infinite:
-        code, raised = infinity_code(work.format, work.context, infinite < 0)
-        return work.special(Rule.INFINITE_RESULT, code, raised | flags)
+    sign, exact = values[index]
+    if sign:
+        return infinite(work, sign < 0, flags)
     done = work.finish(exact, exact)
     return done.replace(flags=done.flags | flags) if flags else done
 

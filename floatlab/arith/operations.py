@@ -9,7 +9,7 @@ once. Raises FormatError, LiteralError or UnsupportedError for operands that can
 from __future__ import annotations
 
 from floatlab.arith.operands import DerivationBuilder, begin, counts_as_nan
-from floatlab.arith.specials import default_nan, invalid, propagate
+from floatlab.arith.specials import default_nan, infinite, invalid, propagate
 from floatlab.formats import Format
 from floatlab.numbers.exact import GUARD_DIGITS, Exact, Ratio, SquareRoot, square_root
 from floatlab.numbers.projection import infinity_code
@@ -220,7 +220,7 @@ def sqrt(a: object, format: Format | str | None = None, context: AnyContext = DE
     if not work.is_finite:
         if counts_as_nan(x):
             return propagate(work, work.operands)
-        return invalid(work, Rule.NEGATIVE_ROOT) if x.sign_bit else _infinite(work, False)
+        return invalid(work, Rule.NEGATIVE_ROOT) if x.sign_bit else infinite(work, False)
     radicand = work.exact(0)
     if not radicand:
         work.steps.append(Special(Rule.ZERO_ROOT, Flags.NONE))
@@ -301,8 +301,8 @@ def _special_sum(work: DerivationBuilder, negated: bool) -> Derivation:
     if x.is_infinite:
         if y.is_infinite and negative != (x.sign_bit == 1):
             return invalid(work, Rule.INFINITY_MINUS_INFINITY)
-        return _infinite(work, x.sign_bit == 1)
-    return _infinite(work, negative)
+        return infinite(work, x.sign_bit == 1)
+    return infinite(work, negative)
 
 
 def _special_product(work: DerivationBuilder) -> Derivation:
@@ -311,7 +311,7 @@ def _special_product(work: DerivationBuilder) -> Derivation:
         return propagate(work, work.operands)
     if _zero_beside_infinity(work):
         return invalid(work, Rule.ZERO_TIMES_INFINITY)
-    return _infinite(work, x.sign_bit != y.sign_bit)
+    return infinite(work, x.sign_bit != y.sign_bit)
 
 
 def _special_quotient(work: DerivationBuilder) -> Derivation:
@@ -320,7 +320,7 @@ def _special_quotient(work: DerivationBuilder) -> Derivation:
         return propagate(work, work.operands)
     negative = x.sign_bit != y.sign_bit
     if x.is_infinite:
-        return invalid(work, Rule.INFINITY_OVER_INFINITY) if y.is_infinite else _infinite(work, negative)
+        return invalid(work, Rule.INFINITY_OVER_INFINITY) if y.is_infinite else infinite(work, negative)
     zero = Exact(negative, 0, 0)
     work.steps.append(Special(Rule.OVER_INFINITY, Flags.NONE))
     return work.finish(zero, zero)
@@ -347,11 +347,11 @@ def _special_fma(work: DerivationBuilder) -> Derivation:
     if counts_as_nan(z):
         return propagate(work, work.operands)
     if not product_is_infinite:
-        return _infinite(work, bool(z.sign_bit))
+        return infinite(work, bool(z.sign_bit))
     negative = x.sign_bit != y.sign_bit
     if z.is_infinite and negative != z.sign_bit:
         return invalid(work, Rule.INFINITY_MINUS_INFINITY)
-    return _infinite(work, negative)
+    return infinite(work, negative)
 
 
 def _zero_beside_infinity(work: DerivationBuilder) -> bool:
@@ -373,9 +373,3 @@ def _zero_times_infinity_plus(work: DerivationBuilder) -> Derivation:
     else:
         done = propagate(work, (addend,), start=default_nan(work.format, context))
     return done.replace(flags=done.flags | Flags.INVALID)
-
-
-def _infinite(work: DerivationBuilder, negative: bool) -> Derivation:
-    """Finish an operation whose exact result is ±∞ (6.1)."""
-    code, flags = infinity_code(work.format, work.context, negative)
-    return work.special(Rule.INFINITE_RESULT, code, flags)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from floatlab.arith.operands import DerivationBuilder
-from floatlab.arith.specials import default_nan
+from floatlab.arith.specials import default_nan, infinite
 from floatlab.errors import FormatError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
@@ -259,10 +259,6 @@ def _value(datum: Datum) -> Extended:
     return datum.finite_value
 
 
-def _is_negative(value: Exact | Infinity) -> bool:
-    return value.negative
-
-
 def _product(a: Extended, b: Extended) -> Extended:
     if a is None or b is None:
         return None
@@ -270,7 +266,7 @@ def _product(a: Extended, b: Extended) -> Extended:
         return a * b
     if any(isinstance(each, Exact) and not each for each in (a, b)):
         return None
-    return Infinity(_is_negative(a) != _is_negative(b))
+    return Infinity(a.negative != b.negative)
 
 
 def _sum(a: Extended, b: Extended) -> Extended:
@@ -288,7 +284,7 @@ def _quotient(x: Extended, by: Extended) -> Extended | Ratio:
     """Return an element before it is rounded: x/s, with the report's rules for scales that are no usual number."""
     if x is None or by is None:
         return None
-    negative = _is_negative(x) != _is_negative(by)
+    negative = x.negative != by.negative
     if isinstance(by, Infinity):
         return Exact(negative, int(isinstance(x, Infinity) or bool(x)), 0)
     if not by:
@@ -328,8 +324,7 @@ def _reduced(
         work.steps.append(Combine(kind, result))
         return work.finish(result, result)
     if isinstance(result, Infinity):
-        code, flags = infinity_code(fmt, context, result.negative)
-        return work.special(Rule.INFINITE_RESULT, code, flags)
+        return infinite(work, result.negative)
     given = any(datum.is_nan for datum in data)
     rule = (
         Rule.NAN_OPERAND if given else Rule.INFINITY_MINUS_INFINITY if None not in values else Rule.ZERO_TIMES_INFINITY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.arith.operands import DerivationBuilder, begin, counts_as_nan, in_own_format
-from floatlab.arith.specials import propagate
+from floatlab.arith.specials import infinite, propagate
 from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
@@ -128,7 +128,7 @@ def scale_b(a: object, n: object, format: Format | str | None = None, context: A
     if counts_as_nan(x):
         done = propagate(work, work.operands)
     elif x.is_infinite:
-        done = _infinite(work, bool(x.sign_bit))
+        done = infinite(work, bool(x.sign_bit))
     else:
         value = work.exact(0)
         scaled = Exact(value.negative, value.c, value.q + power)
@@ -166,7 +166,7 @@ def log_b(a: object, format: Format | str | None = None, context: AnyContext = D
     if counts_as_nan(x):
         return propagate(work, work.operands)
     if x.is_infinite:
-        return _infinite(work, False)
+        return infinite(work, False)
     value = work.exact(0)
     if not value:
         code, _ = infinity_code(work.format, work.context, True)
@@ -249,17 +249,12 @@ def _with_sign(work: DerivationBuilder, negative: bool) -> Derivation:
         if value is not None:
             exact = Exact(negative, value.c, value.q)
             return work.finish(exact, exact)
-        return propagate(work, (x,)) if counts_as_nan(x) else _infinite(work, negative)
+        return propagate(work, (x,)) if counts_as_nan(x) else infinite(work, negative)
     sign = 1 << (x.format.width - 1)
     code = (x.code & (sign - 1)) | sign * negative
     if x.format.nan_in_place_of_negative_zero and sign in (code, x.code):  # no −0; and a NaN without a sign
         code = x.code if x.is_nan else 0
     return work.close(code, Flags.NONE, None if value is None else Exact(negative, value.c, value.q))
-
-
-def _infinite(work: DerivationBuilder, negative: bool) -> Derivation:
-    code, flags = infinity_code(work.format, work.context, negative)
-    return work.special(Rule.INFINITE_RESULT, code, flags)
 
 
 def _power(n: object) -> int:

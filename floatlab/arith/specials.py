@@ -1,10 +1,10 @@
-"""Results for NaN operands and invalid operations (IEEE 754-2019 clauses 6.2 and 7.2), each with a named rule."""
+"""Infinite results, NaN operands and invalid operations (IEEE 754-2019 clauses 6.1, 6.2, 7.2), each by a named rule."""
 
 from __future__ import annotations
 
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum, NumberClass, quieted
-from floatlab.numbers.projection import nan_code
+from floatlab.numbers.projection import infinity_code, nan_code
 from floatlab.numbers.rounding import Context, Flags, NanRule
 from floatlab.numbers.steps import Derivation, Rule
 
@@ -23,6 +23,12 @@ def default_nan(format: Format, context: Context) -> int:
 def invalid(work: DerivationBuilder, rule: Rule) -> Derivation:
     """Finish an invalid operation: return the default NaN and raise invalid (7.2)."""
     return work.special(rule, default_nan(work.format, work.context), Flags.INVALID)
+
+
+def infinite(work: DerivationBuilder, negative: bool, also: Flags = Flags.NONE) -> Derivation:
+    """Finish an operation whose exact result is ±∞ (6.1); `also` has flags that its operands raised."""
+    code, flags = infinity_code(work.format, work.context, negative)
+    return work.special(Rule.INFINITE_RESULT, code, flags | also)
 
 
 def _payload(datum: Datum) -> int:

@@ -32,6 +32,17 @@ def rounded_to_single(x: Real) -> Real:
     return kept + (rest > half or (excess > 0 and rest == half and kept & 1)), q + excess
 
 
+def midpoint(x: Real, y: Real) -> Real:
+    """Return the number halfway between two magnitudes, of which the second is not zero.
+
+    >>> midpoint((1, 0), (3, 1))
+    (7, -1)
+    """
+    (a, p), (b, q) = x, y
+    least = min(p, q) if a else q
+    return (a << p - least if a else 0) + (b << q - least), least - 1
+
+
 class HiFloat8(Listed):
     """HiF8: a prefix, the dot, says how many bits the exponent has, from 0 to 4; the exponent has its own sign.
 
@@ -74,9 +85,7 @@ class HiFloat8(Listed):
 
     def boundary(self, rank: int, negative: bool) -> Real:
         """Return the number halfway to the next; the largest is followed by 1.5·2^15."""
-        (a, p), (b, q) = self.real(rank), self.real(rank + 1) if rank < self.largest_magnitude else self.next_beyond()
-        least = min(p, q) if a else q
-        return (a << p - least if a else 0) + (b << q - least), least - 1
+        return midpoint(self.real(rank), self.real(rank + 1) if rank < self.largest_magnitude else self.next_beyond())
 
     def next_beyond(self) -> Real:
         """Return 1.5·2^15, which the code of infinity would be."""
@@ -109,13 +118,9 @@ class ValueList(Listed):
     def __init__(self, name: str, values: tuple[float, ...], ties: str = "down") -> None:
         """Round the values to binary32, and sort them."""
         object.__setattr__(self, "values", values)
-        entries: list[tuple[bool, Real] | None] = []
-        for value in values:
-            n, d = value.as_integer_ratio()
-            entries.append((str(value)[0] == "-", rounded_to_single((abs(n), 1 - d.bit_length()))))
-        self._order(entries)
-        positive, negative = (len(codes) - 1 for codes in self._codes)
         width = (len(values) - 1).bit_length()
+        self._order([(bool(self.sign(code)), self.number(code, width)) for code in range(len(values))])
+        positive, negative = (len(codes) - 1 for codes in self._codes)
         self._set(
             name, width, _SINGLE, positive, ties=ties, saturates=True, lowest=negative, has_nan=False,
             negative_zero=self._codes[0][0] != self._codes[1][0],
@@ -133,9 +138,7 @@ class ValueList(Listed):
 
     def boundary(self, rank: int, negative: bool) -> Real:
         """Return the midpoint, rounded to binary32."""
-        (a, p), (b, q) = self.real(rank, negative), self.real(rank + 1, negative)
-        least = min(p, q) if a else q
-        return rounded_to_single(((a << p - least if a else 0) + (b << q - least), least - 1))
+        return rounded_to_single(midpoint(self.real(rank, negative), self.real(rank + 1, negative)))
 
     def sign(self, code: int) -> int:
         """Return 1 for the codes of negative values, wherever they are."""

@@ -21,21 +21,19 @@ from floatlab.numbers.projection import given_by_table
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
 
 
-def _flags(rule: RoundingRule, words: Array, codes: Array) -> Array:
-    """Return the flags of each rounding: those of its segment, inexact if the value changed, and underflow."""
-    word = rule.source
-    flags = search(rule, words)[1]
+def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> None:
+    """Add to the flags of each word's segment: inexact if the value changed, underflow, and invalid."""
+    format, word = rule.format, rule.source
+    assert given_by_table(format)
     sign = words.dtype.type((1 << word.width - 1) - 1)
     magnitudes = words & sign
     values = np.empty_like(words)
-    words_table(rule.format, word).take(codes, out=values, mode="clip")
+    words_table(format, word).take(codes, out=values, mode="clip")
     changed = (values & sign) != magnitudes
-    if given_by_table(rule.format) and rule.format.is_irrational:
+    if format.is_irrational:
         # The nearest word is not the number: only 0 and ±1 are exact.
         changed |= (magnitudes != 0) & (magnitudes != words.dtype.type(word.bias << word.trailing_bits))
     changed &= (magnitudes < word.infinity_magnitude) & (flags == 0)
-    format = rule.format
-    assert given_by_table(format)
     for negative in (False, True):
         normal = first_word(format.real(format.smallest_normal_magnitude, negative), False, word)
         tiny = changed & (magnitudes < normal) & ((words > sign) == negative)
@@ -44,7 +42,6 @@ def _flags(rule: RoundingRule, words: Array, codes: Array) -> Array:
     quiet = words.dtype.type(word.quiet_bit)
     signaling = (magnitudes > word.infinity_magnitude) & (words & quiet == 0)
     flags[signaling] |= np.uint8(Flags.INVALID.value)
-    return flags
 
 
 @lru_cache(maxsize=64)
@@ -79,9 +76,11 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
         return None
 
     def work(words: Array, first: int, codes: Array, flags: Array | None) -> None:
-        _looking_up(rule, kernels)(words, codes)
-        if flags is not None:
-            flags[...] = _flags(rule, words, codes)
+        if flags is None:
+            _looking_up(rule, kernels)(words, codes)
+            return
+        codes[...], flags[...] = search(rule, words)  # a look-up has the codes alone
+        _add_flags(rule, words, codes, flags)
 
     return in_pieces(work) if kernels is None else work
 
