@@ -17,6 +17,7 @@ from floatlab.reduce.explain.installed import installed_ways
 from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
 from floatlab.reduce.explain.precision.outputs import printed_from
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
+from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
@@ -357,7 +358,7 @@ class _PairDiagnosis:
 
     def _lone(self) -> Diagnosis:
         """Say that single elements differ, though no edge of a tile is there, by no more than rounding makes."""
-        where = tuple(tuple(map(int, at)) for at in np.argwhere(self.differing))
+        where = indices_of(self.differing)
         cause = DiagnosedCause("elements", "result", "both", float(self.differing.mean()), where, ())
         return self._done("unknown", lone_line(cause), ())
 

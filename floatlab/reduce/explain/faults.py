@@ -9,7 +9,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.reduce.explain.findings import ENOUGH, LISTED, Fault, number_text
+from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.patterns import BIAS, drift_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
@@ -18,6 +18,7 @@ from floatlab.reduce.explain.residuals import (
     factor_between,
     find_places,
     follows_everywhere,
+    indices_of,
     moved_rows,
     robust_shifts,
     term_counts,
@@ -73,9 +74,7 @@ class FaultFinder:
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
         return Fault(
             "region",
-            tuple(
-                zip((0, 0), values.shape, strict=True),
-            ),
+            tuple((0, count) for count in values.shape),
             (known, ("all", "elements")),
             wrong,
         )
@@ -207,8 +206,7 @@ class FaultFinder:
     def placed(self, view: View, wrong: Array) -> Fault:
         """Return wrong elements as single ones or regions, and whether they are zero."""
         places = find_places(wrong)
-        listed = tuple(tuple(map(int, at)) for at in np.argwhere(wrong)[:LISTED])
-        name, where = ("elements", listed) if places is None else (places.name, places.where)
+        name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
         zero = not view.values[wrong].any()
         holds = (("holds", "zeros" if zero else "other numbers"),) * (name == "region" or (zero and len(where) > 1))
         return Fault(name, where, holds, wrong)

@@ -8,12 +8,12 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, find_overflow
+from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence, Place
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
 ENOUGH = 50  # elements; with fewer, a median is not reliable
-LISTED = 1 << 12  # at most this many elements are listed
 
 
 class SideExplanation(Individual):
@@ -82,7 +82,7 @@ def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCa
         ("format", side.narrowest.name),
         ("largest", number_text(float(side.narrowest.largest))),
     )
-    where = tuple(tuple(map(int, at)) for at in np.argwhere(overflow)[:LISTED])
+    where = indices_of(overflow)
     return DiagnosedCause("nan", "output", side.name, float(overflow.mean()), where, known)
 
 

@@ -30,7 +30,7 @@ from floatlab.reduce.explain.problem import (
     unrelated_share,
     view_of,
 )  # fmt: skip
-from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.residuals import find_places, indices_of
 from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.verdicts import DiagnosedCause
@@ -57,7 +57,7 @@ class SideExplainer:
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             places = find_places(self.stray)
-            where = tuple(tuple(map(int, at)) for at in np.argwhere(self.stray)[:4096])
+            where = indices_of(self.stray)
             known = () if places is None else (("places", places.name),)
             found = Fault("nan", where, (*known, ("holds", stray_words(side, self.stray))), self.stray)
             self.before = (self._cause(found, "result"),)

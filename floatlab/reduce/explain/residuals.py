@@ -22,6 +22,7 @@ _FILLED = 0.6  # a rectangle has at least this share of wrong elements
 _FEW = 8  # single elements that are always named
 _SHARE = 0.02  # of all elements, so that they are single ones
 _BOXES = 16
+_LISTED = 1 << 12  # at most this many elements are listed
 _LEAST = 3  # a rectangle has at least this many elements
 _LARGEST_FACTOR = 1e5
 _CLEAR = 9.0  # squared standard deviations of a shift in a part of a result, so that it shows there
@@ -54,9 +55,17 @@ def find_places(wrong: Array) -> Places | None:
         if (boxes := _boxes(wrong, count)) is not None:
             return Places("region", boxes, count)
     if count <= max(_FEW, _SHARE * wrong.size) or (count <= _LEAST and count * 2 <= wrong.size):
-        indices = np.argwhere(wrong)[: 1 << 12].tolist()
-        return Places("elements", tuple(tuple(map(int, index)) for index in indices), count)
+        return Places("elements", indices_of(wrong), count)
     return None
+
+
+def indices_of(mask: Array) -> tuple[tuple[int, ...], ...]:
+    """Return the indices of the elements in a mask, at most 4,096 of them.
+
+    >>> indices_of(np.array([[False, True], [True, False]]))
+    ((0, 1), (1, 0))
+    """
+    return tuple(tuple(index) for index in np.argwhere(mask)[:_LISTED].tolist())
 
 
 def _bounds(wrong: Array) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -10,6 +10,8 @@ addition, then shifted, gives the bits of the result, or where no such sums make
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
@@ -188,10 +190,10 @@ def are_lone(differing: Array) -> bool:
 class ShiftRivals:
     """Other explanations of the errors that a factor or a bias would cause."""
 
-    def __init__(self, problem: ProductProblem, side: Side, tick: object = None) -> None:
+    def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Choose the elements that are replayed."""
         self.problem, self.side = problem, side
-        self.grid = grid_of(problem, PLAIN, side.narrowest, tick if callable(tick) else lambda: None)
+        self.grid = grid_of(problem, PLAIN, side.narrowest, tick)
         index = np.ix_(self.grid.rows, self.grid.columns)
         self.values, self.totals = side.values[index], problem.totals.take(self.grid.rows, self.grid.columns)
         self._directed: list[Array] | None = None

@@ -19,6 +19,7 @@ from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
 from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
+from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
 
 _MOST = 48  # at most this many products are diagnosed, those with the largest errors
@@ -26,7 +27,6 @@ _MOST_SHOWN = 3  # parts of the result that the first line names
 _ORDER = ("bug", "unknown", "rounding", "identical")
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
 _LOCAL = ("elements", "region", "nan")  # causes whose places are indices of the result
-_LISTED = 1 << 12  # at most this many NaNs are listed
 _SAME = 2.0  # q of a result that is another product: in units of u·n·Σ|x·y|, far above rounding
 
 
@@ -200,7 +200,7 @@ class _JointDiagnosis:
         wrong = mark_wrong(self.products, self.results[first.side == "expected"], alike)
         name, where = places_of(wrong)
         if first.name == "nan":
-            name, where = "nan", tuple(tuple(index) for index in np.argwhere(wrong)[:_LISTED].tolist())
+            name, where = "nan", indices_of(wrong)
         return DiagnosedCause(name, first.stage, first.side, float(wrong.mean()), where, evidence + self._looked_at())
 
     def _looked_at(self) -> tuple[tuple[str, str], ...]:

@@ -12,13 +12,13 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.operations.boxes import Box, join_boxes
 from floatlab.reduce.explain.operations.products import Products
+from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.results.verdicts import DiagnosedCause, Place
 
 _FILLED = 0.6  # a box has at least this share of marked elements
 _BOXES = 16
 _MEAN = 4  # boxes have on average at least this many elements
 _BEYOND = 2.0  # times the largest error of the elements that are right
-_LISTED = 1 << 12
 
 
 def mark_wrong(products: Products, result: Source, claims: list[tuple[int, DiagnosedCause]]) -> Array:
@@ -94,7 +94,7 @@ def places_of(wrong: Array) -> tuple[str, tuple[Place, ...]]:
     boxes = find_boxes(wrong)
     if boxes is not None:
         return "region", boxes
-    return "elements", tuple(tuple(index) for index in np.argwhere(wrong)[:_LISTED].tolist())
+    return "elements", indices_of(wrong)
 
 
 def _runs(marks: Array) -> list[tuple[int, int]]:
