@@ -326,7 +326,7 @@ def test_ways_are_counted_while_they_are_tried():
         return told.append
 
     found = attribute(*FORUM, PRINTED, started=started)
-    assert told == [(found.candidate_count, "ways"), *[1] * found.candidate_count]
+    assert told == [(found.candidate_count, "candidates"), *[1] * found.candidate_count]
 
 
 @pytest.mark.parametrize("axis", [0, 1])
