@@ -235,8 +235,8 @@ SAID = [
     ("toint 2.5 u8", "--int u8 names it"),
     ("toint 2.5 --u8", "--int u8 names this type"),
     # numbers
-    ("1,5", "a decimal has a point, and values stand apart by spaces: 1 5"),
-    ("block 1,2,3 --to mxfp4", "values stand apart by spaces: 1 2 3"),
+    ("1,5", "a decimal has a point, values are separated by spaces: 1 5"),
+    ("block 1,2,3 --to mxfp4", "values are separated by spaces: 1 2 3"),
 ]
 
 

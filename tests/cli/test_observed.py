@@ -113,7 +113,7 @@ def test_lists_say_how_much_they_leave_out(capsys):
 
 def test_an_array_has_shares_and_no_codes(capsys):
     _, out, _ = run(capsys, "sum", "1,2;3,4", "--observed", "3,7")
-    assert "way share serial all" in out
+    assert "candidate share serial all" in out
 
 
 @pytest.fixture(scope="module")

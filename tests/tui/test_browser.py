@@ -308,7 +308,7 @@ def test_a_visitor_asks_no_module_and_reads_no_file(hook):
             await found.send_json(["stdin", "evil_hook:total"])
             await read_until(found, b"Enter uses this name")
             await found.send_json(["stdin", "\r"])
-            seen = await read_until(found, b"is not asked here")
+            seen = await read_until(found, b"is refused here")
             await found.send_json(["stdin", "/"])
             await read_until(found, b"Leave the box")
             await found.send_json(["stdin", f"{hook.parent / 'numbers.txt'}"])
@@ -365,7 +365,7 @@ def test_the_program_prints_its_address_and_refuses_the_rest(hook):
         (["--serve", "--files", "a.txt"], "--files 'a.txt' is no folder that can be read: Not a directory"),
         (["--serve", "sum", "a.txt"], "'a.txt': not a list of numbers, and files are not readable here"),
         (["--serve", "--files", "sub", "sum", "../a.txt"], "'../a.txt' lies outside the folder"),
-        (["--serve", "reveal", "evil_hook:total"], "is not asked here"),
+        (["--serve", "reveal", "evil_hook:total"], "is refused here"),
     ],
     ids=" ".join,
 )

@@ -62,7 +62,7 @@ def diagnose(
     Raises
     ------
     UnsupportedError
-        If the shapes do not go together, or a format is wider than binary64.
+        If the shapes do not fit together, or a format is wider than binary64.
 
     Notes
     -----

@@ -99,7 +99,7 @@ class Prober:
                     raise
             return self.alone()
         except NotASum as trouble:
-            raise NotASum(f"{self.target.name} is no sum along a tree: {trouble}") from None
+            raise NotASum(f"{self.target.name} is not a sum along a tree: {trouble}") from None
 
     def alone(self) -> Plan:
         """Return the plan of the first element, probed at this element only; raises NotASum."""

@@ -133,7 +133,7 @@ class _Search:
         if wrong.any():
             raise NotASum(f"terms {pivot} and {int(others[wrong][0])} do not meet in a sum")
         if len(others) > 1 and (sizes == 2).all():
-            raise NotASum("nothing is lost beside huge numbers: it adds exactly, or in more digits than they can hide")
+            raise NotASum("huge numbers hide no terms: it adds exactly, or with more digits than they can hide")
 
     def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
         """Return the subtree of a pivot and all `others`, which join it in ascending order of `sizes`."""
@@ -143,7 +143,7 @@ class _Search:
         covered = ends + 1
         if (sizes[ends - 1] != covered).any():
             bad = int(np.flatnonzero(sizes[ends - 1] != covered)[0])
-            raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result says {sizes[ends[bad] - 1]}")
+            raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result counts {sizes[ends[bad] - 1]}")
         single = ends == np.arange(1, len(ends) + 1)  # terms that come in one by one form a chain
         start = int(single.sum())
         current = self._chain(pivot, others[:start].tolist()) if start else pivot
@@ -255,7 +255,7 @@ class _Search:
         if self.left is not None:
             self.left -= len(first)
             if self.left < 0:
-                raise NotASum("the order is too irregular to be found in so many probes")
+                raise NotASum("the order is too irregular: finding it takes too many probes")
         return self.meetings(first, second)
 
 

@@ -194,7 +194,7 @@ def parse_machine(name: str | Machine) -> Machine:
     if plain in MACHINES:
         return MACHINES[plain]
     if plain in NOT_MODELLED:
-        raise UnsupportedError(f"machine {plain}: no published model reproduces what was recorded on it")
+        raise UnsupportedError(f"machine {plain}: no published model reproduces the outputs recorded on it")
     known = sorted(MACHINES)
     families = dict.fromkeys(row.partition(".")[0] for row in known)
     hint = guess(plain, known) or f"; names look like hopper.f16.f32, and begin with one of {' '.join(families)}"

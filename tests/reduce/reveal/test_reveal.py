@@ -292,10 +292,10 @@ RANDOM = np.random.default_rng(1)
 @pytest.mark.parametrize(
     ("target", "error", "words"),
     [
-        (np.max, NotASum, "is no sum of its terms"),
-        (np.prod, NotASum, "is no sum of its terms"),
-        (lambda x: x[0] * len(x), NotASum, "is no sum|leave no count"),
-        (lambda x: RANDOM.random() * x.sum(), NotASum, "two results|is no sum"),
+        (np.max, NotASum, "is not a sum of its terms"),
+        (np.prod, NotASum, "is not a sum of its terms"),
+        (lambda x: x[0] * len(x), NotASum, "is not a sum|do not leave a number"),
+        (lambda x: RANDOM.random() * x.sum(), NotASum, "two results|is not a sum"),
         (lambda x: x, UnsupportedError, "not one number"),
         (lambda x: "text", UnsupportedError, "an array of str"),
         (lambda x: 1 / 0, UnsupportedError, "raises ZeroDivisionError"),
@@ -319,7 +319,7 @@ def test_a_product_that_is_no_sum_is_named():
         made[0, 0] = np.nan if np.ptp(a) else made[0, 0]
         return made
 
-    with pytest.raises(NotASum, match="fragile is no sum along a tree: a huge number at term 0"):
+    with pytest.raises(NotASum, match="fragile is not a sum along a tree: a huge number at term 0"):
         reveal(fragile, 8, kind="matmul")
 
 
