@@ -25,7 +25,7 @@ def places(tmp_path):
     inside, outside = tmp_path / "served", tmp_path / "secret"
     (inside / "sub").mkdir(parents=True)
     outside.mkdir()
-    (tmp_path / "served2").mkdir()  # its name goes on as the served one's
+    (tmp_path / "served2").mkdir()  # its name begins with the name of the served folder
     for folder in (inside, inside / "sub", outside, tmp_path / "served2"):
         np.save(folder / "a.npy", np.arange(3.0))
         np.savez(folder / "b.npz", x=np.ones(2), y=np.ones(2))

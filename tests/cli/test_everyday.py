@@ -133,7 +133,7 @@ class TestArraysOnStandardInput:
 class TestObservedUnderRules:
     """`--observed` tries all candidates with the given rules."""
 
-    # In binary16 the sum of the first two is subnormal: a machine that flushes has 0 there, and 2^-14 at the end.
+    # In binary16 the sum of the first two is subnormal: a machine that flushes has 0 here, and 2^-14 at the end.
     TERMS = "0x1p-14,-0x1.8p-15,0x1p-14"
 
     @staticmethod

@@ -54,7 +54,7 @@ class Site:
 
 @asynccontextmanager
 async def serving(words=(), host="localhost", visitors=2, name="", command=None):
-    """Serve on the loopback interface; `command` stands in for the explorer where that is not the question."""
+    """Serve on the loopback interface; `command` replaces the explorer in tests that are not about it."""
     told, programs = [], []
     open_program = AppService._open_app_process
 
@@ -94,7 +94,7 @@ def loop(test):
     return run
 
 
-QUIET = "echo __GANGLION__; head -c 1; :"  # it says that it is there, and ends when it is told to
+QUIET = "echo __GANGLION__; head -c 1; :"  # it prints its address, and ends on request
 PATHS = ["/", "/ws", "/static/js/textual.js", "/static/", "/download/x", "/nowhere"]
 
 
@@ -382,7 +382,7 @@ def test_what_is_not_served_is_one_line(hook, confine, monkeypatch, capsys, word
     assert not hook.exists()
 
 
-@pytest.mark.usefixtures("confine")  # until the end of the test only
+@pytest.mark.usefixtures("confine")  # only until the end of the test
 def test_a_port_that_is_taken_is_said_before_any_address(capsys):
     with socket.create_server((FREE, 0)) as taken:
         port = taken.getsockname()[1]

@@ -104,7 +104,7 @@ async def _picked():
         await person.pilot.pause()
         assert str(picker.query_one("#title", Label).render()).endswith(": sub")
         for text in ("../../", "/", "/etc/"):
-            picker.query_one(Input).value = text  # gone to at once, where it is a folder
+            picker.query_one(Input).value = text  # opened at once if it is a folder
             await person.pilot.pause()
             assert str(picker.query_one("#title", Label).render()).endswith(": sub")
         picker.take("sub/b.npy")

@@ -1,4 +1,4 @@
-"""Checking lines: what agrees, what does not and why, and lines that are none."""
+"""Checking lines: lines that agree, mismatches with their explanation, and invalid lines."""
 
 import json
 

@@ -17,7 +17,7 @@ RANDOM = np.random.default_rng()
 
 
 def nth(n):
-    """Say whether this is one of every n calls."""
+    """Return whether this is one of every n calls."""
     CALLS[0] += 1
     return CALLS[0] % n == 0
 

@@ -19,7 +19,7 @@ from floatlab.verbs.reveal.page import reveal_page
 
 
 def subtrees(plan):
-    """Return the sets of terms that are added up in each node: what a tree is, whatever stands on which side."""
+    """Return the sets of terms that are added up in each node: the tree, whatever the order of operands."""
     below = [frozenset([i]) for i in range(plan.terms)]
     for node in plan.nodes:
         below.append(frozenset().union(*(below[each] for each in node)))
@@ -148,7 +148,7 @@ def test_what_the_installed_blas_multiplies_is_claimed(name, kind, n):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [24, 64, 130])
 def test_the_first_element_of_a_product_has_the_tree_that_its_own_probes_show(n, dtype):
-    # One probe a product, read at this element only: whatever the other elements do.
+    # One probe per product, read at this element only, so that other elements have no effect.
     asked, ones = [], np.ones((n, 64), dtype)
 
     def first(x):
@@ -162,7 +162,7 @@ def test_the_first_element_of_a_product_has_the_tree_that_its_own_probes_show(n,
 
 
 def chain(x, y, places, fused=()):
-    """Add products one after the other in some order, those of `fused` without a rounding of their own."""
+    """Add products one after the other in some order; those in `fused` are not rounded first."""
     total = np.zeros(np.broadcast_shapes(x.shape[1:], y.shape[1:]), x.dtype)
     wide = np.float64  # exact products of binary32; their sum is rounded once more, which the data here never show
     for i in places:
