@@ -59,7 +59,7 @@ class TableFormat(Format):
 
     ties: str
     saturates: bool
-    lowest_magnitude: int  # rank of the most negative number; less than largest_magnitude if there are fewer of them
+    lowest_magnitude: int  # rank of the most negative number; other than largest_magnitude in asymmetric formats
     _found: dict[int, Real]  # numbers by rank, computed at their first use
 
     is_table = True

@@ -203,7 +203,7 @@ class ShiftRivals:
         """Return whether only a shift explains the errors: a number per column (axis 0) or row, or a factor (None)."""
         shift = np.broadcast_to(shift, self.problem.shape)
         empty = (self.problem.totals.size == 0) & (np.abs(shift) > 0)
-        if empty.any():  # nothing to round: a bias shows there, and nothing else does
+        if empty.any():  # exact zeros: rounding cannot change them, a bias does
             return bool((self.side.values[empty] != 0).all())
         if self._is_replayed(axis):
             return True

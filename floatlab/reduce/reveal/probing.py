@@ -149,7 +149,7 @@ class _Search:
         current = self._chain(pivot, others[:start].tolist()) if start else pivot
         if start == len(others):
             return [current]
-        # If the pivot is near the root, the terms at the other end may be far from it.
+        # If the pivot is near the root, the terms at the other end may be far from the root.
         turned = from_last ^ (4 * int(ends[-1] - ends[-2] if len(ends) > 1 else ends[-1]) > 3 * len(others) > 6)
         covered = covered[start:]
         roots: list[list[int]] = [[]] * len(covered)
@@ -201,9 +201,10 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _supposed(self, groups: Array, parent: int) -> list[int | None]:
-        """Return the root of each group (groups, terms) that has the known form; parents have `parent` terms or more.
+        """Return the root of each group (a row of terms); None if its tree does not have the form known for its size.
 
-        If a node has more than two subtrees, every two of them have to meet there.
+        The parents of the groups have `parent` terms or more. If a node has more than two subtrees, every two of them
+        have to meet there.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None
@@ -274,7 +275,7 @@ def _shape_over(m: int, nodes: list[tuple[int, ...]]) -> _Shape:
             size += sizes[child]
         sizes.append(size)
         first = lowest[node[0]]
-        lowest.append(first)  # any term of the subtree will do
+        lowest.append(first)  # any term of the subtree is suitable
         if len(node) == 2:
             pairs.append((first, lowest[node[1]], size))
         else:

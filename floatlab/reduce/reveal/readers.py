@@ -16,7 +16,7 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
-# Numbers of digits: a format that partial sums are kept in, or an accumulator, has fewer than one of these.
+# Numbers of digits. The format of partial sums or of an accumulator has fewer digits than one of these.
 _DIGITS = (25, 24, 11)
 _SINGLE, _HALF = 127, 15  # the largest exponents of binary32 and binary16
 
