@@ -191,7 +191,7 @@ def open_text(path: str, format: Format) -> ArraySource:
 
 
 def _row_hint(word: str, rows: int) -> str:
-    """Return what rows with such a word may need."""
+    """Return a hint to correct a row that contains this word, as the end of an error message; may be empty."""
     if ";" in word:
         return "; the numbers of a row are separated by commas or spaces"
     return "; a header begins with #" if not rows and word.lstrip("'\"")[:1].isalpha() else ""

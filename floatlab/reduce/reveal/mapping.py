@@ -128,7 +128,7 @@ class _Mapping:
         return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
 
     def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
-        """Yield orders of other elements, which elements without a known tree may have, too."""
+        """Yield guesses at the order of elements without a known tree: known orders, then assembled trees."""
         known = [
             *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
         ]

@@ -13,7 +13,7 @@ from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.tui.widgets import Cells, cursor_keys
 from floatlab.verbs.reveal.map_page import MapPicture, draw_map
 
-_USUAL = 80, 24  # a picture of this size serves before the first layout
+_USUAL = 80, 24  # the size of the picture before the first layout
 
 
 class MapView(Cells, inherit_bindings=False):
