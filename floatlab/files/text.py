@@ -99,7 +99,7 @@ class Reader:
         return known
 
     def _settle(self) -> None:
-        """Round a batch of literals. A literal whose binary64 value is a tie is read exactly: it may be no tie."""
+        """Round a batch of literals. A literal whose binary64 value is a tie is read exactly: it may not be a tie."""
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
         held = np.ones(len(values), bool)  # True if the binary64 value is a number of the format

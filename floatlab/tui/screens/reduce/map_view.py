@@ -35,7 +35,7 @@ class MapView(Cells, inherit_bindings=False):
 
     picture: MapPicture | None = None
     _map: OrderMap | None = None
-    _block_of: Sequence[int] = ()  # for each place, the number of its block: a block has a place on each of its lines
+    _block_of: Sequence[int] = ()  # for each place, the number of its block; a block has one place per line
 
     def show_map(self, shown: OrderMap) -> None:
         """Show a map; if it is not the map shown before, the cursor goes to its first block."""
