@@ -18,6 +18,7 @@ from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.scaled_units import SCALED_UNITS, is_scaled_unit, unmodelled
 from floatlab.reduce.simulate.simulation import evaluate
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
@@ -109,7 +110,7 @@ _SHORT = {"f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn
 _HARDWARE = {
     "volta": ("V100",), "turing": ("T4",), "ampere": ("A100", "A2"), "ada": ("L40S", "RTX 4000 Ada"),
     "hopper": ("H100", "H200"), "blackwell": ("B200",), "cdna1": ("MI100",), "cdna2": ("MI210", "MI250"),
-    "cdna3": ("MI300",),
+    "cdna3": ("MI300", "MI300A", "MI300X"),
 }  # fmt: skip
 
 
@@ -200,7 +201,11 @@ def parse_machine(name: str | Machine) -> Machine:
     plain = f"{_FAMILIES.get(first, first)}{dot}{rest}"
     if plain in MACHINES:
         return MACHINES[plain]
-    known = sorted(MACHINES)
+    if is_scaled_unit(name):
+        raise UnsupportedError(f"machine {quoted(name)} multiplies blocks with scales: use matmul, with scales")
+    if why := unmodelled(name):
+        raise UnsupportedError(f"machine {quoted(name)}: {why}")
+    known = sorted([*MACHINES, *SCALED_UNITS])
     families = dict.fromkeys(row.partition(".")[0] for row in known)
     hint = guess(plain, known) or f"; names look like hopper.f16.f32, and begin with one of {' '.join(families)}"
     if (family := plain.partition(".")[0]) in families:

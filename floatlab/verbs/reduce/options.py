@@ -44,6 +44,10 @@ _PRODUCTS = (
     Option("fma", "", "round products before adding (default)", flags=("--no-fma",), value=False, default=False),
     Option("machine", "NAME", "a model of a matrix unit, such as hopper.f16.f32"),
 )
+_SCALES = (
+    Option("scale_a", "ARRAY", "scales of blocks of the first matrix's rows, for a machine such as blackwell.nvf4.f32"),
+    Option("scale_b", "ARRAY", "scales of blocks of the second matrix's columns"),
+)
 _PRESET = Option("preset", "NAME", "the vectors of a known example: forum|paper")
 _OBSERVED = (
     Option("observed", "V[,V]", "find candidate computations that give this result, or these two"),
@@ -71,6 +75,7 @@ _OPTION_RULES = (
     OptionRule(("backends",), "--backends times the libraries' own products", (*_SIMULATED, *_CONTEXT)),
     OptionRule(("block_size",), "it is the number of terms in a block", needs=("ways",)),
     OptionRule(("runs",), "it is the number of timed runs", needs=("ways", "backends")),
+    OptionRule(("scale_a", "scale_b"), "scales belong to a machine's blocks", needs=("machine",)),
 )
 
 
@@ -120,7 +125,7 @@ VERBS = {
             ("matmul '1,2;3,4' '5,6;7,8' --fp16", "matmul random:normal:64x64 random:normal:64x64@fp32 --fma"),
             f"{_ARRAYS} Rows of a list are separated by ;. q is the error in units of u × the sum of |a·b|: a few for "
             "rounding errors, and at most about the number of terms.",
-            order=_PRODUCTS,
+            order=(*_PRODUCTS, *_SCALES),
             timed=_TIMED,
         ),
     )
