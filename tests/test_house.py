@@ -25,14 +25,14 @@ TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 
 MOST_LINES, MOST_FILES = 400, 16
 # The modules that may open files; all other modules call these.
-OPENERS = ("cli", "files", "vectors", "writing.py", "arrays/container/storage.py", "tui/app/settings.py")
+OPENERS = ("cli", "files", "vectors", "atomic_write.py", "arrays/container/storage.py", "tui/app/settings.py")
 # The modules that may import a framework, but only inside a function.
 FRAMEWORKS = {"torch", "jax", "cupy", "tensorflow"}
-FRAMEWORK_USERS = ("peers.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/coded.py")
+FRAMEWORK_USERS = ("other_libraries.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/coded.py")
 # Rooms below the first array, and those that only draw and write: they start without NumPy.
 WITHOUT_NUMPY = ("formats", "numbers", "arith", "vectors", "page", "wire", "cli")
 # Layers 0 and 1, where a plain import for types alone would make `floatlab show` start later.
-LOWEST = ("__init__.py", "formats", "numbers", "record.py", "errors.py", "presenter.py", "fpmode.py", "writing.py")
+LOWEST = ("__init__.py", "formats", "numbers", "record.py", "errors.py", "presenter.py", "fpmode.py", "atomic_write.py")
 
 
 def place(path: Path) -> str:

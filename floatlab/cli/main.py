@@ -83,7 +83,7 @@ def _report(error: Exception) -> str:
     import tempfile
     import traceback
 
-    from floatlab.confinement import confined
+    from floatlab.sandbox import confined
 
     told = f"an internal error ({type(error).__name__}); please report it with"
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
 from floatlab.formats.exponential import root_of_e
-from floatlab.formats.table import GUARD, Field, Place, Real, TwosComplementFormat, compare, fields
+from floatlab.formats.table_format import GUARD, Field, Place, Real, TwosComplementFormat, compare, fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from floatlab.reduce.reveal.revelation import Findings
     from floatlab.reduce.timing.backends import BackendComparison
     from floatlab.training.gradient_check import StepSweep
-    from floatlab.training.laboratory import Training
     from floatlab.training.learner import Learning
     from floatlab.training.trace import UpdateTrace
+    from floatlab.training.trajectories import Training
     from floatlab.training.underflow import Underflow
 
     Kind = TypeVar("Kind")

@@ -6,7 +6,7 @@ from struct import unpack
 import pytest
 
 from floatlab import decode, encode, parse_format
-from floatlab.numbers.entries import symbol
+from floatlab.numbers.table_values import symbol
 from tests.differential import shared
 
 pytestmark = pytest.mark.skipif(

@@ -8,7 +8,7 @@ import pytest
 import floatlab as fl
 from floatlab.numbers import Datum
 from floatlab.training.loss_scale import LossScale
-from floatlab.training.program import SGD, Adam, Updates
+from floatlab.training.optimizers import SGD, Adam, Updates
 from floatlab.training.setup import Setup
 from floatlab.training.trace import Why, step
 from floatlab.training.trainer import Trainer

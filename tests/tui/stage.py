@@ -10,7 +10,7 @@ import pytest
 
 from floatlab.cli.parser import read_question
 from floatlab.tui.app.app import Explorer
-from floatlab.tui.screens.asking import AskingScreen
+from floatlab.tui.screens.question_screen import QuestionScreen
 
 SIZES = [(46, 20), (80, 24), (120, 34)]
 # For tests that do not depend on the size: other sizes are slow tests.
@@ -133,7 +133,7 @@ async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
     """
     start = read_question(command.split()) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
-    with prompt(app, wait), patch.object(AskingScreen, "GRACE", grace):
+    with prompt(app, wait), patch.object(QuestionScreen, "GRACE", grace):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield Person(app, pilot)

@@ -12,7 +12,8 @@ from floatlab.page.measures import percent, upward
 from floatlab.page.model import text_of
 from floatlab.page.svg import to_html, to_svg
 from floatlab.verbs.compare.difference_map import map_page, where_words
-from floatlab.verbs.compare.page import bin_page, differences_page, elements_table, summary_page, verdict_words
+from floatlab.verbs.compare.histogram import bin_page
+from floatlab.verbs.compare.page import differences_page, elements_table, summary_page, verdict_words
 from floatlab.verbs.json_documents import document_of
 
 

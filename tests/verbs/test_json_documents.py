@@ -18,7 +18,7 @@ from floatlab.reduce.results.products import matrix_product
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.training.gradient_check import sweep_steps
 from floatlab.training.loss_scale import LossScale
-from floatlab.training.program import SGD, Adam
+from floatlab.training.optimizers import SGD, Adam
 from floatlab.training.setup import Setup
 from floatlab.training.trace import step
 from floatlab.training.underflow import measure_underflow

@@ -12,7 +12,7 @@ from floatlab import Context, parse_format
 from floatlab.arith import add, contrast, divide, fma, multiply_then_add, sqrt
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, convert, encode
-from floatlab.numbers.steps import Align, Combination, Combine, Divide, Round
+from floatlab.numbers.derivation import Align, Combination, Combine, Divide, Round
 from floatlab.page.layout import to_text
 from floatlab.page.model import Fresh, Page, Pair, Strip, text_of
 from floatlab.verbs.arithmetic.answer import ARITIES, compute, operate

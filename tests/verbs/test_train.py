@@ -6,8 +6,8 @@ import pytest
 from floatlab.cli.parser import read_question
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, encode
-from floatlab.training.laboratory import Training
 from floatlab.training.trace import UpdateTrace
+from floatlab.training.trajectories import Training
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 from floatlab.verbs.train.answer import numbers_named

@@ -10,7 +10,7 @@ from floatlab import Context, Direction, FileFormatError, Format, convert, decod
 from floatlab.arith import add, divide, fma, multiply, multiply_then_add, remainder, round_to_integral, sqrt, subtract
 from floatlab.formats import CATALOG, parse_format
 from floatlab.numbers import round_exact
-from floatlab.numbers.steps import Combine, Divide, Encode, Read, Root, Round
+from floatlab.numbers.derivation import Combine, Divide, Encode, Read, Root, Round
 from floatlab.vectors.generate import landmarks
 from floatlab.verbs.json_documents import answer_of_document, document_of
 

@@ -14,7 +14,7 @@ from floatlab.arrays.lanes.parameters import RoundingRule, container
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.formats.table import Real, TableFormat, TwosComplementFormat
+from floatlab.formats.table_format import Real, TableFormat, TwosComplementFormat
 from floatlab.numbers import Direction, Flags
 from floatlab.numbers.projection import given_by_table
 from floatlab.numbers.rounding import increments

@@ -14,7 +14,7 @@ from floatlab.arrays.lanes.table_lookups import BinadeLookup, NarrowLookup, Wide
 from floatlab.arrays.lanes.table_segments import cut_to_word, first_word, search
 from floatlab.arrays.types import Array, Reader, Rounder
 from floatlab.formats import Format
-from floatlab.formats.table import TwosComplementFormat
+from floatlab.formats.table_format import TwosComplementFormat
 from floatlab.numbers import Context, Datum, Flags
 from floatlab.numbers.projection import given_by_table
 

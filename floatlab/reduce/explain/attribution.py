@@ -16,7 +16,7 @@ from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
 from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
-from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.replay.candidates import Candidate, InputRounding, list_candidates
 from floatlab.reduce.replay.causes import (
     Cause,
@@ -32,8 +32,8 @@ from floatlab.reduce.replay.evaluator import Evaluator, rounded_inputs
 from floatlab.reduce.replay.explanations import Explanation, replay, replay_along
 from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, read_observed
 from floatlab.reduce.replay.tile_edges import TileEdge, find_tile_edge
+from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.reduce.results.inputs import as_matrices, read_operands
-from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.reduce.reveal.known_orders import find_known_orders
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.machines import Machine

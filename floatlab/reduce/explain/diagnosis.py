@@ -20,7 +20,7 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, v
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong
 from floatlab.reduce.explain.stages import PLAIN
-from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
 _REPLAYED = ("inputs-rounded",)  # models of the inputs beside which orders are replayed
 

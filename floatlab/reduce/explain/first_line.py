@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
 LETTERS = {"actual": "A", "expected": "B", "both": "A and B"}
 _NOUNS = {

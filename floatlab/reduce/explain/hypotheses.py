@@ -33,7 +33,7 @@ from floatlab.reduce.explain.problem import (
 from floatlab.reduce.explain.residuals import find_places, indices_of
 from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
-from floatlab.reduce.results.verdicts import DiagnosedCause
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
 _NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these

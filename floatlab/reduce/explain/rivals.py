@@ -27,7 +27,7 @@ from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.replay.candidates import Candidate, list_candidates
 from floatlab.reduce.replay.evaluator import candidate_codes
-from floatlab.reduce.results.verdicts import DiagnosedCause
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.simulate.adders import Adder
 
 _ENOUGH = 16  # a fault must explain at least this many elements more than it has unknowns

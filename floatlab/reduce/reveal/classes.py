@@ -15,8 +15,8 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
+from floatlab.reduce.plan.composed_schedules import NUMPY
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import NUMPY
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader, inexact_factor
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of

@@ -8,7 +8,7 @@ from itertools import product
 
 from floatlab.arith.operands import holds
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.reduce.plan.orders import ExplicitTree
+from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import WIDER, Candidate, adders_along
 from floatlab.reduce.reveal.readers import ProbeReader

@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import TypeVar
 
 from floatlab.arrays.sources import Source
-from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, FormatError, RefusedError, UnsupportedError, guess, quoted
 from floatlab.formats import parse_format
 from floatlab.record import Record
 from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, Foreign, device_of, first_line
+from floatlab.sandbox import confined
 
 Found = TypeVar("Found")
 # Operands of a function: a vector, two vectors, a matrix and a vector, or two matrices.

@@ -7,11 +7,11 @@ from fractions import Fraction
 from floatlab.arith import Comparison, Contrast, IntegerResult, Relation
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Flags, Overflow, Rounded, Tail
-from floatlab.numbers.decimals import rounded_decimal
+from floatlab.numbers.derivation import Combine, Encode, Round
 from floatlab.numbers.exact import GUARD_DIGITS
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.numbers.projection import Between, given_by_table
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import Combine, Encode, Round
 from floatlab.page.model import Line, line
 from floatlab.page.words import (
     bracketed,

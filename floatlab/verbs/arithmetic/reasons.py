@@ -6,9 +6,10 @@ from math import gcd
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, steps
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags
+from floatlab.numbers import derivation as steps
+from floatlab.numbers.derivation import Combination, Preference, Rule, Step
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import Combination, Preference, Rule, Step
 from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason

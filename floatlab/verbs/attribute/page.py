@@ -12,7 +12,7 @@ from floatlab.reduce.explain.first_line import noun_of
 from floatlab.reduce.replay.causes import Cause, Path
 from floatlab.reduce.replay.explanations import Explanation
 from floatlab.reduce.replay.tile_edges import TileEdge
-from floatlab.reduce.results.verdicts import Diagnosis
+from floatlab.reduce.results.diagnosis_record import Diagnosis
 
 _DIAGNOSED = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 _CHANCE = 0.25  # a way that gives a smaller share of the elements is not named: other ways give as many by chance

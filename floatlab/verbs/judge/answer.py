@@ -19,9 +19,9 @@ from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.operations import diagnose_operation
 from floatlab.reduce.explain.problem import ProductProblem, matrices_of
+from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.reduce.results.inputs import shape_of_product
 from floatlab.reduce.results.judgements import Judgement, ProductJudge
-from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.verbs.attribute.answer import attribute_pair
 from floatlab.verbs.attribute.json import PART
 from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks

@@ -11,7 +11,7 @@ from floatlab.arrays.sources import Origin, Source
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.decimals import rounded_decimal
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.record import Record
 from floatlab.reduce import Adder, Compensated, Machine, Reduction, Schedule, parse_machine, parse_schedule
 from floatlab.reduce.results.inputs import Settings

@@ -11,7 +11,7 @@ from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.decimals import rounded_decimal
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.page.datum import coded
 from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, Text, heading, hint, line

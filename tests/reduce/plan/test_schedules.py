@@ -7,8 +7,18 @@ from hypothesis import strategies as st
 
 from floatlab.errors import PlanError
 from floatlab.reduce import Plan, parse_schedule
-from floatlab.reduce.plan.orders import NAMED, Adjacent, ExplicitTree, Folded, Fused, Permuted, Reversed, Serial, Sorted
-from floatlab.reduce.plan.schedules import Blocked, Halving, Interleaved, Lanes, SplitK, Unrolled
+from floatlab.reduce.plan.basic_schedules import (
+    NAMED,
+    Adjacent,
+    ExplicitTree,
+    Folded,
+    Fused,
+    Permuted,
+    Reversed,
+    Serial,
+    Sorted,
+)
+from floatlab.reduce.plan.composed_schedules import Blocked, Halving, Interleaved, Lanes, SplitK, Unrolled
 
 ANY_SIZE = [
     "serial", "reversed", "pairwise", "numpy", "adjacent", "folded", "blocked(3)", "blocked(4, pairwise)",

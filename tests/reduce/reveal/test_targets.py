@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from floatlab.errors import PlanError, UnsupportedError
-from floatlab.reduce.plan.schedules import NUMPY
+from floatlab.reduce.plan.composed_schedules import NUMPY
 from floatlab.reduce.reveal.revelation import reveal
 from floatlab.reduce.reveal.targets import target_of
 

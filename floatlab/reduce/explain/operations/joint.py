@@ -20,7 +20,7 @@ from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
 from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
 _MOST = 48  # at most this many products are diagnosed, those with the largest errors
 _MOST_SHOWN = 3  # parts of the result that the first line names

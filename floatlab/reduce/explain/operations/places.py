@@ -13,7 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.operations.boxes import Box, join_boxes
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.results.verdicts import DiagnosedCause, Place
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
 _FILLED = 0.6  # a box has at least this share of marked elements
 _BOXES = 16

@@ -22,7 +22,7 @@ from floatlab.reduce.explain.rivals import is_like_sums
 from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
 from floatlab.reduce.replay.candidates import Candidate, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
-from floatlab.reduce.results.verdicts import Evidence
+from floatlab.reduce.results.diagnosis_record import Evidence
 
 _BLOCKS = (4, 8, 16, 32, 64, 128, 256)
 _WHOLE = 1 << 25  # at most this many multiply-adds are replayed one by one

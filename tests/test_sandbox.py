@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from floatlab import confinement
+from floatlab import sandbox
 from floatlab.arrays.container.storage import save
+from floatlab.atomic_write import replacing
 from floatlab.cli.main import main
 from floatlab.errors import FloatlabError, RefusedError
 from floatlab.files import open_array
@@ -16,7 +17,6 @@ from floatlab.reduce.reveal.targets import target_of
 from floatlab.tui.app.settings import session_file, write_session
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
-from floatlab.writing import replacing
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_it_is_for_good(places, confine):
     for again in (None, "/", str(places[1])):
         with pytest.raises(RefusedError, match="confined already"):
             confine(again)
-    assert confinement.confined()
+    assert sandbox.confined()
     assert "lies outside" in said("../secret/a.npy")
     os.chdir(places[1])  # even then
     assert "lies outside" in said("a.npy")
@@ -194,7 +194,7 @@ def test_it_is_for_good(places, confine):
 def test_a_folder_that_is_none(tmp_path, confine):
     with pytest.raises(OSError, match="No such file"):
         confine(str(tmp_path / "nowhere"))
-    assert not confinement.confined()
+    assert not sandbox.confined()
 
 
 def test_the_whole_file_system_may_be_served(places, confine):

@@ -6,7 +6,7 @@ This module is imported when one of its formats is named, or when all formats ar
 from __future__ import annotations
 
 from floatlab.formats.format import CatalogRow
-from floatlab.formats.table import Field, Listed, Real, fields
+from floatlab.formats.table_format import Field, Listed, Real, fields
 from floatlab.formats.tapered import LogarithmicTakum, Posit, Takum
 
 HIFLOAT = "Luo et al., Ascend HiFloat8 Format for Deep Learning (arXiv:2409.16626)"

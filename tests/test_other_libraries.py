@@ -10,7 +10,7 @@ import pytest
 
 from floatlab import decode, encode, parse_format
 from floatlab.errors import FloatlabError, MissingPartError
-from floatlab.peers import LIBRARIES, ask, parse_libraries
+from floatlab.other_libraries import LIBRARIES, ask, parse_libraries
 
 PAIRS = [(library, name) for library, names in LIBRARIES.items() for name in names]
 

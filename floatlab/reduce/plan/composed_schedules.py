@@ -10,8 +10,18 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
+from floatlab.reduce.plan.basic_schedules import (
+    NAMED,
+    Adjacent,
+    Folded,
+    Fused,
+    Permuted,
+    Reversed,
+    Schedule,
+    Serial,
+    Sorted,
+)
 from floatlab.reduce.plan.batches import BatchBuilder
-from floatlab.reduce.plan.orders import NAMED, Adjacent, Folded, Fused, Permuted, Reversed, Schedule, Serial, Sorted
 
 
 class Blocked(Schedule):

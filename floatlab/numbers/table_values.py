@@ -6,7 +6,7 @@ The functions take a format and a code, since `Datum` asks them. They are import
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
-from floatlab.formats.table import GUARD, TableFormat
+from floatlab.formats.table_format import GUARD, TableFormat
 from floatlab.formats.tapered import LogarithmicTakum
 from floatlab.numbers.exact import Exact
 
@@ -14,7 +14,7 @@ from floatlab.numbers.exact import Exact
 def symbol(format: TableFormat, code: int) -> str:
     """Return an irrational number as text: a power of √e; empty for other codes.
 
-    >>> from floatlab.formats.tables import TABLE_NAMES
+    >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> takum = TABLE_NAMES["takum_log8"].format
     >>> symbol(takum, 0x43), symbol(takum, 0xBD), symbol(takum, 0x40)
     ('sqrt(e)^(3/8)', '-sqrt(e)^(3/8)', '')
