@@ -92,6 +92,17 @@ def read_operands(
     return sides, Settings(into, made, order, model)
 
 
+def read_factor(x: object, name: str, formats: tuple[Format, ...]) -> Source:
+    """Return an operand's codes in its own format if that is one of these; else rounded to nearest into the first.
+
+    >>> read_factor([1, 0.3], "a", (parse_format("e2m1"),)).codes.tolist()
+    [2, 1]
+    """
+    given = _given(x, name)
+    wanted = given.format if given.format in formats else formats[0]
+    return _terms(given, wanted, wanted or formats[0], True, Context())
+
+
 class _Given(Record):
     """An operand before it is converted: its format, if it has one, and its numbers."""
 
