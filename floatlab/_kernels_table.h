@@ -108,52 +108,95 @@ static PyObject *narrow(PyObject *self, PyObject *args)
 
 enum { FRACTION = 26 }; /* bits of a place among the starts after the point */
 
-/* The code of a word by a binary search. */
-APART static uint32_t search_starts(uint32_t word, const uint32_t *starts)
+/* The code of a word by a binary search among the starts of its bucket: `line` has the index of the first, and how many. */
+APART static uint16_t search_starts(uint32_t word, uint64_t line, const uint32_t *starts)
 {
-    uint32_t low = 0, high = 1 << 15, minus = (uint32_t)((int32_t)word >> 31);
-    const uint32_t *of_sign = starts + (minus & high);
+    uint32_t low = (uint16_t)(line >> (FRACTION + 16)), high = low + (uint16_t)line;
+    const uint32_t first = low & 1 << 15, minus = (uint32_t)((int32_t)word >> 31);
+    high = high < 1 << 16 ? high : 1 << 16;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (of_sign[middle] <= word)
+        if (starts[middle] <= (word & 0x7fffffff))
             low = middle + 1;
         else
             high = middle;
     }
-    return (low ^ minus) - minus;
+    return (uint16_t)(((low - first) ^ minus) - minus);
 }
 
-/* No vector instructions: gathering is slower. */
-SCALAR static LOOP(loop_wide)
+/* Loops that look up are separate from those that compute: the first have no vector instructions, since gathering is slow. */
+SCALAR static void take_lines(const uint32_t *restrict words, const uint64_t *restrict entries, uint64_t *restrict lines,
+                              Py_ssize_t count)
 {
-    const uint32_t *restrict words = from, *restrict starts = second, below = ((uint32_t)1 << number) - 1;
-    const uint64_t *restrict entries = table;
-    uint16_t *restrict codes = to;
+    for (Py_ssize_t i = 0; i < count; i++)
+        lines[i] = entries[words[i] >> 16];
+}
+
+SCALAR static void take_starts(const uint16_t *restrict at, const uint32_t *restrict starts, uint32_t *restrict next,
+                               Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        next[i] = starts[at[i]];
+}
+
+/* Evaluate the lines; return whether one does not settle a code. */
+CLONES static int evaluate(const uint32_t *restrict words, const uint64_t *restrict lines, uint16_t *restrict at, Py_ssize_t count)
+{
+    uint64_t unsettled = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        uint32_t word = words[i], minus = (uint32_t)((int32_t)word >> 31);
-        uint64_t entry = entries[word >> number];
-        uint32_t place = (uint16_t)(((entry >> 16) + (uint64_t)(word & below) * (uint16_t)entry) >> FRACTION);
-        place += word >= starts[place];
-        codes[i] = (uint16_t)((place ^ (minus & 0x7fff)) - minus);
-        if (entry >> 63)
-            codes[i] = (uint16_t)search_starts(word, starts);
+        at[i] = (uint16_t)((lines[i] + (uint64_t)(uint16_t)lines[i] * (words[i] << 16)) >> (FRACTION + 16));
+        unsettled |= lines[i];
+    }
+    return (int)(unsettled >> 63);
+}
+
+/* Step to the next start if the word reaches it, and form the two's complement of the sign and the rank. */
+CLONES static void step(const uint32_t *restrict words, const uint32_t *restrict next, uint16_t *restrict codes, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint16_t minus = (uint16_t)((int32_t)words[i] >> 31), reached = (words[i] & 0x7fffffff) >= next[i];
+        codes[i] = (uint16_t)((((codes[i] & 0x7fff) + reached) ^ minus) - minus);
+    }
+}
+
+static LOOP(loop_wide)
+{
+    enum { SOME = 512, EIGHT = 8 };
+    const uint32_t *words = from;
+    uint16_t *codes = to;
+    uint64_t lines[SOME] = {0};
+    uint32_t next[SOME];
+    for (Py_ssize_t i = 0; i < count; i += SOME, words += SOME, codes += SOME) {
+        Py_ssize_t some = count - i < SOME ? count - i : SOME;
+        take_lines(words, table, lines, some);
+        int unsettled = evaluate(words, lines, codes, some);
+        take_starts(codes, second, next, some);
+        step(words, next, codes, some);
+        for (Py_ssize_t k = 0; k < some && unsettled; k += EIGHT) { /* few are searched, so look at several at once */
+            uint64_t any = 0;
+            for (Py_ssize_t j = k; j < k + EIGHT; j++)
+                any |= lines[j];
+            for (Py_ssize_t j = k; j < k + EIGHT && j < some && any >> 63; j++)
+                if (lines[j] >> 63)
+                    codes[j] = search_starts(words[j], lines[j], second);
+        }
     }
     return 0;
 }
 
 static int wide_fits(const Given *g)
 {
-    return has_entries(g, LENGTH(1, uint64_t)) && LENGTH(2, uint32_t) == 1 << 16 &&
+    return has_entries(g, LENGTH(1, uint64_t)) && g->number == 16 && LENGTH(2, uint32_t) == 1 << 16 &&
            LENGTH(3, uint16_t) == LENGTH(0, uint32_t);
 }
 
 PyDoc_STRVAR(wide_doc,
-             "look_up_wide(words, entries, starts, codes, shift) -> 0\n\n"
-             "Write the code of each word of binary32, in two's complement. `starts` are the words, with their sign, at\n"
-             "which ranks 1, 2, … of 2^15 start, first of positive and then of negative numbers. An entry, for each value of\n"
-             "the word's bits above `shift`, has a line: from bit 16 on its height at the first word, and in the lower bits\n"
+             "look_up_wide(words, entries, starts, codes, 16) -> 0\n\n"
+             "Write the code of each word of binary32, in two's complement. `starts` are the words, without sign, at which\n"
+             "ranks 1, 2, … start: 2^15, and 2^15 others for numbers of the other sign, if these differ. An entry, for each\n"
+             "value of a word's upper bits, has a line: from bit 16 on its height at the first word, and in the lower bits\n"
              "its slope, in units of 2^-26. The line's integer part is the index of the last start up to a word, plus 0 or\n"
-             "1. Bit 63 of an entry: its codes are searched.");
+             "1. If bit 63 is set, the height is the index of a first start, and the slope the number of starts to search.");
 
 static PyObject *wide(PyObject *self, PyObject *args)
 {

@@ -19,8 +19,7 @@ _OPEN_ENTRY = np.uint64(1 << 63)  # an entry that leaves its bucket to the searc
 _FRACTION = 26  # bits of a line's height after the point, as in _kernels_table.h
 _POINT = _FRACTION + 16  # the height's last bit before the point, in an entry
 _MOST_RANK = (1 << 15) - 1
-_FEW_OPEN = 1  # buckets of normal words that may be left to the search: ranks may change their spacing inside
-_CELLS = (5, 6, 7)  # bits of the significand that select a bucket, besides the exponent, in the order tried
+_MAGNITUDE = 0x7FFFFFFF  # of binary32
 
 
 class NarrowLookup:
@@ -178,23 +177,24 @@ class BinadeLookup:
 
 
 class WideLookup:
-    """Codes of 16 bits in two's complement from binary32: a line through the starts of a bucket, and a comparison."""
+    """Codes of 16 bits in two's complement from binary32: a line through the starts of a bucket, and a comparison.
+
+    Buckets through which no line fits are left to the search.
+    """
+
+    shift = 16
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the fewest buckets whose lines give the index of the last start up to a word, or of the one after it."""
+        """Fit lines that give the index of the last start up to a word, or of the one after it."""
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]
         if len(both) < len((False, True)):
             return
-        for cells in _CELLS:
-            self.shift = SINGLE.trailing_bits - cells
-            lines = [self._lines(starts) for starts in both]
-            if all((each[1 << cells :] == _OPEN_ENTRY).sum() <= _FEW_OPEN for each in lines):
-                break
-        side = np.uint64(1 << _POINT + 15)  # the lines of negative numbers are above those of positive ones
-        self.entries = np.concatenate([lines[0], np.where(lines[1] == _OPEN_ENTRY, _OPEN_ENTRY, lines[1] + side)])
-        self.entries[len(lines[0])] |= side  # of −0
-        self.starts = np.concatenate([both[0], both[1] | 1 << 31]).astype(np.uint32)
+        # The second half of the starts is that of negative numbers, if these round in another way.
+        side = 0 if np.array_equal(both[0], both[1]) else 1 << _POINT + 15
+        self.entries = np.concatenate([self._lines(starts) for starts in both])
+        self.entries[len(self.entries) // 2 :] += np.uint64(side)
+        self.starts = np.concatenate(both).astype(np.uint32)
 
     def _lines(self, starts: Array) -> Array:
         """Return the entries of a sign: height and slope of each line, checked at both sides of each start."""
@@ -219,7 +219,8 @@ class WideLookup:
         last = heights + slopes * ((1 << self.shift) - 1) >> _FRACTION
         opened |= last > np.minimum(base + count, _MOST_RANK)
         opened |= (heights >> _FRACTION) < base - 1
-        return np.where(opened, _OPEN_ENTRY, heights << 16 | slopes).astype(np.uint64)
+        lines = np.where(opened, base << _POINT | count, heights << 16 | slopes).astype(np.uint64)
+        return lines | np.where(opened, _OPEN_ENTRY, np.uint64(0))
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
         """Return a function that writes codes of words, compiled."""
@@ -243,9 +244,11 @@ class WideLookup:
             place += heights.take(bucket, mode="clip")
             place >>= np.uint64(_FRACTION)
             ranks = place.astype(np.uint16)
-            ranks += words >= self.starts.take(ranks, mode="clip")
+            reached = words & np.uint32(_MAGNITUDE) >= self.starts.take(ranks, mode="clip")
+            ranks &= np.uint16(_MOST_RANK)
+            ranks += reached
             minus = (words.view(np.int32) >> np.int32(31)).astype(np.uint16)
-            ranks ^= minus & np.uint16(_MOST_RANK)
+            ranks ^= minus
             np.subtract(ranks, minus, out=codes)
             if has_open and len(here := np.flatnonzero(opened.take(bucket, mode="clip"))):
                 codes[here] = search(self.rule, words[here])[0]

@@ -33,6 +33,10 @@ def _distinct(rule: RoundingRule, negative: bool, end: int) -> tuple[Array, Arra
     return starts[new], codes[new]
 
 
+def _reversed(number: int, bits: int) -> int:
+    return int(f"{number:0{bits}b}"[::-1], 2) if bits else 0
+
+
 class FewLookup:
     """Codes of at most 32 segments of both signs: a binary search."""
 
@@ -48,17 +52,13 @@ class FewLookup:
             return
         full = np.full((1 << _LEVELS) - 1, end - 1)
         full[: len(starts)] = starts
-        table = np.zeros(1 << _LEVELS, np.int32)
-        by_place = np.zeros(1 << _LEVELS, np.uint8)
-        for level in range(_LEVELS + 1):
+        levels = np.zeros(1 << _LEVELS, np.int32)
+        for level in range(_LEVELS):
             for place in range(1 << level):
-                at = int(f"{place:0{level}b}"[::-1], 2) if level else 0
-                if level < _LEVELS:
-                    table[(1 << level) + at] = full[(2 * place + 1 << _LEVELS - 1 - level) - 1]
-                else:
-                    by_place[at] = codes[min(place, len(codes) - 1)]
-
-        self.table = np.concatenate([table, by_place.view(np.int32)])
+                levels[(1 << level) + _reversed(place, level)] = full[(2 * place + 1 << _LEVELS - 1 - level) - 1]
+        last = len(codes) - 1
+        of_places = codes[[min(_reversed(place, _LEVELS), last) for place in range(1 << _LEVELS)]]
+        self.table = np.concatenate([levels, of_places.view(np.int32)])
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
         """Return a function that writes codes of words."""
@@ -70,7 +70,10 @@ class FewLookup:
 
 
 class ByteLookup:
-    """Codes whose starts are evenly spaced in each binade, at few bits of the significand, and the same for both signs."""
+    """Codes whose starts are the same for both signs, and evenly spaced in each binade, at few bits of the significand.
+
+    Infinities, NaNs and, if they do not fit, subnormal words are left to the search.
+    """
 
     def __init__(self, rule: RoundingRule) -> None:
         """Fit each binade; `tables` is empty if one of normal words does not fit."""
@@ -86,7 +89,7 @@ class ByteLookup:
         ranks, last = (np.searchsorted(starts, each, "right") - 1 for each in (first, first + (kept & 1) * (unit - 2)))
         if not np.array_equal(ranks[1:], last[1:]):
             return
-        tables = np.zeros((4, 256), np.uint8)
+        tables: Array = np.zeros((4, 256), np.uint8)
         for exponent, of_binade in enumerate(ranks):
             fitted = self._fit(of_binade, kept)
             if fitted is None and exponent:
