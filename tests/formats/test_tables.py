@@ -156,6 +156,27 @@ def test_logarithmic_takums_convert_with_one_rounding():
         datum.exact  # noqa: B018
 
 
+@pytest.mark.parametrize("direction", ["RNE", "RNA"])
+def test_a_logarithmic_takum_halfway_between_two_narrower_ones_is_a_tie(direction):
+    # Rounding is by code: drop eight bits of a magnitude. The ends of the range are never exceeded.
+    for rank in range(1, 127):
+        for rest in (0x7F, 0x80, 0x81):
+            up = rest > 0x80 or (rest == 0x80 and (rank % 2 == 1 or direction == "RNA"))
+            for sign in (1, -1):
+                datum = decode(sign * (rank << 8 | rest) & 0xFFFF, "takum_log16")
+                done = convert(datum, "takum_log8", direction)
+                assert done.result.code == sign * (rank + up) & 0xFF
+                assert done.flags.names == ["inexact"]
+
+
+def test_a_long_number_close_to_an_irrational_boundary_is_on_its_side():
+    fmt, table = parse_format("takum_log8"), table_oracle.table("takum_log8")
+    for boundary in table.boundaries[::9]:
+        for bits in (60, 80, 120, 250):
+            for x in (boundary * (1 + Fraction(1, 1 << bits)), boundary * (1 - Fraction(1, 1 << bits))):
+                assert encode(x, fmt).code == table_oracle.nearest(table, x)
+
+
 def test_names_and_pickles():
     assert parse_format("FP4-BNB").name == "bnb_fp4"
     assert parse_format("takum16").name == "takum_log16"
