@@ -140,6 +140,15 @@ AF4 = (
     1.0, 0.72424863, 0.55496234, 0.42563882, 0.31675666, 0.21961274, 0.12934483, 0.04273164, 0.0,
     -0.04934812, -0.14982478, -0.25607552, -0.3736951, -0.51243739, -0.69441008, -1.0,
 )  # fmt: skip
+# The fp4 of bitsandbytes: twelfths, in the order of its decision tree; the upper half is the negative one.
+FP4 = tuple(sign * Fraction(n) / 12 for sign in (1, -1) for n in (0, Fraction(1, 16), 8, 12, 4, 6, 2, 3))
+
+# Up to 16 values of binary32 by code, and where a tie goes.
+LISTS: dict[str, tuple[tuple[float | Fraction, ...], str]] = {
+    "nf4": (NF4, "down"),
+    "af4": (AF4, "down"),
+    "bnb_fp4": ((*FP4[:8], -0.0, *FP4[9:]), "zero"),
+}
 
 
 def table(name: str) -> Table:
@@ -147,15 +156,13 @@ def table(name: str) -> Table:
     if name == "hif8":
         values = {code: value for code in range(256) if (value := hif8_value(code)) is not None}
         return listed(values, "away", nan=0x80, infinity=(0xEF, 0x6F), overflow=Fraction(40960), normal=TWO**-15)
-    if name == "nf4":
-        return listed({code: Fraction(x) for code, x in enumerate(NF4)}, "down", single=True)
-    if name == "af4":
-        return listed({code: to_single(Fraction(x)) for code, x in enumerate(AF4)}, "down", single=True)
-    if name == "bnb_fp4":
-        twelfths = (0, Fraction(1, 16), 8, 12, 4, 6, 2, 3)
-        values = {code: to_single(Fraction(n) / 12) for code, n in enumerate(twelfths)}
-        values |= {code + 8: -value for code, value in values.items() if value}
-        return listed(values, "zero", single=True, negative_zero=8)
+    if name in LISTS:
+        values, ties = LISTS[name]
+        rounded = {code: to_single(Fraction(x)) for code, x in enumerate(values)}
+        minus = next((code for code, x in enumerate(values) if isinstance(x, float) and str(x) == "-0.0"), None)
+        return listed({code: x for code, x in rounded.items() if code != minus}, ties, single=True, negative_zero=minus)
+    if not name.startswith(("posit", "takum_")):
+        raise LookupError(f"no second reading of {name}: add it to tests/table_oracle.py")
     width = int("".join(filter(str.isdigit, name)))
     log = takum_log_value if name.startswith("takum_log") else takum_value
     return tapered(width, posit_value if name.startswith("posit") else log)

@@ -18,7 +18,7 @@ from tests import table_oracle
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ")
 FORMATS = [row.format for row in TABLES if row.format.width <= 16]
 LANES = ["numpy", *(["compiled"] if compiled.is_built() else [])]
-EIGHT = ["hif8", "posit8", "takum_linear8", "nf4", "bnb_fp4"]
+EIGHT = [fmt.name for fmt in FORMATS if fmt.width <= 8 and not fmt.is_irrational]
 
 
 def ids(fmt):
