@@ -13,10 +13,10 @@ from floatlab.arith.specials import default_nan, infinite
 from floatlab.errors import FormatError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import Combination, Combine, Decode, Derivation, Rule
 from floatlab.numbers.exact import Exact, Infinity, Ratio
 from floatlab.numbers.projection import infinity_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Context, Flags, as_context
-from floatlab.numbers.steps import Combination, Combine, Decode, Derivation, Rule
 from floatlab.record import Record
 
 Extended = Exact | Infinity | None  # None: a NaN

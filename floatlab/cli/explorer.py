@@ -7,8 +7,8 @@ import sys
 
 from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, read_question
-from floatlab.confinement import confine
 from floatlab.errors import quoted
+from floatlab.sandbox import confine
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.verbs.option import UsageError

@@ -202,7 +202,7 @@ FAR = 1 << 17
 
 def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
     """Return whether all numbers between c·2^q and (c + 1)·2^q are on one side of each irrational boundary."""
-    from floatlab.formats.table import TableFormat
+    from floatlab.formats.table_format import TableFormat
 
     assert isinstance(format, TableFormat)
     below, above = (format.place((each, q), negative) for each in (c, c + 1))

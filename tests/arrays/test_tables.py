@@ -12,7 +12,7 @@ from floatlab.arrays.lanes.parameters import SINGLE, rounding_rule_for
 from floatlab.arrays.lanes.table_lookups import BinadeLookup, NarrowLookup, WideLookup
 from floatlab.arrays.lanes.table_registers import ByteLookup, FewLookup
 from floatlab.arrays.lanes.table_segments import search, segments
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from tests import table_oracle
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ")

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from floatlab import arith, decode, encode, parse_format
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from tests import table_oracle
 
 SHARES = 8  # of the codes of 16 bits

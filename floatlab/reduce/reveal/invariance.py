@@ -11,9 +11,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
+from floatlab.arrays.ulps import ulp_distance
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering

@@ -1,4 +1,4 @@
-"""The arithmetic of the nodes of a revealed tree: which products are fused, and which partial sums are kept narrow."""
+"""The arithmetic of the nodes of a revealed tree: fused products, and partial sums in a narrower format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 
 from floatlab.arith.operands import holds
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.reduce.plan.orders import ExplicitTree
+from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import WIDER, Candidate, adders_along
 from floatlab.reduce.reveal.readers import ProbeReader

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Exact, Rounded, steps
+from floatlab.numbers import Context, Datum, Derivation, Exact, Rounded
+from floatlab.numbers import derivation as steps
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.decimals import exact_decimal, ratio_text
+from floatlab.numbers.derivation import Combination, Preference, Rule, Step
 from floatlab.numbers.exact import Ratio
-from floatlab.numbers.steps import Combination, Preference, Rule, Step
+from floatlab.numbers.printing import exact_decimal, ratio_text
 from floatlab.page import words
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, heading, line, text_of

@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.record import Record
-from floatlab.reduce.plan.orders import ExplicitTree
+from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region

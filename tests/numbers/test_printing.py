@@ -17,7 +17,8 @@ from floatlab import Exact, decode, encode, parse_format
 from floatlab.formats import CATALOG
 from floatlab.numbers import parse_literal
 from floatlab.numbers.datum import exact_text, hexadecimal, shortest, special_text
-from floatlab.numbers.decimals import (
+from floatlab.numbers.exact import Ratio
+from floatlab.numbers.printing import (
     decimal_text,
     digits_of,
     exact_decimal,
@@ -27,7 +28,6 @@ from floatlab.numbers.decimals import (
     rounded_decimal,
     terminating_decimal,
 )
-from floatlab.numbers.exact import Ratio
 from tests import oracle, strategies
 from tests.numbers.small import SMALL
 

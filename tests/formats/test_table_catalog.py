@@ -26,7 +26,7 @@ from floatlab import (  # fmt: skip
     read,
 )
 from floatlab.formats.format import CatalogRow
-from floatlab.formats.tables import TABLE_NAMES, TABLES, ValueList
+from floatlab.formats.table_catalog import TABLE_NAMES, TABLES, ValueList
 from floatlab.numbers.intervals import preimage
 from tests import table_oracle
 
