@@ -60,8 +60,8 @@ class Direction(Enum):
 IN_WORDS = {
     Direction.RNE: "to nearest, ties to even", Direction.RNA: "to nearest, ties away from zero",
     Direction.RTZ: "toward zero", Direction.RTP: "toward +∞", Direction.RTN: "toward −∞", Direction.RTO: "to odd",
-    Direction.RAZ: "away from zero", Direction.SR: "stochastic", Direction.SRB: "stochastic, N random bits and a half",
-    Direction.SRA: "stochastic, N random bits, tail truncated", Direction.SRC: "stochastic, N random bits, tail rounded",
+    Direction.RAZ: "away from zero", Direction.SR: "stochastic", Direction.SRC: "stochastic, N random bits, tail rounded",
+    Direction.SRA: "stochastic, N random bits, tail truncated", Direction.SRB: "stochastic, N random bits and a half",
 }  # fmt: skip
 
 # Everyday names, and names in other libraries and standards.
