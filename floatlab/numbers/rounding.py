@@ -59,8 +59,8 @@ class Direction(Enum):
 
 IN_WORDS = {
     Direction.RNE: "to nearest, ties to even", Direction.RNA: "to nearest, ties away from zero",
-    Direction.RTZ: "toward zero", Direction.RTP: "toward +∞", Direction.RTN: "toward −∞", Direction.RTO: "to odd",
-    Direction.RAZ: "away from zero", Direction.SR: "stochastic", Direction.SRC: "stochastic, N random bits, tail rounded",
+    Direction.RTZ: "toward zero", Direction.RTP: "toward +∞", Direction.RTN: "toward −∞", Direction.SR: "stochastic",
+    Direction.RAZ: "away from zero", Direction.RTO: "to odd", Direction.SRC: "stochastic, N random bits, tail rounded",
     Direction.SRA: "stochastic, N random bits, tail truncated", Direction.SRB: "stochastic, N random bits and a half",
 }  # fmt: skip
 
