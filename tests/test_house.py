@@ -81,7 +81,7 @@ def imported_names(node: ast.AST) -> list[str]:
 def import_graph() -> dict[str, set[str]]:
     """Return the modules of the package that each module imports anywhere, also in functions and for types only.
 
-    The face is left out: it names the public rooms for type checkers, and opens them when they are asked for.
+    `floatlab/__init__.py` is omitted: it names all public subpackages, but imports them only when they are used.
     """
     graph: dict[str, set[str]] = {}
     for name, path in NAMES.items():
@@ -305,7 +305,7 @@ def test_the_face_shows_what_it_says():
 
 
 def _is_overload(node: ast.AST) -> bool:
-    """Say whether a function is one of several signatures, which stand before the function that is documented."""
+    """Return whether a function is only an overload, which precedes the documented function."""
     return any(isinstance(each, ast.Name) and each.id == "overload" for each in getattr(node, "decorator_list", ()))
 
 

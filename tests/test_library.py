@@ -104,7 +104,7 @@ def test_contexts_that_contradict_each_other_are_told():
         fl.arrays.encode([1.0], "e4m3", _RTZ, "saturate")
 
 
-# What numbers are taken for.
+# How numbers are interpreted.
 
 
 def bits(found):

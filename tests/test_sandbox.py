@@ -25,7 +25,7 @@ def places(tmp_path):
     inside, outside = tmp_path / "served", tmp_path / "secret"
     (inside / "sub").mkdir(parents=True)
     outside.mkdir()
-    (tmp_path / "served2").mkdir()  # its name goes on as the served one's
+    (tmp_path / "served2").mkdir()  # its name begins with the name of the served folder
     for folder in (inside, inside / "sub", outside, tmp_path / "served2"):
         np.save(folder / "a.npy", np.arange(3.0))
         np.savez(folder / "b.npz", x=np.ones(2), y=np.ones(2))
@@ -140,7 +140,7 @@ def evil(tmp_path, monkeypatch):
 )
 def test_nothing_is_imported_by_a_name_that_was_typed(confine, evil, verb, values):
     confine()
-    with pytest.raises(RefusedError, match="is not asked here"):
+    with pytest.raises(RefusedError, match="is refused here"):
         answer_question(Question(verb, values))
     assert not evil.exists()
     assert "evil_hook" not in sys.modules
@@ -155,7 +155,7 @@ def test_that_module_would_be_imported_otherwise(evil):
 def test_targets_of_an_observed_sum_are_confined(confine, evil):
     confine()
     question = Question("dot", ("1,2", "3,4")).having(observed="11", targets=("evil_hook:sum",))
-    with pytest.raises(RefusedError, match="is not asked here"):
+    with pytest.raises(RefusedError, match="is refused here"):
         answer_question(question)
     assert not evil.exists()
 

@@ -252,7 +252,7 @@ def _extreme(
     return done.replace(flags=done.flags | flags) if flags else done
 
 
-_Extended = tuple[int, Exact]  # ±1 for ±∞, and 0 for finite numbers, with their value: these tuples have an order
+_Extended = tuple[int, Exact]  # (±1, 0) for ±∞, (0, value) for finite numbers: in the order of the numbers
 
 
 def _extended(work: DerivationBuilder, index: int) -> _Extended:

@@ -14,7 +14,7 @@ from floatlab.numbers.reading import parse_literal
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Flags
 from floatlab.numbers.scalars import whole_number
 
-MOST_SCALED = 1 << 20  # more than any format's exponents differ by
+MOST_SCALED = 1 << 20  # larger than the exponent range of any format
 
 
 def negate(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:

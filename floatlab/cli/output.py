@@ -285,7 +285,7 @@ def check_outputs(manner: Manner, read: list[str]) -> None:
     kept = [(state, "is read by this command") for word in read for state in _states(word)]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
-            kept.append((os.fstat(stream.fileno()), "is what this command writes to already; - is standard output"))
+            kept.append((os.fstat(stream.fileno()), "is the output of this command already; - is standard output"))
     new: dict[str, str] = {}
     for option, path in files.items():
         with refusing(option, path):

@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds of a finite value: equal unless it is irrational, else one unit of the last of `digits`."""
+        """Return bounds of a finite value: equal if it is rational, else one unit of the last digit apart."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 
@@ -209,7 +209,7 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a format given by a table: the distance to the next larger magnitude; at the largest, to the one below.
+        In a format given by a table: the distance to the next larger magnitude; at the largest, to the next smaller.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")

@@ -61,7 +61,7 @@ DATUM = Schema(
 
 
 def _later(name: str, codec: Codec) -> Member:
-    """Return the member of a choice that older documents lack: omitted where it is the default."""
+    """Return the member of a choice that is omitted if it is the default, since older documents do not have it."""
     usual = getattr(DEFAULT, name)
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 

@@ -236,7 +236,7 @@ def test_formats_that_no_name_gives_come_back_inside_other_answers():
 
 
 def answers():
-    """Give an answer of each kind that is read back."""
+    """Return an answer of each kind that can be read back."""
     yield fl.add("0.1", "1/3", "fp16")
     yield fl.less("1", "2", format="fp16")
     yield fl.to_integer("2.5", 8, True, format="fp16")
@@ -262,7 +262,7 @@ JUNK = [
 
 
 def places(wire, path=()):
-    """Give the path to every value inside."""
+    """Yield the path to every value inside."""
     yield path
     children = wire.items() if isinstance(wire, dict) else enumerate(wire) if isinstance(wire, list) else ()
     for key, child in children:

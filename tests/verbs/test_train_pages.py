@@ -1,4 +1,4 @@
-"""Pages of training: what they say of a step, of many, and of gradients is what the model says."""
+"""Pages of training: their statements on a step, many steps and gradients agree with the model."""
 
 from fractions import Fraction
 

@@ -65,7 +65,7 @@ def test_every_derivation_comes_back_from_its_json(derivation):
 @given(derivations())
 @settings(max_examples=100, deadline=None)
 def test_replaying_the_steps_gives_the_result(derivation):
-    """What the last exact step holds, rounded again, is the rounding's verdict and the result's code."""
+    """Rounding the last exact step again gives the same decision and the result's code."""
     exact = sticky = code = None
     for step in derivation.steps:
         if isinstance(step, Read | Combine):

@@ -296,7 +296,7 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
 
 
 def _is_slow(candidate: Candidate) -> bool:
-    """Say whether a candidate is an unusual order in a format that no processor adds in, which is simulated slowly."""
+    """Return whether simulating a candidate is slow: an unusual order in a format in which no processor adds."""
     return _is_narrow(candidate) and candidate.schedule is not None and candidate.schedule.text not in _DIRECTED
 
 

@@ -206,7 +206,7 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
     left, right = a.codes, b.codes
     shape = shape_of_product(left, right)
     if shape is None:
-        rule = "of one or two axes each, the last of the first is to be as long as the first of the second"
+        rule = "each has one or two axes, and the last axis of the first is as long as the first axis of the second"
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} do not make a matrix product: {rule}")
     n = right.shape[0]
     if not n:

@@ -99,7 +99,7 @@ class Prober:
                     raise
             return self.alone()
         except NotASum as trouble:
-            raise NotASum(f"{self.target.name} is no sum along a tree: {trouble}") from None
+            raise NotASum(f"{self.target.name} is not a sum along a tree: {trouble}") from None
 
     def alone(self) -> Plan:
         """Return the plan of the first element, probed at this element only; raises NotASum."""
@@ -129,7 +129,7 @@ class Prober:
             self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
             left.append(values_of(made).flat[0])
-        if ends and n <= self.reader.masks.most:  # more left: fewer terms lost, so the pair is deeper
+        if ends and n <= self.reader.masks.most:  # the pair with the larger result lost fewer terms: it is deeper
             self._from_last = bool(left[1] > left[0])
         self.reader.lines = Lines(self.alike)
 

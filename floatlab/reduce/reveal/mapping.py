@@ -282,7 +282,7 @@ class _Mapping:
 
 
 _FEW_LINES = "too few of these elements can be probed at a time"
-_UNCLEAR = "its tree is known, but no way to add along it that was tried gives the results"
+_UNCLEAR = "its tree is known, but no arithmetic that was tried for its nodes gives the results"
 
 
 def order_map(
@@ -358,7 +358,7 @@ def order_map(
         mapping.run()
         sized.before_product()  # reports the last elements
         if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
-            raise NotASum(f"{asked.name} is no sum along a tree: {mapping.refusal}")
+            raise NotASum(f"{asked.name} is not a sum along a tree: {mapping.refusal}")
         order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))

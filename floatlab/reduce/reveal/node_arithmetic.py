@@ -1,4 +1,4 @@
-"""The arithmetic of the nodes of a revealed tree: which products are fused, and which partial sums are kept narrow."""
+"""The arithmetic of the nodes of a revealed tree: fused products, and partial sums in a narrower format."""
 
 from __future__ import annotations
 

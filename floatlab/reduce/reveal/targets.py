@@ -128,7 +128,7 @@ def import_target(name: str) -> Foreign:
         raise UnsupportedError(f"a target is library.function or module:function, not {quoted(name)}")
     if confined() and (":" in name or path.removeprefix("numpy.") not in _KNOWN):
         raise RefusedError(
-            f"{quoted(name)} is not asked here, where visitors are served: only functions such as numpy.sum are "
+            f"{quoted(name)} is refused here: visitors of a served explorer can use only functions such as numpy.sum "
             f"({' '.join(_KNOWN)} of {' '.join(LIBRARIES)})"
         )
     if ":" not in name and module not in LIBRARIES:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _WHOSE = ("actual", "expected")
 _PLAIN = ("matmul", "dot")
 _NUMPY = "numpy.matmul of this machine"
-_STOPPED = "Stopped: before anything was found; the whole search would tell."
+_STOPPED = "Stopped before anything was found; a complete search would settle it."
 
 
 def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None) -> list[Source]:
@@ -152,7 +152,9 @@ def _details(
         judged = _judge(product, format, problem)
         yield quotient_blocks(judged), "judgement", partial(write_document, JUDGEMENT, judged)
     # The orders of libraries are probed only if the diagnosis, which has tried them, needs more.
-    is_open = diagnosis.status == "unknown" or any(("ways", "not known") in each.evidence for each in diagnosis.causes)
+    is_open = diagnosis.status == "unknown" or any(
+        ("computed as", "not known") in each.evidence for each in diagnosis.causes
+    )
     explained = attribute_pair(product, started, None if is_open else ())
     if explained is not None:
         blocks = attribution_blocks(explained, _WHOSE, diagnosis, _libraries(product, explained))

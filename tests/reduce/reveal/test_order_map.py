@@ -153,7 +153,7 @@ def test_what_is_none_is_called_so():
     def maximum(a, b):
         return (a[:, :, None] * b[None]).max(axis=1)
 
-    for function, words in ((random, "two results for the same terms"), (maximum, "is no sum along a tree")):
+    for function, words in ((random, "two results for the same terms"), (maximum, "is not a sum along a tree")):
         with pytest.raises(NotASum, match=words):
             order_map(function, (8, 12, 6), kind="matmul")
 

@@ -1,4 +1,4 @@
-"""Models of matrix units, against what was recorded on the hardware."""
+"""Models of matrix units, compared with outputs recorded on the hardware."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def recorded(oracles):
 
 
 def rows(recorded):
-    """Return (set, GPU, name of the model) of everything that was recorded."""
+    """Return (set, GPU, name of the model) of all recorded outputs."""
     for name in sorted({key.rpartition(".")[0] for key in recorded}):
         gpu, terms, into = name.split(".")
         yield name, gpu, f"{GPUS[gpu]}.{terms.replace('fp', 'f')}.{into.replace('fp', 'f')}"
@@ -164,7 +164,7 @@ def test_a_machine_takes_other_schedules(generator):
 def test_what_the_nodes_miss_adds_up_to_the_error_of_the_result(name, generator):
     machine, rng = MACHINES[name], np.random.default_rng(generator.getrandbits(64))
     a, b = (rng.standard_normal(40).astype(np.float32) for _ in "ab")
-    # A subnormal input that a machine flushes is missed by no node.
+    # A subnormal input that a machine flushes does not appear as the error of a node.
     a, b = (np.where(np.abs(each) < 2.0**-14, np.float32(1), each) for each in (a, b))
     found = dot(a, b, machine=machine)
     read = sum(node.error for node in found.nodes)
