@@ -104,13 +104,16 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         return np.asarray(last[0])
 
 
-_SHORT = {"f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn", "e5m2": "e5m2", "f32": "binary32"}
+_SHORT = {
+    "f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn", "e5m2": "e5m2", "f32": "binary32",
+    "e4m3fnuz": "e4m3fnuz", "e5m2fnuz": "e5m2fnuz",
+}  # fmt: skip
 
 
 _HARDWARE = {
     "volta": ("V100",), "turing": ("T4",), "ampere": ("A100", "A2"), "ada": ("L40S", "RTX 4000 Ada"),
-    "hopper": ("H100", "H200"), "blackwell": ("B200",), "cdna1": ("MI100",), "cdna2": ("MI210", "MI250"),
-    "cdna3": ("MI300", "MI300A", "MI300X"),
+    "hopper": ("H100", "H200"), "blackwell": ("B200",), "rtxblackwell": ("RTX PRO 6000 Blackwell",),
+    "cdna1": ("MI100",), "cdna2": ("MI210", "MI250"), "cdna3": ("MI300", "MI300A", "MI300X"),
 }  # fmt: skip
 
 
@@ -147,6 +150,7 @@ _INTERLEAVED = f"{KHATTAK}, with its MATLAB program (inter_pattern)"
 _TWICE = "mma.sync, which widens the factors to binary16 and uses that unit twice; c is added afterwards, to nearest"
 _APART = "recorded outputs take c afterwards, to nearest"
 _TWO_SUMS = "products are added first; their sum and the accumulator are cut toward −∞"
+_THREE_SUMS = "even and odd products are added apart, then their sums, then the accumulator; sums are cut toward −∞"
 _CDNA3 = TensorCore(SINGLE, 24, "RNE", sum_bits=31)
 
 MACHINES = {
@@ -174,6 +178,11 @@ MACHINES = {
         *_rows("blackwell", "f16", *_core(16, 25, "f16")),
         *_rows("blackwell", "e4m3 e5m2", *_core(32, 25), _APART, adds_c_last=True),
         *_rows("blackwell", "e4m3 e5m2", *_WIDENED, _TWICE, source=_INTERLEAVED, adds_c_last=True),
+        *_rows("rtxblackwell", "f16 bf16", *_core(16, 25), source=MMA_SIM),
+        *_rows("rtxblackwell", "tf32", *_core(8, 25), source=MMA_SIM),
+        *_rows("rtxblackwell", "f16", *_core(16, 25, "f16"), source=MMA_SIM),
+        *_rows("rtxblackwell", "e4m3 e5m2", *_core(32, 25), source=MMA_SIM),
+        *_rows("rtxblackwell", "e4m3 e5m2", *_core(32, 25, "f16"), source=MMA_SIM),
         *_rows("cdna1", "f16", "fused(4)", _EXACT, f"sums of four products {_ONCE}", source=MMA_SIM),
         *_rows("cdna1", "bf16", "fused(2)", _EXACT, f"sums of two products {_ONCE}", source=MMA_SIM),
         *_rows("cdna2", "f16", "blocked(4, pairwise)", _FLUSHING, _FLUSHED, source=MMA_SIM),
@@ -181,6 +190,7 @@ MACHINES = {
                source=MMA_SIM),
         *_rows("cdna3", "f16 bf16", "fused(8)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
         *_rows("cdna3", "tf32", "fused(4)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
+        *_rows("cdna3", "e4m3fnuz e5m2fnuz", "fused(16)", _CDNA3.replace(halves=True), _THREE_SUMS, source=MMA_SIM),
     )
 }  # fmt: skip
 

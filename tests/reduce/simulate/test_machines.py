@@ -174,3 +174,28 @@ def test_what_the_nodes_miss_adds_up_to_the_error_of_the_result(name, generator)
     )[-1:]
     overflowing = dot([3e38, 3e38], [1, 1], machine=machine) if machine.terms.name == "tf32" else None
     assert overflowing is None or [node.error for node in overflowing.nodes] == [None]
+
+
+@pytest.mark.parametrize(("name", "instruction"), [
+    ("cdna3.e4m3fnuz.f32", "f32_16x16x32_fp8_fp8"), ("cdna3.e5m2fnuz.f32", "f32_16x16x32_bf8_bf8"),
+    ("cdna3.f16.f32", "f32_16x16x16_f16"), ("rtxblackwell.e4m3.f32", "m16n8k32.f32.e4m3.e4m3.f32"),
+    ("rtxblackwell.e5m2.f16", "m16n8k32.f16.e5m2.e5m2.f16"), ("rtxblackwell.bf16.f32", "m16n8k16.f32.bf16.bf16.f32"),
+])  # fmt: skip
+def test_the_program_of_the_authors_gives_the_same_bits(name, instruction, generator):
+    torch = pytest.importorskip("torch")
+    amd, nvidia = pytest.importorskip("mmasim.amd.sim"), pytest.importorskip("mmasim.nv_ptx.sim")
+    is_amd, machine = name.startswith("cdna"), parse_machine(name)
+    program = amd.MFMA("CDNA3", instruction) if is_amd else nvidia.MMA("RTX Blackwell", instruction)
+    rng, into = np.random.default_rng(generator.getrandbits(64)), machine.adder.accumulator
+    for spread in (0, 6, 12):
+        sides = [
+            torch.from_numpy((rng.standard_normal(s) * 2.0 ** rng.integers(-spread, spread + 1, s)).astype(np.float32))
+            for s in ((program.m, program.k), (program.k, program.n), (program.m, program.n))
+        ]
+        kinds = (program.a_type, program.b_type, program.d_type)
+        a, b, c = (side.to(kind) for side, kind in zip(sides, kinds, strict=True))
+        want = program(a, b, c).numpy()
+        x, y = (encode(side.float().numpy(), machine.terms) for side in (a, b))
+        x, y = Source(x.T[:, :, None], machine.terms), Source(y[:, None, :], machine.terms)
+        found = machine.multiply_add(x, y, Source(encode(c.numpy(), into), into))
+        assert (found == want.view(found.dtype)).all()
