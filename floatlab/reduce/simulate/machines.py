@@ -23,6 +23,7 @@ from floatlab.reduce.simulate.simulation import evaluate
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
 MMA_SIM = "P. Xie et al., MMA-Sim, arXiv:2511.10909"
+_MMASIM_2 = f"{MMA_SIM}v2, mmasim 2.1.1"
 KHATTAK = "F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor cores, arXiv:2512.07004"
 _BOTH = f"{KHATTAK}; {MMA_SIM}"
 
@@ -151,7 +152,8 @@ _TWICE = "mma.sync, which widens the factors to binary16 and uses that unit twic
 _APART = "recorded outputs take c afterwards, to nearest"
 _TWO_SUMS = "products are added first; their sum and the accumulator are cut toward −∞"
 _THREE_SUMS = "even and odd products are added apart, then their sums, then the accumulator; sums are cut toward −∞"
-_CDNA3 = TensorCore(SINGLE, 24, "RNE", sum_bits=31)
+_OLDER = "the model .v1 keeps one bit less of their sum, which matters in rare ties"
+_CDNA3 = TensorCore(SINGLE, 24, "RNE", sum_bits=31, groups=1)
 
 MACHINES = {
     row.name: row
@@ -188,11 +190,20 @@ MACHINES = {
         *_rows("cdna2", "f16", "blocked(4, pairwise)", _FLUSHING, _FLUSHED, source=MMA_SIM),
         *_rows("cdna2", "bf16", "blocked(4, pairwise)", _FLUSHING, f"{_FLUSHED}; instructions ending in _1k",
                source=MMA_SIM),
-        *_rows("cdna3", "f16 bf16", "fused(8)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
-        *_rows("cdna3", "tf32", "fused(4)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
-        *_rows("cdna3", "e4m3fnuz e5m2fnuz", "fused(16)", _CDNA3.replace(halves=True), _THREE_SUMS, source=MMA_SIM),
+        *_rows("cdna3", "f16 bf16", "fused(8)", _CDNA3, f"{_TWO_SUMS}; {_OLDER}", source=_MMASIM_2),
+        *_rows("cdna3", "tf32", "fused(4)", _CDNA3, f"{_TWO_SUMS}; {_OLDER}", source=_MMASIM_2),
+        *_rows("cdna3", "e4m3fnuz e5m2fnuz", "fused(16)", _CDNA3.replace(groups=2), _THREE_SUMS, source=_MMASIM_2),
     )
 }  # fmt: skip
+
+# Earlier versions of models, which are no candidates for observed results: they seldom differ.
+EARLIER = {
+    f"{name}.v1": row.replace(
+        name=f"{name}.v1", adder=_CDNA3.replace(groups=0), source=f"{MMA_SIM}v1", note=f"{_TWO_SUMS}; an earlier model"
+    )
+    for name, row in MACHINES.items()
+    if row.adder == _CDNA3
+}
 
 _FAMILIES = {product.lower(): family for family, products in _HARDWARE.items() for product in products}
 
@@ -209,8 +220,8 @@ def parse_machine(name: str | Machine) -> Machine:
         raise UnsupportedError(f"machine is a name such as hopper.f16.f32, not {type(name).__name__}")
     first, dot, rest = name.strip().lower().replace("fp16", "f16").replace("fp32", "f32").partition(".")
     plain = f"{_FAMILIES.get(first, first)}{dot}{rest}"
-    if plain in MACHINES:
-        return MACHINES[plain]
+    if plain in MACHINES or plain in EARLIER:
+        return MACHINES.get(plain) or EARLIER[plain]
     if is_scaled_unit(name):
         raise UnsupportedError(f"machine {quoted(name)} multiplies blocks with scales: use matmul, with scales")
     if why := unmodelled(name):

@@ -38,8 +38,8 @@ class TensorCore(NodeRule):
     fraction bits, fewer than those of the accumulator. If `sum_bits` is given, the products are aligned and added
     first; a product that overflows binary32 counts as infinite. Then their sum and the accumulator are aligned to the
     larger of their exponents and added; the sum is truncated toward −∞ at `sum_bits`, the accumulator at
-    `fraction_bits`. If `halves`, the products of even and of odd position are aligned and added separately before that,
-    their sums truncated toward −∞; one bit more is kept until the total is normalised.
+    `fraction_bits`. With `groups`, one bit more is kept until the total is normalised. With 2 groups, the products of
+    even and of odd position are aligned and added separately; then their sums are, truncated toward −∞.
     """
 
     accumulator: Format
@@ -47,7 +47,7 @@ class TensorCore(NodeRule):
     direction: str = "RTZ"
     result_bits: int | None = None
     sum_bits: int | None = None
-    halves: bool = False
+    groups: int = 0
 
     context: ClassVar[Context] = DEFAULT  # for nodes without products
     fma: ClassVar[bool] = True
@@ -96,8 +96,8 @@ class TensorCore(NodeRule):
             total, unit = sum(left), top - self.fraction_bits
             return Exact(total < 0, abs(total), unit)
         products = [each for each in terms if isinstance(each, Term)]
-        if self.halves:
-            return self._total_of_halves(products, [each for each in terms if isinstance(each, Datum)], self.sum_bits)
+        if self.groups:
+            return self._total_of_groups(products, [each for each in terms if isinstance(each, Datum)], self.sum_bits)
         first = max(_exponent(each) if each.exact.c else LEAST_EXPONENT for each in products)
         whole = sum(_cut(each.exact, first - self.fraction_bits) for each in products)
         sums = [each for each in terms if isinstance(each, Datum)]
@@ -110,11 +110,11 @@ class TensorCore(NodeRule):
             total += kept << (self.sum_bits - self.fraction_bits)
         return Exact(total < 0, abs(total), unit)
 
-    def _total_of_halves(self, products: Sequence[Term], sums: Sequence[Datum], bits: int) -> Exact:
+    def _total_of_groups(self, products: Sequence[Term], sums: Sequence[Datum], bits: int) -> Exact:
         parts = []
-        for half in (products[::2], products[1::2]):
-            top = max((_exponent(each) for each in half if each.exact.c), default=_OF_ZERO)
-            parts.append((top, sum(_cut(each.exact, top - self.fraction_bits) for each in half)))
+        for group in (products[start :: self.groups] for start in range(self.groups)):
+            top = max((_exponent(each) for each in group if each.exact.c), default=_OF_ZERO)
+            parts.append((top, sum(_cut(each.exact, top - self.fraction_bits) for each in group)))
         first = max(top for top, _ in parts)
         whole = sum(_shifted(part, top - first) for top, part in parts)
         c = sums[0] if sums else Datum(self.accumulator, 0)
@@ -122,7 +122,7 @@ class TensorCore(NodeRule):
         top = max(first, own)
         unit = top - bits - 1
         total = _shifted(whole, first - self.fraction_bits - unit)
-        if own >= top - self.fraction_bits - 1:
+        if self.groups == 1 or own >= top - self.fraction_bits - 1:
             x, last = c.exact, top - self.fraction_bits
             total += _shifted(-x.c if x.negative else x.c, x.q - last) << (last - unit)
         if total:
@@ -239,8 +239,8 @@ class TensorEngine(CodeEngine):
     def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
         """Return the sums of the truncated terms as integers, and the exponents of their units."""
         core, fmt = self.core, self.core.accumulator
-        if core.halves:
-            return self._total_of_halves(products, exponents, sums)
+        if core.groups:
+            return self._total_of_groups(products, exponents, sums)
         top: Array = np.maximum(LEAST_EXPONENT, exponents.max(axis=0))
         for each in sums:
             top = np.maximum(top, exponents_of(each, fmt))
@@ -258,20 +258,22 @@ class TensorEngine(CodeEngine):
             total = total + left * 2.0 ** (core.sum_bits - core.fraction_bits)
         return total, top - core.sum_bits
 
-    def _total_of_halves(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
+    def _total_of_groups(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
         core, fmt = self.core, self.core.accumulator
         exponents = np.where(products == 0, _OF_ZERO, exponents)
         tops, parts = [], []
-        for half in (slice(0, None, 2), slice(1, None, 2)):
-            top = exponents[half].max(axis=0, initial=_OF_ZERO)
+        for group in (slice(start, None, core.groups) for start in range(core.groups)):
+            top = exponents[group].max(axis=0, initial=_OF_ZERO)
             tops.append(top)
-            parts.append(np.trunc(np.ldexp(products[half], core.fraction_bits - top)).sum(axis=0))
-        first = np.maximum(*tops)
+            parts.append(np.trunc(np.ldexp(products[group], core.fraction_bits - top)).sum(axis=0))
+        first = np.max(tops, axis=0)
         whole = sum(np.floor(np.ldexp(part, top - first)) for top, part in zip(tops, parts, strict=True))
         c = sums[0] if sums else np.zeros(first.shape)
         own = np.maximum(exponents_of(c, fmt), LEAST_EXPONENT)
         top, bits = np.maximum(first, own), (core.sum_bits or 0) + 1
-        kept = np.where(own < top - core.fraction_bits - 1, 0.0, np.floor(np.ldexp(c, core.fraction_bits - top)))
+        kept = np.floor(np.ldexp(c, core.fraction_bits - top))
+        if core.groups > 1:
+            kept = np.where(own < top - core.fraction_bits - 1, 0.0, kept)
         total = np.floor(np.ldexp(whole, first - top + bits - core.fraction_bits))
         total = total + np.ldexp(kept, bits - core.fraction_bits)
         digits = np.maximum(np.frexp(total)[1] - 1 - bits + top, LEAST_EXPONENT) - bits + 1

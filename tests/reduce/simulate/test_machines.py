@@ -8,6 +8,7 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.reduce import MACHINES, parse_machine
+from floatlab.reduce.simulate.machines import EARLIER
 
 GPUS = {
     "V100": "volta", "A100": "ampere", "A2": "ampere", "Ada": "ada", "L40S": "ada", "H100": "hopper", "H200": "hopper",
@@ -56,10 +57,18 @@ def test_a_wrong_model_does_not_match(recorded):
     assert 0 < (found == d.view(np.uint32)).mean() < 0.9
 
 
-@pytest.mark.parametrize("name", MACHINES)
+def test_versions_of_a_model_part_in_ties():
+    """1 − 2^-9 − 2^-24 − 2^-25 + 2^-32 is a tie if its last bit is cut off; mmasim 2.1.1 keeps it."""
+    a, b = [1, -(2**-4), -(2**-12), 2**-16, -(2**-12)], [1, 2**-5, 2**-13, 2**-16, 2**-12]
+    (first, a), (rest, b) = (a[:1] + [0] * 7, a[1:]), (b[:1] + [0] * 7, b[1:])
+    for name, value in (("mi300x.f16.f32", "0x1.fefffep-1"), ("cdna3.f16.f32.v1", "0x1.fefffcp-1")):
+        assert float(dot([*first, *a], [*rest, *b], machine=name)) == float.fromhex(value)
+
+
+@pytest.mark.parametrize("name", [*MACHINES, *EARLIER])
 def test_every_machine_multiplies_matrices(name, generator):
     rng = np.random.default_rng(generator.getrandbits(64))
-    machine = MACHINES[name]
+    machine = parse_machine(name)
     scale = 2.0 if machine.terms.exponent_bits < 5 else 1.0
     a, b = rng.uniform(-scale, scale, (5, 40)), rng.uniform(-scale, scale, (40, 3))
     found = matmul(a, b, machine=name)
