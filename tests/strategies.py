@@ -1,4 +1,4 @@
-"""What Hypothesis draws from: formats of every shape, their codes, and the rationals where rounding goes wrong."""
+"""Strategies for Hypothesis: formats of every shape, their codes, and rationals that are hard to round."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def _extended(work: DerivationBuilder, index: int) -> _Extended:
 
 
 def _preferred(left: _Extended, right: _Extended, larger: bool, by_magnitude: bool) -> tuple[int, Preference]:
-    """Return the index of the chosen operand, and what decided."""
+    """Return the index of the chosen operand, and the reason for the choice."""
     if by_magnitude:
         magnitudes = [(abs(infinite), abs(exact)) for infinite, exact in (left, right)]
         if magnitudes[0] != magnitudes[1]:

@@ -238,7 +238,7 @@ def next_down(a: object, format: Format | str | None = None, context: AnyContext
 
 
 def _sign(datum: Datum) -> bool:
-    """Return the sign; the only NaN of a format without −0 has none, though its code is that of −0 elsewhere."""
+    """Return the sign bit; false for a NaN that takes the code of −0, since it has no sign."""
     return bool(datum.sign_bit) and not (datum.is_nan and datum.format.nan_in_place_of_negative_zero)
 
 

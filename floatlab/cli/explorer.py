@@ -91,7 +91,7 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
     from floatlab.tui.app.browser import Address, serve
 
     files = None if chosen.option("files") is None else os.getcwd()
-    os.chdir(here)  # the child processes import floatlab relative to this folder, not to the shared one
+    os.chdir(here)  # the child processes import floatlab from this folder, not from the one that visitors can read
     visitor = Question(VERB.name).having(served=True, files=files, theme=chosen.option("theme"))
     host, port = chosen.option("host", DEFAULT_HOST), chosen.option("port", DEFAULT_PORT)
     address = Address(host, port, chosen.option("name", ""))

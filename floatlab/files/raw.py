@@ -136,7 +136,7 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
         width = bits_of(kind)
         if wanted is None:
             if length * 8 % width >= 8 or length % (width // 8 or 1):
-                raise FileFormatError(f"has {length:,} bytes, which is no whole number of {quoted(dtype)} elements")
+                raise FileFormatError(f"has {length:,} bytes, which is not a whole number of {quoted(dtype)} elements")
             wanted = (length * 8 // width,)
         needed = -(-prod(wanted) * width // 8)
         if needed != length:

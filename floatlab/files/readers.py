@@ -18,7 +18,7 @@ from floatlab.sandbox import exists
 _MEANT = {
     "(": "; lists are in square brackets, as in [[1, 2], [3, 4]]",
     "{": "; lists are in square brackets, as in [[1, 2], [3, 4]]",
-    "<tf.": "; of what TensorFlow prints, give the array after numpy=",
+    "<tf.": "; from TensorFlow's output, give the array after numpy=",
 }
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
 _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)

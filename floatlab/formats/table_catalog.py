@@ -141,7 +141,7 @@ class ValueList(Listed):
         return rounded_to_single(midpoint(self.real(rank, negative), self.real(rank + 1, negative)))
 
     def sign(self, code: int) -> int:
-        """Return 1 for the codes of negative values, wherever they are."""
+        """Return 1 for the codes of negative values, which may be anywhere in the table."""
         return int(str(self.values[code])[0] == "-")
 
     def fields(self, code: int) -> tuple[Field, ...]:

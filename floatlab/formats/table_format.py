@@ -26,7 +26,7 @@ _KINDS = {"S": "sign", "fraction": "significand", "mantissa": "significand", "in
 class Field(Record):
     """One field of a code: its name in the format's definition, its bits, and its kind.
 
-    The kind is `sign`, `exponent` or `significand`: what the bits decide.
+    The kind is `sign`, `exponent` or `significand`: the part of the number that the bits determine.
     """
 
     name: str
@@ -300,7 +300,7 @@ class TwosComplementFormat(TableFormat):
         return "between the codes: the number whose code has one bit more"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the number whose code has one bit more, between those of two neighbours; above zero, zero."""
+        """Return the number whose code, one bit longer, lies between those of two neighbours; above zero, it is 0."""
         return self.number(2 * rank + 1, self.width + 1) if rank else (0, 0)
 
 

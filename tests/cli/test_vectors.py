@@ -366,7 +366,7 @@ def test_progress_is_told_to_a_terminal_and_taken_away_again(environment, tmp_pa
         try:
             while part := os.read(ours, 65536):
                 seen += part
-        except OSError:  # how Linux says that the other side has closed
+        except OSError:  # Linux's error if the other side has closed
             pass
         out = running.stdout.read()
         assert running.wait(PATIENCE) == 0

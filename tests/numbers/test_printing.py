@@ -49,9 +49,9 @@ def finite_codes(fmt, codes):
 
 
 def distances(fmt, code: int, n: int) -> list[Fraction]:
-    """Return the distances from a code of the relevant decimals of n digits that read back as the code.
+    """Return the distances between a code's value and the relevant decimals of n digits that read back as this code.
 
-    Only the nearest decimals below and above, in the value's decade and in the adjacent decades, are relevant.
+    Relevant are the nearest decimals below and above, in the value's decade and in the adjacent decades.
     """
     meaning = oracle.decode(fmt, code)
     value = abs(meaning.value)

@@ -172,11 +172,11 @@ def test_order_maps_come_back_and_replay_the_same_products(target, shape, option
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("shape",), [6, 5], "no shape of 1 products"),
+        (("shape",), [6, 5], "not a shape of 1 products"),
         (("shape",), [6, 5, 5], "the regions do not cover the 30 elements once"),
         (("shape",), [1 << 26, 5, 1 << 26], "too large"),
         (("shape",), [6, 1 << 40, 4], "more than a map has"),
-        (("batch",), 4, "no shape of 4 products"),
+        (("batch",), 4, "not a shape of 4 products"),
         (("layout",), "A@A.T", "has no such layout"),
         (("classes", 0, "regions"), [], "do not cover"),
         (("classes", 0, "regions", 0, "rows", 0, "count"), 1 << 60, "not ascending"),

@@ -243,7 +243,7 @@ def read_contents(text: bytes) -> dict[str, Any]:
 
 
 def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
-    """Read a .npy member whose header is short and declares exactly as many bytes as there are."""
+    """Read a .npy member; its header must be short and declare exactly the bytes that follow."""
     name = quoted(info.filename)
     try:
         header = read_header(member, info.file_size)

@@ -230,7 +230,7 @@ def check_factors(x: Array, y: Array) -> None:
 def check_size(rows: int, columns: int) -> None:
     """Raise UnsupportedError for a product with more elements than the limit for arrays in memory."""
     if rows * columns > MOST_AT_ONCE:
-        most = f"at most {MOST_AT_ONCE:,} are made at once"
+        most = f"at most {MOST_AT_ONCE:,} are computed at once"
         raise UnsupportedError(f"the product has {rows:,} × {columns:,} elements, and {most}")
 
 

@@ -112,7 +112,7 @@ class Prober:
     def _search(self, most: int | None = None) -> Plan:
         n = self.sized.terms
         usual = PROBES_A_TERM * n + 1000
-        # To prove a supposed plan takes as many probes as it has nodes.
+        # Proving a supposed plan takes one probe per node.
         supposed = _numpy_plan(n) if self.target.kind == "sum" else None
         most = usual if most is None else min(usual, most)
         return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)

@@ -70,7 +70,7 @@ class Invariance(Answering, Record):
 
     @property
     def is_invariant(self) -> bool:
-        """Whether nothing that was tried changes bits."""
+        """Whether no circumstance that was tried changes bits."""
         return not any(each.changes for each in self.circumstances)
 
     @property

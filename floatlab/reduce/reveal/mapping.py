@@ -2,7 +2,7 @@
 
 First, equal sums divide the elements into classes (`classes`). Then the tree of each class is probed at elements of
 this class, the largest class first, and replays on random matrices find the arithmetic of the nodes. Elements whose
-replay fails become a class of their own, which is divided and probed again.
+replay fails become a separate class, which is divided and probed again.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Mapping:
                 raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
 
     def run(self) -> None:
-        """Explain all elements; raises NotASum if some cannot be, since equal terms have different sums."""
+        """Explain all elements; raises NotASum if the target gives different results for the same terms."""
         self.partition.split()
         waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
         while waiting:
@@ -128,7 +128,7 @@ class _Mapping:
         return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
 
     def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
-        """Yield orders of other elements, which elements without a known tree may have, too."""
+        """Yield guesses at the order of elements without a known tree: known orders, then assembled trees."""
         known = [
             *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
         ]

@@ -27,7 +27,7 @@ def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | N
 
 
 def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates along a plan in which the partial sums that the probes find are kept in a narrower format."""
+    """Yield candidates along a plan that round some partial sums, found by probes, to a narrower format."""
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
     schedule = ExplicitTree(plan)

@@ -2,13 +2,13 @@
 
 Put a huge number at term i, its opposite at term j, and one unit at every other term. Units that are added to either of
 these two before they meet are lost; the others survive. So the result counts the terms outside the subtree where i and
-j meet. The sizes of these subtrees determine the whole tree: on the path from any one term to the result, the terms
-that meet it in a subtree of the same size come in together.
+j meet. The sizes of these subtrees determine the whole tree: consider the path from one
+term to the result. Other terms that meet this term in subtrees of the same size join the path at the same node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 Beyond the paper: a group of terms is first supposed to form the same tree as a known group of the same size. One probe
-per node proves it. If the subtrees below a node are known, and a term of one meets a term of the other in a subtree of
-as many terms as both have together, then that subtree consists of these two.
+per node proves it: suppose that two subtrees are known, and that a term of one meets a term of the other in a subtree
+whose size is the sum of both sizes. Then this subtree consists of the two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.plan import Plan
 
-# (terms, as many other terms) → for each pair, the size of the subtree where the two meet.
+# From two equally long lists of terms: for each pair, the size of the subtree where the two meet.
 Meetings = Callable[[Array, Array], Array]
 PROBES_A_TERM = 64  # on average; if more are needed, the order is too irregular
 _SERIAL = -1  # denotes the root of a tree that is a chain of ascending terms

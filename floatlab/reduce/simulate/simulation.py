@@ -199,7 +199,7 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
         if isinstance(adder, PartlyFused):
             tree = (
                 inner.tree if isinstance(inner, ExplicitTree) else inner.plan(n)
-            )  # whose numbers of nodes the adder has
+            )  # the adder refers to the numbers of its nodes
             made[place] = _simulate_partly_fused(part, tree, adder)
         else:
             made[place] = _simulate_part(part, batches, adder, first)

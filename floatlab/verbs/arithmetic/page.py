@@ -17,7 +17,7 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS
 from floatlab.record import Record
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
-# The standard's names of functions, where they are not those of the library.
+# The standard's names of functions that have other names in the library.
 _FUNCTIONS = {
     "round_to_integral": "rint", "minimum_number": "minimumNumber", "maximum_number": "maximumNumber",
     "minimum_magnitude": "minimumMagnitude", "maximum_magnitude": "maximumMagnitude",

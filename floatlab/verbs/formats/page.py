@@ -208,7 +208,7 @@ def _saturation(format: Format, beyond: Exact) -> list[tuple[str, str]]:
 
 
 def _dialects(format: Format) -> list[Block]:
-    """Return what each dialect about a format gives where they differ, with its source."""
+    """Return the results of the dialects of a format in cases in which they differ, with their sources."""
     rows: list[Block] = []
     for dialect in dialects_of(format):
         context = dialect.context(format, Context())

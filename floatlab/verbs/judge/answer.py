@@ -147,7 +147,7 @@ def _details(
     diagnosis: Diagnosis,
     started: Started | None,
 ) -> Iterator[tuple[list[Block], str, Callable[[], object] | None]]:
-    """Yield q, if all numbers are finite, and what each result equals bit for bit: blocks, with a member of JSON."""
+    """Yield q if all numbers are finite, and the candidates that equal each result: blocks, with a member of JSON."""
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
         judged = _judge(product, format, problem)
         yield quotient_blocks(judged), "judgement", partial(write_document, JUDGEMENT, judged)

@@ -97,7 +97,7 @@ class Products:
         )
         self._batch_sizes = tuple(self.sizes[each] for each in self._batch)
         if self.terms > most:
-            raise UnsupportedError(f"{self.operation}: one sum has {self.terms:,} terms; at most {MOST_AT_ONCE:,} are")
+            raise UnsupportedError(f"{self.operation}: one sum has {self.terms:,} terms, more than {MOST_AT_ONCE:,}")
 
     def _varying(self) -> set[str]:
         """Return the labels along which the bias varies."""

@@ -33,7 +33,7 @@ _LISTED = 100  # number of worst elements if the question does not give it
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # the tolerances and their defaults
 _PAGE = 8  # number of bars by which a page key moves
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
-_MADE_OF = (*_INPUTS, "bias")  # the arrays that the two are made of
+_MADE_OF = (*_INPUTS, "bias")  # the arrays from which the two compared arrays were computed
 
 
 def _first_line(found: Differences) -> str:
