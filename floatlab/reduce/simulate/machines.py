@@ -196,13 +196,23 @@ MACHINES = {
     )
 }  # fmt: skip
 
-# Earlier versions of models, which are no candidates for observed results: they seldom differ.
-EARLIER = {
-    f"{name}.v1": row.replace(
-        name=f"{name}.v1", adder=_CDNA3.replace(groups=0), source=f"{MMA_SIM}v1", note=f"{_TWO_SUMS}; an earlier model"
+# Models of other instructions of the same units, and earlier models; they are no candidates for observed results.
+_FP8_UNITS = (
+    ("wgmma", _rows("hopper", "e4m3 e5m2", *_core(32, 13, "f16"), source=_MMASIM_2)),
+    ("tcgen05", _rows("blackwell", "e4m3 e5m2", *_core(32, 25), source=_MMASIM_2)),
+    ("tcgen05", _rows("blackwell", "e4m3 e5m2", *_core(32, 25, "f16"), source=_MMASIM_2)),
+)
+_OLD_CDNA3 = {"adder": _CDNA3.replace(groups=0), "source": f"{MMA_SIM}v1", "note": f"{_TWO_SUMS}; an earlier model"}
+VARIANTS = {
+    row.name: row
+    for row in (
+        *(row.replace(name=f"{row.name}.v1", **_OLD_CDNA3) for row in MACHINES.values() if row.adder == _CDNA3),
+        *(
+            row.replace(name=f"{row.name}.{instruction}", note=f"{instruction}, with c in the first block")
+            for instruction, rows in _FP8_UNITS
+            for row in rows
+        ),
     )
-    for name, row in MACHINES.items()
-    if row.adder == _CDNA3
 }
 
 _FAMILIES = {product.lower(): family for family, products in _HARDWARE.items() for product in products}
@@ -220,13 +230,13 @@ def parse_machine(name: str | Machine) -> Machine:
         raise UnsupportedError(f"machine is a name such as hopper.f16.f32, not {type(name).__name__}")
     first, dot, rest = name.strip().lower().replace("fp16", "f16").replace("fp32", "f32").partition(".")
     plain = f"{_FAMILIES.get(first, first)}{dot}{rest}"
-    if plain in MACHINES or plain in EARLIER:
-        return MACHINES.get(plain) or EARLIER[plain]
+    if plain in MACHINES or plain in VARIANTS:
+        return MACHINES.get(plain) or VARIANTS[plain]
     if is_scaled_unit(name):
         raise UnsupportedError(f"machine {quoted(name)} multiplies blocks with scales: use matmul, with scales")
     if why := unmodelled(name):
         raise UnsupportedError(f"machine {quoted(name)}: {why}")
-    known = sorted([*MACHINES, *SCALED_UNITS])
+    known = sorted([*MACHINES, *VARIANTS, *SCALED_UNITS])
     families = dict.fromkeys(row.partition(".")[0] for row in known)
     hint = guess(plain, known) or f"; names look like hopper.f16.f32, and begin with one of {' '.join(families)}"
     if (family := plain.partition(".")[0]) in families:

@@ -8,7 +8,7 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.reduce import MACHINES, parse_machine
-from floatlab.reduce.simulate.machines import EARLIER
+from floatlab.reduce.simulate.machines import VARIANTS
 
 GPUS = {
     "V100": "volta", "A100": "ampere", "A2": "ampere", "Ada": "ada", "L40S": "ada", "H100": "hopper", "H200": "hopper",
@@ -65,7 +65,7 @@ def test_versions_of_a_model_part_in_ties():
         assert float(dot([*first, *a], [*rest, *b], machine=name)) == float.fromhex(value)
 
 
-@pytest.mark.parametrize("name", [*MACHINES, *EARLIER])
+@pytest.mark.parametrize("name", [*MACHINES, *VARIANTS])
 def test_every_machine_multiplies_matrices(name, generator):
     rng = np.random.default_rng(generator.getrandbits(64))
     machine = parse_machine(name)
@@ -187,14 +187,20 @@ def test_what_the_nodes_miss_adds_up_to_the_error_of_the_result(name, generator)
 
 @pytest.mark.parametrize(("name", "instruction"), [
     ("cdna3.e4m3fnuz.f32", "f32_16x16x32_fp8_fp8"), ("cdna3.e5m2fnuz.f32", "f32_16x16x32_bf8_bf8"),
+    ("hopper.e4m3.f16.wgmma", "m64n8k32.f16.e4m3.e4m3"), ("blackwell.e5m2.f16.tcgen05", "m64n8k32.kind::f8f6f4.f16.e5m2.e5m2"),
+    ("blackwell.e4m3.f32.tcgen05", "m64n8k32.kind::f8f6f4.f32.e4m3.e4m3"),
     ("cdna3.f16.f32", "f32_16x16x16_f16"), ("rtxblackwell.e4m3.f32", "m16n8k32.f32.e4m3.e4m3.f32"),
     ("rtxblackwell.e5m2.f16", "m16n8k32.f16.e5m2.e5m2.f16"), ("rtxblackwell.bf16.f32", "m16n8k16.f32.bf16.bf16.f32"),
 ])  # fmt: skip
 def test_the_program_of_the_authors_gives_the_same_bits(name, instruction, generator):
     torch = pytest.importorskip("torch")
     amd, nvidia = pytest.importorskip("mmasim.amd.sim"), pytest.importorskip("mmasim.nv_ptx.sim")
-    is_amd, machine = name.startswith("cdna"), parse_machine(name)
-    program = amd.MFMA("CDNA3", instruction) if is_amd else nvidia.MMA("RTX Blackwell", instruction)
+    programs = {
+        "cdna3": (amd.MFMA, "CDNA3"), "hopper": (nvidia.WGMMA, "Hopper"), "blackwell": (nvidia.TCGen05MMA, "Blackwell"),
+        "rtxblackwell": (nvidia.MMA, "RTX Blackwell"),
+    }  # fmt: skip
+    simulator, architecture = programs[name.partition(".")[0]]
+    machine, program = parse_machine(name), simulator(architecture, instruction)
     rng, into = np.random.default_rng(generator.getrandbits(64)), machine.adder.accumulator
     for spread in (0, 6, 12):
         sides = [
