@@ -187,7 +187,8 @@ def test_what_the_nodes_miss_adds_up_to_the_error_of_the_result(name, generator)
 
 @pytest.mark.parametrize(("name", "instruction"), [
     ("cdna3.e4m3fnuz.f32", "f32_16x16x32_fp8_fp8"), ("cdna3.e5m2fnuz.f32", "f32_16x16x32_bf8_bf8"),
-    ("hopper.e4m3.f16.wgmma", "m64n8k32.f16.e4m3.e4m3"), ("blackwell.e5m2.f16.tcgen05", "m64n8k32.kind::f8f6f4.f16.e5m2.e5m2"),
+    ("hopper.e4m3.f16.wgmma", "m64n8k32.f16.e4m3.e4m3"),
+    ("blackwell.e5m2.f16.tcgen05", "m64n8k32.kind::f8f6f4.f16.e5m2.e5m2"),
     ("blackwell.e4m3.f32.tcgen05", "m64n8k32.kind::f8f6f4.f32.e4m3.e4m3"),
     ("cdna3.f16.f32", "f32_16x16x16_f16"), ("rtxblackwell.e4m3.f32", "m16n8k32.f32.e4m3.e4m3.f32"),
     ("rtxblackwell.e5m2.f16", "m16n8k32.f16.e5m2.e5m2.f16"), ("rtxblackwell.bf16.f32", "m16n8k16.f32.bf16.bf16.f32"),
