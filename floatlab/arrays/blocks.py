@@ -13,17 +13,18 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from floatlab.arith.blocks import ScaleRule, element_context, read_tensor_scale
+from floatlab.arith.blocks import element_context, read_tensor_scale
 from floatlab.arith.operands import holds
 from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, checked_codes, container
-from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, block_format, dtype_of, product_dtype, scales_for
+from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, dtype_of, product_dtype, recipe_of, scales_for
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
 from floatlab.formats.blocks import BlockFormat, TwosComplement
 from floatlab.formats.format import Format
+from floatlab.formats.recipes import Recipe
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.rounding import AnyContext
 
@@ -42,7 +43,7 @@ class Job:
     def __init__(
         self,
         x: object,
-        format: BlockFormat | str,
+        format: BlockFormat | Recipe | str,
         axis: int = -1,
         *,
         scale: str | None = None,
@@ -53,11 +54,13 @@ class Job:
         lane: str | None = None,
     ) -> None:
         """Read and check everything before anything is computed."""
-        self.fmt = block_format(format, block)
+        recipe = recipe_of(format, block)
+        self.fmt = recipe.format
         self.context = _element_context(rules_of(context, rounding), self.fmt)
         self.lane = dispatch.parse_lane(lane)
         # `str` turns arguments of other types, such as lists, into names of unknown rules.
-        self.steps = scales_for(self.fmt, scale if scale is None or isinstance(scale, ScaleRule) else str(scale))
+        rule = recipe.rule if scale is None else str(scale)
+        self.steps = scales_for(self.fmt, rule)
         # The NumPy lane is faster with float32, but stochastic draws need digits that float32 lacks.
         drawn = self.context.rounding.is_stochastic
         self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
@@ -138,7 +141,9 @@ def _from_magnitudes(kind: TwosComplement) -> Array:
 
 
 @in_default_mode
-def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **options: Unpack[BlockRounding]) -> Blocks:
+def encode_blocks(
+    x: object, format: BlockFormat | Recipe | str, axis: int = -1, **options: Unpack[BlockRounding]
+) -> Blocks:
     """Encode an array in a block format: one code for the scale of each block, one for each element.
 
     Parameters
@@ -150,7 +155,7 @@ def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **option
     axis
         Axis along which blocks are formed. The block size divides its length.
     scale
-        Rule for scales (`arith.blocks.ScaleRule`); by default the format's own: floor for MX, nearest for nvfp4.
+        Rule for scales (`formats.scale_rules`); by default the format's own: floor for MX, nearest for nvfp4.
     rounding, context
         The rounding of elements. They saturate.
     tensor_scale
@@ -192,7 +197,9 @@ def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **option
 
 
 @in_default_mode
-def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **options: Unpack[BlockRounding]) -> Array:
+def quantize_blocks(
+    x: object, format: BlockFormat | Recipe | str, axis: int = -1, **options: Unpack[BlockRounding]
+) -> Array:
     """Return the numbers of `x` rounded into a block format: element × scale × tensor scale.
 
     Parameters and errors are those of `encode_blocks`.
@@ -229,7 +236,7 @@ def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **opti
 @in_default_mode
 def decode_blocks(
     blocks: object,
-    format: BlockFormat | str,
+    format: BlockFormat | Recipe | str,
     axis: int = -1,
     *,
     tensor_scale: object = None,
@@ -260,7 +267,7 @@ def decode_blocks(
     >>> decode_blocks((np.array([128]), np.array([126, 48] * 16)), "mxfp8_e4m3")[:2].tolist()
     [896.0, 1.0]
     """
-    fmt = block_format(format, block)
+    fmt = recipe_of(format, block).format
     pair: Any = blocks
     try:
         scales, codes = pair
