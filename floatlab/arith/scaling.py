@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import reduce
-from typing import TypeAlias
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import parse_format
@@ -17,7 +16,7 @@ from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import round_exact
 from floatlab.numbers.rounding import DEFAULT, Context
 
-Value: TypeAlias = Ratio | Infinity | NotANumber
+Value = Ratio | Infinity | NotANumber
 
 NAN = NotANumber(False)
 _LOG_BITS = 96  # fractional bits of a logarithm: many more than any working precision rounds to
