@@ -245,7 +245,7 @@ class _Quantizer:
         amax = _largest(values)
         finite = amax if isinstance(amax, Ratio) else None
         made = (self.format, self.rule, self.context, finite)
-        if finite is None and self.rule.is_exact:
+        if finite is None and self.rule.is_exact and self.rule.scales:
             nan = Datum(self.format.scale, self.format.scale.nan_code)
             lost = tuple(Element(value, None, None, 0, Flags.NONE, None) for value in values)
             return BlockDerivation(*made, None, None, nan, of_tensor, lost, literals)
