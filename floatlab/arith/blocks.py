@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose an exponent
+ERROR = "error at grow"  # begins the names of the steps that measure the errors of a choice
 TIES_TO_ZERO = "RNZ"
 _DISTANCE = parse_formula("q * scale - x")
 
@@ -255,13 +256,19 @@ class _Quantizer:
             more = {**known, "amax": amax, "grow": evaluate(parse_formula(factor), {}, None)}
             attempts.append(self._attempt(values, places, more, of_tensor))
         best = attempts[0]
+        own_steps: tuple[ScaleStep, ...] = ()
         if choice:
             wide = _first_run(places)
             errors = [measured(choice, self._errors(attempt, values), self.working, wide) for attempt in attempts]
             for attempt, error in zip(attempts[1:], errors[1:], strict=True):
                 if is_less(error, errors[0]):
                     best = attempt
+            own_steps = tuple(
+                ScaleStep(f"{ERROR} {factor}", f"{choice.measure}({choice.error})", error)
+                for factor, error in zip(choice.factors, errors, strict=True)
+            )
         scale, own, elements, _ = best
+        own = (*own, *own_steps)
         wanted = (
             next((each.value for each in own if each.name == "scale"), None) if finite and finite.numerator else None
         )

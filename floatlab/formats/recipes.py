@@ -27,6 +27,11 @@ _SHAPE = re.compile(r"(?:(\d{1,7})x)?(\d{1,7})")
 _GLANCE = 60  # characters that an error message shows of a long recipe
 _LONGEST = 200
 _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
+# Recipes that shells complete and the listing of formats names; any other format and shape works too.
+NAMED_RECIPES = (
+    *(row.format.name for row in BLOCK_CATALOG),
+    *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
+)
 SPELLINGS = {"ocp": "floor", "rceil": "up"}  # other names of scale rules
 
 
@@ -214,6 +219,8 @@ class _Reader:
             plain = name.lower().replace("-", "_")
             if plain in BLOCK_FAMILIES:
                 raise self._refuse(f"{name} is a family of block formats: {BLOCK_FAMILIES[plain]}", place) from None
+            if is_block_format(name):
+                raise self._refuse(f"{name} is a block format, not a format of single numbers", place) from None
             near = guess(plain, list(BLOCK_NAMES))
             message = f"unknown block format {quoted(name)}{near}" if near else str(error)
             message = f"{message} (known: {known})" if name else "a recipe begins with a format"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floatlab.arith.block_records import BlockDerivation, Element, element_value
+from floatlab.arith.blocks import ERROR
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
@@ -146,7 +147,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: Datum) -> list[Blo
             _datum(stored) if step.name in ("tensor", "scale") else (),
         )
         for step in block.steps
-        if step.name in names
+        if step.name in names or (level == BLOCK and step.name.startswith(ERROR))
     ]
 
 
