@@ -60,7 +60,8 @@ class BlockDerivation(Answering, Record):
     `amax` is None if a NaN or an infinity is among the values; the block's scale is then NaN, unless the rule of a
     library says otherwise. `exponent` is amax's exponent as the rule defines it (None for rules that use no exponent).
     `wanted` is the scale before it was rounded into the scale's format (None if amax is zero or None). `steps` are the
-    lines of the rule for the tensor and for this block.
+    lines of the rule for the tensor and for this block. `groups` are the exponents, 0 or 1, of the groups of each size
+    that the format has.
     """
 
     format: BlockFormat
@@ -74,6 +75,7 @@ class BlockDerivation(Answering, Record):
     elements: tuple[Element, ...]
     literals: tuple[str | None, ...] = ()
     steps: tuple[ScaleStep, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
 
     _ASKS = ".flags or .elements"
 
@@ -87,6 +89,11 @@ class BlockDerivation(Answering, Record):
         return Recipe(self.format, self.rule)
 
     @property
+    def scale_code(self) -> int:
+        """The code by which the scale is stored."""
+        return min(self.scale.code - self.format.first_scale, (1 << self.format.scale_bits) - 1)
+
+    @property
     def flags(self) -> Flags:
         """The union of the elements' flags."""
         raised = Flags.NONE
@@ -96,15 +103,13 @@ class BlockDerivation(Answering, Record):
 
     @property
     def multiplier(self) -> Ratio | None:
-        """The factor that decodes an element, such as the product of both scales; None if it is no finite number."""
-        found = decoded_value(self.rule, ratio(1), self.scale, None if self.tensor is None else self.tensor.datum)
+        """The factor that decodes an element, such as the product of both scales; None if no finite number is."""
+        if self.groups:
+            return None
+        tensor = ratio(1) if self.tensor is None else value_of(self.tensor.datum)
+        known = {"q": ratio(1), "scale": value_of(self.scale), "tensor": tensor}
+        found = evaluate(parse_formula(self.rule.value), known, None)
         return found if isinstance(found, Ratio) else None
-
-
-def decoded_value(rule: ScaleRule, element: Value, scale: Datum, tensor: Datum | None) -> Value:
-    """Return the value of an element by the rule's formula, exactly."""
-    known = {"q": element, "scale": value_of(scale), "tensor": ratio(1) if tensor is None else value_of(tensor)}
-    return evaluate(parse_formula(rule.value), known, None)
 
 
 def element_value(code: int, format: BlockFormat) -> Value | None:

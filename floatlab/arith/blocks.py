@@ -11,7 +11,6 @@ from floatlab.arith.block_records import (
     Element,
     ScaleStep,
     TensorScale,
-    decoded_value,
     element_value,
 )
 from floatlab.arith.block_values import exact_value, input_format, tiles, typed_text
@@ -34,7 +33,7 @@ from floatlab.formats.blocks import BlockFormat, TwosComplement
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
-from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR, RuleLine, ScaleRule
+from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR, ScaleRule
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from floatlab.numbers.rounding import AnyContext
 
     OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
-    Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value]]
+    Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose an exponent
 ERROR = "error at grow"  # begins the names of the steps that measure the errors of a choice
@@ -100,7 +99,7 @@ def quantize_blocks(
     rows = [list(row) for row in values if isinstance(row, list | tuple)] or [list(values)]
     flat = [value for row in rows for value in row]
     found, literals = [exact_value(value) for value in flat], tuple(typed_text(value) for value in flat)
-    source = None if chosen.is_exact else input_format(flat)
+    source = None if chosen.is_exact else parse_format(chosen.takes) if chosen.takes else input_format(flat)
     found = [rounded(value, source) for value in found]
     blocks = tiles(fmt, len(rows), len(rows[0]))
     work = _Quantizer(fmt, chosen, rounding, source, tensor_scale)
@@ -187,6 +186,7 @@ class _Quantizer:
         self.format, self.rule, self.context = format, rule, context
         working = None if rule.is_exact else source if rule.working == "input" else parse_format(rule.working)
         self.working = working
+        self.value = parse_formula(rule.value)
         numbers = format.magnitudes
         self.constants: dict[str, Value] = {
             "largest": ratio(numbers.largest),
@@ -254,7 +254,7 @@ class _Quantizer:
         attempts = []
         for factor in choice.factors if choice else ("1",):
             more = {**known, "amax": amax, "grow": evaluate(parse_formula(factor), {}, None)}
-            attempts.append(self._attempt(values, places, more, of_tensor))
+            attempts.append(self._attempt(values, places, more))
         best = attempts[0]
         own_steps: tuple[ScaleStep, ...] = ()
         if choice:
@@ -267,7 +267,7 @@ class _Quantizer:
                 ScaleStep(f"{ERROR} {factor}", f"{choice.measure}({choice.error})", error)
                 for factor, error in zip(choice.factors, errors, strict=True)
             )
-        scale, own, elements, _ = best
+        scale, own, elements, _, groups = best
         own = (*own, *own_steps)
         wanted = (
             next((each.value for each in own if each.name == "scale"), None) if finite and finite.numerator else None
@@ -276,12 +276,10 @@ class _Quantizer:
         exponent = None
         if shown and self.rule.name in BY_EXPONENT and self.rule.is_exact:
             exponent = exponent_of(shown.as_fraction()) + self.format.magnitudes.emax
-        return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, (*steps, *own))
+        return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, (*steps, *own), groups)
 
-    def _attempt(
-        self, values: list[Value], places: list[int], known: dict[str, Value], tensor: TensorScale | None
-    ) -> Attempt:
-        """Return the scale, the steps to it, the elements, and all known values."""
+    def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value]) -> Attempt:
+        """Return the scale, the steps to it, the elements, all known values, and the exponents of groups."""
         steps, kind = [], self.format.scale
         scale = Datum(kind, kind.smallest_magnitude)
         for line in self.rule.steps():
@@ -292,32 +290,32 @@ class _Quantizer:
                 if line.name == "scale":
                     scale = _stored(value, kind, self.rule.is_exact, self.rule.stored)
                     known["scale"] = value_of(scale)
-        lines = [line for line in self.rule.steps() if line.level == ELEMENT]
-        elements = tuple(
-            self._element(value, lines, {**known, "x": value}, scale, tensor, at)
-            for value, at in zip(values, places, strict=True)
+        alone: list[dict[str, Value]] = [{**known, "x": value} for value in values]
+        for size in self.format.groups:
+            for first in range(0, len(values), size):
+                largest = _largest(values[first : first + size])
+                for each in alone[first : first + size]:
+                    each[f"amax{size}"] = largest
+        elements = tuple(self._element(value, own, at) for value, own, at in zip(values, alone, places, strict=True))
+        groups = tuple(
+            tuple(int(is_less(ratio(1), alone[first][f"micro{size}"])) for first in range(0, len(values), size))
+            for size in self.format.groups
         )
-        return scale, tuple(steps), elements, known
+        return scale, tuple(steps), elements, known, groups
 
     def _element(
         self,
         value: Value,
-        lines: list[RuleLine],
         known: dict[str, Value],
-        scale: Datum,
-        tensor: TensorScale | None,
         index: int,
     ) -> Element:
-        for line in lines:
-            known[line.name] = evaluate(line.formula, known, self.working)
+        for line in self.rule.steps():
+            if line.level == ELEMENT:
+                known[line.name] = evaluate(line.formula, known, self.working)
         scaled = known["scaled"]
         found, code, flags = self._rounded(scaled, value, known, index)
         element = element_value(code, self.format)
-        decoded = (
-            NAN
-            if element is None
-            else decoded_value(self.rule, element, scale, None if tensor is None else tensor.datum)
-        )
+        decoded = NAN if element is None else evaluate(self.value, {**known, "q": element}, None)
         return Element(
             value,
             scaled if isinstance(scaled, Ratio) else None,
@@ -382,7 +380,7 @@ class _Quantizer:
         return value_of(Datum(wide, self._once(element.scaled, wide, 0).code))
 
     def _errors(self, attempt: Attempt, values: list[Value]) -> list[Value]:
-        _, _, elements, known = attempt
+        _, _, elements, known, _ = attempt
         assert self.rule.choice is not None
         formula = parse_formula(self.rule.choice.error)
         return [

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4 (arXiv:2509.25149), section 2 and appendix B"
+HIF4 = "Luo et al., HiFloat4 Format for Language Model Inference (arXiv:2602.11287)"
 LARGEST_BLOCK = 1 << 20
 _SMALL_SCALE = 8  # bits of the scales of NVFP4 and its relatives
 
@@ -66,8 +67,9 @@ class BlockFormat(Record):
 
     A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them, so that a whole row
     (`channel`) or a whole tensor has one scale. The tensor scale is for the whole tensor, or one for each row
-    (`by_row`). With `flat`, blocks are cut from the flattened tensor. The value of an element is element × scale ×
-    tensor scale, unless the scale rule says otherwise.
+    (`by_row`). With `flat`, blocks are cut from the flattened tensor. In HiF4, each group of `groups` elements in a
+    block has a bit that doubles them. Scales are stored as their codes less `first_scale`. The value of an element is
+    element × scale × tensor scale, unless the scale rule says otherwise.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -82,6 +84,8 @@ class BlockFormat(Record):
     rows: int | None = 1
     by_row: bool = False
     flat: bool = False
+    groups: tuple[int, ...] = ()
+    first_scale: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a block size that is not an integer in range."""
@@ -105,10 +109,17 @@ class BlockFormat(Record):
 
     @property
     def family(self) -> str:
-        """The family of scale rules for this format: `mx`, `nvfp4` or `fp32`, by the scales."""
+        """The family of scale rules for this format: `mx`, `nvfp4`, `fp32` or `hif4`, by the scales."""
+        if self.groups:
+            return "hif4"
         if self.scales_by_powers:
             return "mx"
         return "nvfp4" if self.scale.width <= _SMALL_SCALE else "fp32"
+
+    @property
+    def scale_bits(self) -> int:
+        """Width of a scale as it is stored; its last code is the NaN."""
+        return self.scale.width - bool(self.first_scale)
 
     @property
     def shape(self) -> str:
@@ -126,8 +137,8 @@ class BlockFormat(Record):
         """Bits per element, including its share of the block's scale; a scale of a row or a tensor is not counted."""
         from fractions import Fraction
 
-        share = 0 if self.block is None or self.rows is None else Fraction(self.scale.width, self.block * self.rows)
-        return Fraction(self.element.width) + share
+        share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)
+        return Fraction(self.element.width) + share + sum(Fraction(1, size) for size in self.groups)
 
 
 class BlockRow(Record):
@@ -155,6 +166,20 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
         BLOCK_NAMES["nvfp4"],
         NVFP4,
         "fp4 with finer scales, on NVIDIA Blackwell",
+    ),
+    BlockRow(
+        BlockFormat(
+            "hif4",
+            Format("s1p2", 3, 1, bias=1, infinities=False, nans=0),
+            # 1.M · 2^E without zero. This format has its numbers, one binade of subnormals more, and one bit more.
+            Format("e6m2", 3, 7, bias=49, infinities=False, nans=253, signed=False),
+            64,
+            groups=(8, 4),
+            first_scale=4,
+        ),
+        BLOCK_NAMES["hif4"],
+        HIF4,
+        "4 bits with scales on three levels, on Huawei Ascend",
     ),
 )
 

@@ -5,7 +5,9 @@ precision; in an exact rule nothing is rounded but the results. Three names are 
 rounded into the formats in which they are stored, `scaled` into the element's format. The lines start from `x` (an
 element), `amax` (the largest magnitude in the block) and `tensor_amax` (that of the tensor). They know constants of
 the format: `largest` (the largest element), `emax` (its exponent), `p` (the element's precision), `top` (the largest
-scale); and of the values' format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)).
+scale); and of the values' format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In formats
+whose groups have exponents of their own (HiF4), `amax8` and `amax4` are the largest magnitudes in the element's groups,
+and the results `micro8` and `micro4` are the groups' factors, 1 or 2.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """
@@ -19,7 +21,7 @@ from floatlab.record import Record
 
 TENSOR, BLOCK, ELEMENT = range(3)  # how often a line is computed: once, for each block, for each element
 PRODUCT = "q * scale * tensor"  # the value of an element, unless a rule says otherwise
-_LEVELS = {"amax": BLOCK, "scale": BLOCK, "grow": BLOCK, "x": ELEMENT, "q": ELEMENT}
+_LEVELS = {"amax8": ELEMENT, "amax4": ELEMENT, "amax": BLOCK, "scale": BLOCK, "grow": BLOCK, "x": ELEMENT, "q": ELEMENT}
 
 
 class RuleLine(Record):
@@ -56,7 +58,8 @@ class ScaleRule(Record):
     elements: a direction, `RNZ` (ties toward zero), or `closest` (the first code with the least |q·scale − x|, computed
     in the working precision). `nan` is the code of an element that is NaN, for formats without NaN. `wraps`: elements
     beyond the largest do not saturate; the exponent's excess bits are lost. `elements` are the elements to which the
-    rule applies; empty for all. `value` is the formula that decodes an element `q`, exactly.
+    rule applies; empty for all. `value` is the formula that decodes an element `q`, exactly. `takes` is the
+    format into which values are rounded first; empty for binary32 or the values' own narrower format.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]
@@ -75,6 +78,7 @@ class ScaleRule(Record):
     value: str = PRODUCT
     choice: ScaleChoice | None = None
     elements: tuple[str, ...] = ()
+    takes: str = ""
 
     def steps(self) -> tuple[RuleLine, ...]:
         """Return the parsed lines."""

@@ -150,6 +150,7 @@ block 957 1/3 --to mxfp4:modelopt --json
 block 0.3 -1.1 9 --to 'block(e2m1, ue5m3, 16)'
 block 0.3 inf 9 --to mxfp8_e4m3:te --quiet=code
 block 0.3 -1.1 9 1 2 3 --to nvfp4:4over6
+block 0.3 -1.1 9 1 2 3 0.1 --to hif4
 block 1 --to 'block(e2m1 ue5m3, 16)'
 block 1 --to nvfp4:flor
 formats nvfp4

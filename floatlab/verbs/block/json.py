@@ -98,7 +98,7 @@ _LINE = schema(
 def _block(
     operands: Any, steps: Any, tensor_scale: Datum | None, tensor_amax: Ratio | None, **fields: Any
 ) -> BlockDerivation:
-    rule, scale_steps = fields.pop("rule"), fields.pop("scale_steps")
+    rule, scale_steps, groups = (fields.pop(name) for name in ("rule", "scale_steps", "groups"))
     if len(operands) != len(steps):
         raise FileFormatError(f"{len(operands)} operands, and {len(steps)} steps")
     elements = tuple(
@@ -110,6 +110,7 @@ def _block(
         literals=tuple(literal for _, literal in operands),
         rule=parse_rule(rule, fields["format"]),
         steps=tuple(scale_steps),
+        groups=tuple(map(tuple, groups)),
         tensor=None if tensor_scale is None else TensorScale(tensor_amax, tensor_scale),
         **fields,
     )
@@ -134,6 +135,7 @@ BLOCK = schema(
         "scale": DATUM,
         "tensor_scale": Member(optional(DATUM), lambda block: block.tensor and block.tensor.datum, "tensor_scale"),
         "tensor_amax": Member(_NUMBER, lambda block: block.tensor and block.tensor.amax, "tensor_amax"),
+        "groups": Member(list_of(list_of(INTEGER)), lambda block: block.groups, "groups"),
         "codes": derived(lambda block: [element_code(element, block.format) for element in block.elements]),
         "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_NUMBER)),
     },

@@ -151,6 +151,14 @@ def _formula_rows(block: BlockDerivation, level: int, stored: Datum) -> list[Blo
     ]
 
 
+def _group_rows(block: BlockDerivation) -> list[Block]:
+    """Return a row for each size of groups, with the exponent of each group."""
+    return [
+        Row(f"groups of {size}", f"exponents {' '.join(map(str, exponents))}")
+        for size, exponents in zip(block.format.groups, block.groups, strict=True)
+    ]
+
+
 def _amount(value: Value) -> str:
     return _signed_glance(value) if isinstance(value, Ratio) else special_text(value)
 
@@ -164,7 +172,13 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
     fmt, amax = block.format, block.amax
     if not _in_words(block):
         shown = "NaN or ∞" if amax is None else glance(amax.as_fraction())
-        return [Row("amax", shown, _binade(amax) if amax else ()), *_formula_rows(block, BLOCK, block.scale)]
+        rows: list[Block] = [
+            Row("amax", shown, _binade(amax) if amax else ()),
+            *_formula_rows(block, BLOCK, block.scale),
+        ]
+        if fmt.first_scale:
+            rows.append(Row("", f"stored as 0x{block.scale_code:02x}"))
+        return [*rows, *_group_rows(block)]
     if amax is None:
         note = "a value is NaN or infinite: the scale is NaN, and so is every element"
         return [Row("scale", Span("NaN", Role.BAD), _datum(block.scale)), Row("", note)]
@@ -173,7 +187,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         return [Row("amax", "0"), Row("scale", note, _datum(block.scale))]
     value = amax.as_fraction()
     largest = glance(fmt.magnitudes.largest)
-    rows: list[Block] = [Row("amax", glance(value), _binade(amax))]
+    rows = [Row("amax", glance(value), _binade(amax))]
     if block.exponent is not None:
         e, emax = block.exponent, fmt.magnitudes.emax
         wanted = f"2^({e} − {words.bracketed(emax)}) = {glance(block.wanted.as_fraction())}"

@@ -8,10 +8,6 @@ from floatlab.formats.scaling import PRODUCT, ScaleRule
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, line
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.wire.codecs import Wire
-
 
 def recipe_page(recipe: Recipe) -> Page:
     """Return a recipe in full: its format, its rule, and the names of the other rules for this format.
@@ -61,7 +57,7 @@ def _rule_rows(rule: ScaleRule) -> list[Block]:
     return rows
 
 
-def recipe_record(recipe: Recipe) -> Wire:
+def recipe_record(recipe: Recipe) -> dict[str, object]:
     """Return the JSON object of a recipe.
 
     >>> from floatlab.formats.recipes import parse_recipe
