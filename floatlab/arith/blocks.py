@@ -35,11 +35,11 @@ from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
 from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR, ScaleRule
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import Derivation
 from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
 from floatlab.numbers.reading import encode
 from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Overflow, as_context
-from floatlab.numbers.steps import Derivation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

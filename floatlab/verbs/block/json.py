@@ -6,8 +6,8 @@ from floatlab.arith.block_records import BlockDerivation, Element, ScaleStep, Te
 from floatlab.errors import FileFormatError
 from floatlab.formats.recipes import parse_recipe, parse_rule
 from floatlab.numbers import Datum, Ratio, parse_literal
-from floatlab.numbers.decimals import fraction_text
 from floatlab.numbers.exact import Infinity, NotANumber
+from floatlab.numbers.printing import fraction_text
 from floatlab.verbs.block.page import element_code, exact_text, special_text, value_text
 from floatlab.wire.codecs import CODE, FLAGS, INTEGER, TEXT, Codec, list_of, optional
 from floatlab.wire.derivations import CONTEXT, DATUM, RATIO, ROUNDED

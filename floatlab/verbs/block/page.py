@@ -7,8 +7,8 @@ from floatlab.arith.blocks import ERROR
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
-from floatlab.numbers.decimals import ratio_text, rounded_decimal, terminating_decimal
 from floatlab.numbers.exact import Infinity, NotANumber
+from floatlab.numbers.printing import ratio_text, rounded_decimal, terminating_decimal
 from floatlab.page import words
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.formats.blocks import block_row
 from floatlab.formats.recipes import Recipe, rules_for
 from floatlab.formats.scaling import PRODUCT, ScaleRule
-from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
+from floatlab.numbers.printing import rounded_decimal, terminating_decimal
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, line
 
 
