@@ -59,6 +59,18 @@ def _compare() -> Schemas:
     return {"Differences": DIFFERENCES, "Judgement": JUDGEMENT_DOCUMENT}
 
 
+def _checkpoints() -> Schemas:
+    from floatlab.verbs.compare.checkpoint_json import TENSOR_DIFFERENCE
+
+    return {"TensorDifference": TENSOR_DIFFERENCE}
+
+
+def _dequantize() -> Schemas:
+    from floatlab.verbs.dequantize.json import DEQUANTIZATION
+
+    return {"Dequantization": DEQUANTIZATION}
+
+
 def _reduce() -> Schemas:
     from floatlab.verbs.reduce.json import PRODUCT, REDUCTION
 
@@ -101,6 +113,7 @@ DOCUMENTS = {
     "Contrast": Document(_arithmetic, ("fma",), "separate"),
     "Conversion": Document(_convert),  # read back as a derivation that has all stages
     "Derivation": Document(_derivations),
+    "Dequantization": Document(_dequantize, ("dequantize",), "weights"),
     "Differences": Document(_compare, ("compare",), "worst"),
     "Findings": Document(_reveal, ("reveal",), "nodes"),
     "GradientCheck": Document(_train, ("train check",), "differences"),
@@ -113,6 +126,7 @@ DOCUMENTS = {
     "Product": Document(_reduce, ("matmul",), "elements"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),
+    "TensorDifference": Document(_checkpoints, ("compare",), "tensor"),
     "Training": Document(_train, ("train",), "remedies"),
     "Underflow": Document(_train, ("train underflow",), "histogram"),
     "UpdateTrace": Document(_train, ("train step",), "stages"),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from floatlab.arith import Comparison, Contrast, IntegerResult
     from floatlab.arith.blocks import BlockDerivation
     from floatlab.arrays.compare.differences import Differences
+    from floatlab.auditing.comparison import CheckpointDifferences
+    from floatlab.auditing.dequantization import Dequantization
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.plan.plan import Plan
@@ -162,6 +164,20 @@ def _differences(answer: Differences) -> Answer:
     from floatlab.verbs.compare.answer import answer_of as compare_answer
 
     return compare_answer(answer)
+
+
+@_row
+def _checkpoints(answer: CheckpointDifferences) -> Answer:
+    from floatlab.verbs.compare.checkpoints import answer_of as checkpoints_answer
+
+    return checkpoints_answer(answer)
+
+
+@_row
+def _dequantization(answer: Dequantization) -> Answer:
+    from floatlab.verbs.dequantize.answer import answer_of as dequantize_answer
+
+    return dequantize_answer(answer)
 
 
 @_row

@@ -305,7 +305,9 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             self.show_only("elements", "element")
         else:
             self.show_only("details", "inputs" if view == "cause" else "")
-            self.details.page = EMPTY if differences is None else self._page_of(differences)
+            # The answer for checkpoints has no views.
+            whole = self.answers[0].page() if self.answers else EMPTY
+            self.details.page = whole if differences is None else self._page_of(differences)
         self._draw_bar()
         self._draw_element()
 
