@@ -21,9 +21,9 @@ _NUMBERS = np.arange(256)
 _PAIRS = np.array([[0], [2], [4], [6]], np.uint8)  # the shifts of the pairs of bits in a byte
 E2M1 = decode_array(np.arange(16, dtype=np.uint8), "e2m1").astype(np.float64)
 _E8M0 = decode_array(_NUMBERS.astype(np.uint8), "e8m0").astype(np.float64)
-# ggml reads the scales of NVFP4 without a sign, and the code of NaN as 0.
+# ggml reads the scales of NVFP4 without a sign, and the code of NaN as 0 (480 if its sign is set).
 _UE4M3 = decode_array((_NUMBERS & 0x7F).astype(np.uint8), "e4m3").astype(np.float64)
-_UE4M3[0x7F] = 0.0
+_UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
 
 
 def reader(source: ArraySource, dtype: str) -> Reader:

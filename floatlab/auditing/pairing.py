@@ -100,7 +100,7 @@ def groups_of(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str)
 def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> tuple[int, int]:
     """Return rows and columns of the blocks that have a scale each; raises FileFormatError if the shapes do not fit."""
     rows, columns = shape[-2] if len(shape) > 1 else 1, shape[-1] if shape else 1
-    if prod(scale.shape) == 1:
+    if prod(scale.shape) == 1 and (len(scale.shape) < 2 or not parts.settings.blocks):
         if prod(shape[:-2]) == 1 or len(shape) < 3:
             return max(rows, 1), max(columns, 1)
         raise shape_error(scale, "a scale for each of its matrices", owner)

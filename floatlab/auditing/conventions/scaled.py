@@ -190,10 +190,12 @@ def _multiplied(
         return product(numbers(codes), scale_reader(scales, shape, block))
 
     rows = shape[-2] if len(shape) > 1 else 1
-    of = f" per {block[0]}×{block[1]}" if block[0] > 1 and block != (rows, shape[-1]) else ""
+    is_tiled = block[0] > 1 and block != (rows, shape[-1])
+    of = f" per {block[0]}×{block[1]}" if is_tiled else ""
+    assumed = ", blocks of 128×128 assumed" if is_tiled and not parts.settings.blocks else ""
     return Weight(
         name=weight.name, shape=shape, convention=convention, formula=formula + of,
-        evidence=parts.settings.evidence(*methods), codes=weight.name,
+        evidence=parts.settings.evidence(*methods) + assumed, codes=weight.name,
         parts=(weight.name, scale.name, *extra), open=partial(opened, weight.name, shape, (weight, scale), make),
     )  # fmt: skip
 
