@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.codec import round_array
-from floatlab.arrays.sources import Source, array_format
+from floatlab.arrays.sources import Source, array_format, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.auditing.pairing import Weight
 from floatlab.auditing.quantized import load_quantized
@@ -168,7 +168,9 @@ def _rounded(weight: Weight, format: Format, overflows: dict[str, int], done: Pr
                 done(len(codes))
                 yield codes.astype(codes.dtype.newbyteorder("<"), copy=False)
 
-    return NewTensor(weight.name, dtype_called(format.name), weight.shape, format.width // 8, pieces)
+    kind = native_dtype(format)
+    dtype = dtype_called(format.name if kind is None else kind.name)
+    return NewTensor(weight.name, dtype, weight.shape, format.width // 8, pieces)
 
 
 def _copied(stored: StoredTensor, done: Progress) -> NewTensor:

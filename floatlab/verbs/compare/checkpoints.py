@@ -71,7 +71,8 @@ def checkpoints_page(found: CheckpointDifferences, listed: int = _LISTED) -> Pag
     counts = Counter(each.result for each in found.tensors)
     failing = sum(not each.within for each in found.tensors)
     total = counted(len(found.tensors), "tensor")
-    verdict = f"{failing:,} of {total} {'fails' if failing == 1 else 'fail'}" if failing else f"all {total} agree"
+    agree = f"all {total} agree" if len(found.tensors) > 1 else "the only tensor agrees"
+    verdict = f"{failing:,} of {total} {'fails' if failing == 1 else 'fail'}" if failing else agree
     title = f"{found.actual} and {found.expected}: {verdict}"
     parts = [f"{count:,} {_words(result, count)}" for result, count in counts.items()]
     allowed = f" (rtol {number(found.rtol)}, atol {number(found.atol)})" if {BEYOND, CLOSE} & counts.keys() else ""
