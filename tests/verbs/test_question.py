@@ -14,7 +14,7 @@ from floatlab.numbers import Direction
 from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, answer_question, asks, command_of, verb_named
-from tests.auditing.making import QUANTIZED, write_checkpoint
+from tests.auditing.making import write_examples
 
 values = st.sampled_from(
     ["1.5", "-3e-5", "1/3", "-inf", "nan(0x1)", "bits:0x3c7c@fp16", "0.1@e4m3", "-0", ".5", "2^-24"]
@@ -87,7 +87,7 @@ def test_the_command_asks_the_same_question(question):
 @pytest.mark.parametrize("example", [e for verb in filter(asks, VERBS) for e in verb_named(verb).examples])
 def test_examples_are_questions_that_have_answers(example, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    write_checkpoint(tmp_path / "model.safetensors", QUANTIZED)  # which examples name
+    write_examples(tmp_path)  # files that examples name
     question = read_question(shlex.split(example))
     assert read_question(shlex.split(command_of(question))[1:]) == question
     assert all(answer.page().blocks for answer in answer_question(question))

@@ -15,7 +15,7 @@ from floatlab.auditing.comparison import (
     TensorSide,
     compare_checkpoints,
 )
-from floatlab.page.measures import number, shape_text, share_of_tolerance, steps_text
+from floatlab.page.measures import number, shape_text, share_of_tolerance
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, Text, heading, hint, line
 from floatlab.page.words import counted
 from floatlab.verbs.option import UsageError
@@ -64,9 +64,9 @@ def checkpoints_page(found: CheckpointDifferences, listed: int = _LISTED) -> Pag
       the mapping and the mapping: 2 of 2 tensors fail
                    1 tensor only in expected, 1 beyond tolerance (rtol 1e-05, atol 1e-08)
     <BLANKLINE>
-      tensor  result            type     shape  beyond         worst  error     ulps
-      b       only in expected  float32  1           ·             ·      ·        ·
-      a       beyond tolerance  float32  2           1  24,988 times    0.5  2.1e+06
+      tensor  result            type     shape         worst  error
+      b       only in expected  float32  1                 ·      ·
+      a       beyond tolerance  float32  2      24,988 times    0.5
     """
     counts = Counter(each.result for each in found.tensors)
     failing = sum(not each.within for each in found.tensors)
@@ -89,8 +89,9 @@ def checkpoints_page(found: CheckpointDifferences, listed: int = _LISTED) -> Pag
             blocks.append(Row("", f"{word}: {said}, read as numbers"))
     shown = found.tensors[:listed]
     if shown:
-        header = ("tensor", "result", "type", "shape", "beyond", "worst", "error", "ulps")
-        blocks += [Gap(), Table(header, [_cells(each) for each in shown], right=(4, 5, 6, 7))]
+        header = ("tensor", "result", "type", "shape", "worst", "error")
+        rows = [_cells(each, found.rounded is None) for each in shown]
+        blocks += [Gap(), Table(header, rows, right=(4, 5))]
     if len(shown) < len(found.tensors):
         blocks.append(hint(f"{counted(len(found.tensors) - len(shown), 'more tensor')}: --worst N lists more"))
     reasons = [Note(line(Span(each.reason, Role.BAD))) for each in shown if each.reason]
@@ -112,22 +113,18 @@ def _words(result: str, count: int) -> str:
     return "equal" if result == EQUAL else result
 
 
-def _cells(each: TensorDifference) -> tuple[Text, ...]:
+def _cells(each: TensorDifference, tells_rounding: bool) -> tuple[Text, ...]:
     role = Role.PLAIN if each.within else Role.BAD
     result: Line = line(Span(each.result, role))
-    if each.rounded is not None:
+    if each.rounded is not None and tells_rounding:
         side = "expected" if each.rounded.expected_is_rounded else "actual"
         result = line(*result, Span(f", {side} rounded to {each.rounded.format.name}", Role.HINT))
     sides = [side for side in (each.actual, each.expected) if side is not None]
     kinds = list(dict.fromkeys(side.convention or side.kind for side in sides))
     shapes = list(dict.fromkeys(_shape(side) for side in sides))
-    if each.share is None and each.absolute is None:
-        amounts = ("·",) * 4
-    else:
-        share = "·" if each.share is None else share_of_tolerance(each.share)
-        error = "·" if each.absolute is None else number(each.absolute)
-        amounts = (f"{each.failing:,}", share, error, "·" if each.ulps is None else steps_text(each.ulps))
-    return (each.tensor, result, " / ".join(kinds), " / ".join(shapes), *amounts)
+    share = "·" if each.share is None else share_of_tolerance(each.share)
+    error = "·" if each.absolute is None else number(each.absolute)
+    return (each.tensor, result, " / ".join(kinds), " / ".join(shapes), share, error)
 
 
 def _shape(side: TensorSide) -> str:
