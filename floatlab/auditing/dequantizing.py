@@ -16,6 +16,7 @@ from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource, Piece, Source
 from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError, UnsupportedError
+from floatlab.fpmode import in_default_mode
 
 Reader = Callable[[int, int], Array]
 
@@ -30,6 +31,7 @@ class Dequantized(ArraySource):
         super().__init__(name, shape, np.dtype(np.float64))
         self.reader, self.held = reader, held
 
+    @in_default_mode
     def read(self, first: int, count: int) -> Piece:
         """Return `count` numbers from index `first` on."""
         with np.errstate(all="ignore"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from math import prod
 
 from floatlab.arrays.sources import ArraySource
@@ -43,6 +44,12 @@ class StoredParts:
         """Take an open checkpoint, and read the configuration beside it."""
         self.checkpoint, self.tensors = checkpoint, checkpoint.tensors
         self.settings: QuantizationSettings = read_settings(checkpoint)
+
+    def having(self, stored: StoredTensor) -> StoredParts:
+        """Return the same tensors, but one of them replaced by another one of its name."""
+        found = copy(self)
+        found.tensors = self.tensors | {stored.name: stored}
+        return found
 
     def get(self, name: str) -> StoredTensor | None:
         """Return a stored tensor, or None."""

@@ -67,7 +67,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         used: dict[str, str] = {}
         for stored in checkpoint.tensors.values():
             try:
-                weight = _ggml(self.parts, stored) if not stored.kind else _recognised(self.parts, stored)
+                weight = recognised(self.parts, stored)
                 if weight is None:
                     continue
                 for part in weight.parts:
@@ -165,7 +165,10 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         self.close()
 
 
-def _recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
+def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
+    """Return the quantised weight whose codes are this tensor, or None; raises FloatlabError if parts do not fit."""
+    if not stored.kind:
+        return _ggml(parts, stored)
     for end, rules in _RULES:
         if stored.name.endswith(end):
             stem = stored.name.removesuffix(end)

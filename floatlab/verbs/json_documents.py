@@ -65,6 +65,12 @@ def _checkpoints() -> Schemas:
     return {"TensorDifference": TENSOR_DIFFERENCE}
 
 
+def _audit() -> Schemas:
+    from floatlab.verbs.audit.json import AUDITED_TENSOR
+
+    return {"AuditedTensor": AUDITED_TENSOR}
+
+
 def _dequantize() -> Schemas:
     from floatlab.verbs.dequantize.json import DEQUANTIZATION
 
@@ -107,6 +113,7 @@ class Document(Record):
 
 
 DOCUMENTS = {
+    "AuditedTensor": Document(_audit, ("audit",), "verdict"),
     "Attribution": Document(_attribute, ("attribute",), "observed"),
     "BlockDerivation": Document(_block, ("block",)),
     "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from floatlab.arith import Comparison, Contrast, IntegerResult
     from floatlab.arith.blocks import BlockDerivation
     from floatlab.arrays.compare.differences import Differences
+    from floatlab.auditing.audit import Audit
     from floatlab.auditing.comparison import CheckpointDifferences
     from floatlab.auditing.dequantization import Dequantization
     from floatlab.numbers import Datum, Derivation
@@ -171,6 +172,13 @@ def _checkpoints(answer: CheckpointDifferences) -> Answer:
     from floatlab.verbs.compare.checkpoints import answer_of as checkpoints_answer
 
     return checkpoints_answer(answer)
+
+
+@_row
+def _audit(answer: Audit) -> Answer:
+    from floatlab.verbs.audit.answer import answer_of as audit_answer
+
+    return audit_answer(answer)
 
 
 @_row

@@ -180,6 +180,9 @@ dequantize model.safetensors numbers.safetensors
 dequantize model.safetensors numbers.safetensors --to bf16 --json --only *.mlp.*
 dequantize model.safetensors model.safetensors
 dequantize half.safetensors numbers.npz
+audit model.safetensors --against original.safetensors
+audit model.safetensors
+audit half.safetensors
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@bf16 --rtol 0.01
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 --rtol 1e-4
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 -f fp32 --rtol 1e-4 --atol 1e-4

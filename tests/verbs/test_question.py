@@ -51,6 +51,7 @@ OPTIONS = {
         {"update": "1e-3", "steps": 7, "remedies": ("plain", "bf16+kahan")},
         {"grad": "-0.5", "lr": "0.1", "optimizer": "adam", "weights": "mxfp4", "state": "fp32"},
     ],
+    "audit": [{}, {"against": "a b.npz", "only": "*.mlp.*"}],
     "dequantize": [{}, {"to": "bf16", "only": "*.mlp.[ab]*"}],
     "block": [{"to": "mxfp4"}, {"to": "mxint8", "scale": "up"}, {"to": "nvfp4", "tensor_scale": "0.5"}],
 }
@@ -59,14 +60,14 @@ OPTIONS = {
 @st.composite
 def questions(draw):
     verb = draw(st.sampled_from([verb for verb in filter(asks, VERBS) if verb != "formats"]))
-    arity = ARITIES.get(verb) or {"sum": 1, "reveal": 1, "train": 1}.get(verb, 2)
+    arity = ARITIES.get(verb) or {"audit": 1, "sum": 1, "reveal": 1, "train": 1}.get(verb, 2)
     several = verb in ("show", "convert")
-    most = 0 if verb in ("block", "dequantize", "reveal", "train") else 3 if several else 1
+    most = 0 if verb in ("audit", "block", "dequantize", "reveal", "train") else 3 if several else 1
     found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=most, unique=True))
     context = draw(contexts)
     if verb == "block":  # elements saturate, and nothing else can be chosen
         context = Context(context.rounding, context.seed)
-    if verb in ("reveal", "compare", "dequantize"):  # nothing is rounded
+    if verb in ("audit", "compare", "dequantize", "reveal"):  # nothing is rounded
         context = Context()
     if verb == "fma":
         context = context.replace(fma_invalid=draw(st.booleans()))

@@ -87,9 +87,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     if bias == "" or (inputs is not None and "" in inputs):
         raise UsageError(f"{'--bias' if bias == '' else '--inputs'} '' names no array")
     if len(words) != 2:
-        raise UsageError(
-            f"compare takes two arrays or checkpoints, not {len(words)}, as in floatlab {VERB.examples[0]}"
-        )
+        raise UsageError(f"compare takes two arrays, not {len(words)}, as in floatlab {VERB.examples[0]}")
     if "-" in words:
         raise UsageError("compare does not read standard input: name a file instead of -")
     if are_checkpoints(words, options):
