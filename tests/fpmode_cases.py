@@ -35,6 +35,7 @@ COMPRESSED = fl.FloatArray(SINGLES[:12], "bf16")
 LISTED, SHORT, STARTS = TINY.tolist(), np.float32(3.1), np.float32([1, 0.1])
 STATED = fl.FloatArray(TINY, "fp32")
 QUANTIZED = {"l.weight": np.int8([range(-16, 16)] * 3), "l.weight_scale": np.float32([0.1, 2**-149, 3e38])}
+UNQUANTIZED = {"l.weight": QUANTIZED["l.weight"] * 0.1}
 EIGHT = fl.FloatArray([0.1, 3.3, -448, 2**-9], "e4m3")
 
 
@@ -199,7 +200,7 @@ CASES = {
         fl.load_quantized(QUANTIZED)["l.weight"], *fl.load_quantized(QUANTIZED).open("l.weight").blocks(7)
     ],
     "dequantize": lambda: _dequantized(QUANTIZED),
-    "audit": lambda: fl.audit(QUANTIZED, {"l.weight": QUANTIZED["l.weight"] * 0.1}),
+    "audit": lambda: fl.audit(QUANTIZED, UNQUANTIZED),
     "judge": lambda: judge_difference(LEFT, RIGHT, WRONG),
     "product": lambda: [matrix_product(LEFT, RIGHT).errors(), matrix_product(FACES, FACES).element(4)],
     "multiply_on": lambda: [

@@ -64,7 +64,9 @@ def _settings(method: str, file: str, said: dict[str, object]) -> QuantizationSe
         weights = group.get("weights") if isinstance(group, dict) else None
         parts += [weights] if isinstance(weights, dict) else []
     sizes = {_size(file, "group_size", part["group_size"]) for part in parts if part.get("group_size") is not None}
-    bits = {_size(file, name, part[name]) for part in parts for name in ("bits", "num_bits") if part.get(name)}
+    # Other methods have widths that are no integers, such as 4.25; they are of no use here.
+    widths = [part.get(name) for part in parts for name in ("bits", "num_bits")]
+    bits = {width for width in widths if type(width) is int}
     blocks = set()
     for part in parts:
         for name in ("weight_block_size", "block_structure"):

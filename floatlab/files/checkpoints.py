@@ -128,7 +128,8 @@ def matching(names: list[str], only: str | None, where: str) -> list[str]:
 def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Checkpoint:
     """Open a checkpoint: a file, an index, a folder, or a mapping of names to arrays.
 
-    Raises FileFormatError in one line for files that are not valid, for pickles, and for missing or doubled tensors.
+    Raises FileFormatError in one line for files that are not valid, for pickles, and for missing or doubled tensors,
+    and RefusedError for a place that this process may not read.
 
     >>> import numpy as np
     >>> with open_checkpoint({"a": np.float32([1, 2]), "b": np.float16([3])}) as checkpoint:
@@ -138,6 +139,7 @@ def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Che
     if isinstance(place, Mapping):
         return _of_mapping(place)
     path = os.fspath(place)
+    admitted(path)
     if is_folder(path):
         return _of_folder(path)
     if path.endswith(INDEX):
@@ -280,6 +282,9 @@ _READERS = {".safetensors": _safetensors, ".gguf": _gguf, ".npz": _npz, ".npy": 
 
 
 def _read_configs(checkpoint: Checkpoint, folder: str) -> None:
+    """Read the configuration beside `.safetensors`; other kinds of files have none."""
+    if checkpoint.kind != "safetensors":
+        return
     for name in ("config.json", "hf_quant_config.json"):
         path = os.path.join(folder, name)
         if os.path.lexists(path):

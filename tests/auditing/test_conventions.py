@@ -173,6 +173,14 @@ def test_bitsandbytes_has_the_first_element_in_the_high_nibble(tmp_path, is_doub
         assert value == float(table[nibble]) * float(largest[n // size])
 
 
+def test_eight_bits_of_bitsandbytes(tmp_path):
+    codes, largest = draw((3, 8)).view(np.int8), np.float32([0.1, 3, 7])
+    values, weight = read(tmp_path, {"l.weight": ("I8", codes), "l.SCB": ("F32", largest)})
+    assert weight.convention == "bitsandbytes INT8"
+    for (row, column), value in np.ndenumerate(values):
+        assert value == int(codes[row, column]) * float(largest[row]) / 127
+
+
 def swizzled(scales):
     """Return scales in the layout of Blackwell's matrix units: tiles of 128 rows and 4 columns of 512 bytes each."""
     rows, columns = scales.shape

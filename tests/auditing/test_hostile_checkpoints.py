@@ -292,6 +292,7 @@ PARTS = {
     "bitsandbytes: too few values": (BNB | {"l.weight.quant_map": f32(15)}, None),
     "bitsandbytes: scales of scales missing": (BNB | {"l.weight.absmax": u8(2)}, None),
     "bitsandbytes: weight missing": (without(BNB, "l.weight"), None),
+    "bitsandbytes: too few rows": ({"l.weight": ("I8", np.zeros((4, 8), np.int8)), "l.SCB": f32(3)}, None),
     "torchao: not described": ({"l._weight_qdata": u8(4, 16), "l._weight_scale": u8(4, 1)}, None),
 }  # fmt: skip
 

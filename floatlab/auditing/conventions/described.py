@@ -14,6 +14,7 @@ from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
 from floatlab.auditing.conventions.scaled import mx_weight, powers_of_two
 from floatlab.auditing.dequantizing import (
     Reader,
+    divided,
     numbers,
     octets,
     one_number,
@@ -151,9 +152,11 @@ def _torchao_mx(
 
 
 def bitsandbytes(parts: StoredParts, stem: str) -> Weight | None:
-    """Recognise 4-bit weights of bitsandbytes: `weight` beside `weight.absmax` and `weight.quant_state.…`."""
+    """Recognise bitsandbytes: `weight` beside `weight.absmax` and `weight.quant_state.…`, or beside `SCB`."""
     name = f"{stem}.weight"
-    absmax = parts.get(f"{name}.absmax")
+    absmax, rows = parts.get(f"{name}.absmax"), parts.get(f"{stem}.SCB")
+    if rows is not None:
+        return _eight_bits(parts, stem, rows)
     if absmax is None:
         return None
     weight = parts.need(name, absmax.name, "uint8")
@@ -181,6 +184,25 @@ def bitsandbytes(parts: StoredParts, stem: str) -> Weight | None:
         formula=f"quant_map[code] × absmax of {size}", evidence="the quant_state beside the weight", codes=name,
         parts=(name, absmax.name, table.name, states[0], *(each.name for each in nested)),
         open=partial(opened, name, shape, (weight, absmax, table, *nested), make),
+    )  # fmt: skip
+
+
+def _eight_bits(parts: StoredParts, stem: str, rows: StoredTensor) -> Weight:
+    """Return a weight of LLM.int8(): `SCB` holds the largest magnitude of each row, which is the code 127."""
+    weight = parts.need(f"{stem}.weight", rows.name, "int8")
+    parts.need(rows.name, weight.name, *FLOATS)
+    check_shape(rows, weight.shape[:1], weight.name)
+    if len(weight.shape) != 2:
+        raise FileFormatError(f"{weight.name} has {len(weight.shape)} axes, but SCB is for weights with two")
+
+    def make(codes: ArraySource, largest: ArraySource) -> Reader:
+        return divided(product(numbers(codes), spread(numbers(largest), weight.shape, (1, weight.shape[1]))), 127.0)
+
+    return Weight(
+        name=weight.name, shape=weight.shape, convention="bitsandbytes INT8", formula="int8 × SCB ÷ 127",
+        evidence=parts.settings.evidence("bitsandbytes"), codes=weight.name,
+        parts=(weight.name, rows.name, *parts.present(f"{stem}.weight_format")),
+        open=partial(opened, weight.name, weight.shape, (weight, rows), make),
     )  # fmt: skip
 
 
