@@ -24,7 +24,7 @@ class Table(NamedTuple):
     ties: str  # even, away, zero or down
     nan: int | None = None
     infinity: tuple[int, int] | None = None  # −∞ and +∞
-    overflow: Fraction | None = None  # from this magnitude on, to nearest, ∞
+    overflow: Fraction | None = None  # numbers from this magnitude on round to ∞, to nearest
     negative_zero: int | None = None
     normal: Fraction = Fraction(0)  # the smallest normal magnitude
 

@@ -15,16 +15,16 @@ from functools import partial
 from typing import Self
 
 from floatlab.arrays.sources import ArraySource, HeldSource
-from floatlab.confinement import admitted, is_folder
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
-from floatlab.files.bundles import Bundle
 from floatlab.files.gguf import open_tensor, plain_kind, read_gguf
 from floatlab.files.json_files import read_json
+from floatlab.files.npy import open_npy
+from floatlab.files.npz import Bundle
 from floatlab.files.pickles import pickle_kind, refuse_pickle
-from floatlab.files.plain import open_npy
 from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import kind_called, open_entry, read_safetensors
 from floatlab.record import Record
+from floatlab.sandbox import admitted, is_folder
 
 INDEX = ".safetensors.index.json"  # the end of the name of an index
 KINDS = (".safetensors", ".gguf", ".npz", ".npy")  # of several kinds in a folder, the first is read

@@ -17,7 +17,7 @@ import numpy as np
 from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
-from floatlab.files.plain import PlainSource
+from floatlab.files.raw import RawSource
 from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
@@ -240,7 +240,7 @@ def open_tensor(path: str, tensor: GgufTensor) -> ArraySource:
         block = block_of(tensor.dtype)
         shape = tensor.shape if block is None else ((tensor.end - tensor.start) // block[1], block[1])
         kind = _kind(tensor.dtype) if block is None else np.dtype(np.uint8)
-        return PlainSource(f"{path}::{tensor.name}", path, file, shape, kind, tensor.start)
+        return RawSource(f"{path}::{tensor.name}", path, file, shape, kind, tensor.start)
 
 
 def open_gguf(path: str, name: str | None) -> ArraySource:

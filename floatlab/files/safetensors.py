@@ -16,7 +16,7 @@ from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, guess, quoted
 from floatlab.files.json_files import parse_object
-from floatlab.files.plain import PlainSource, bits_of
+from floatlab.files.raw import RawSource, bits_of
 from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
@@ -136,7 +136,7 @@ def open_entry(path: str, tensor: Tensor, word: str = "") -> ArraySource:
         kind = _kind(tensor.dtype)
         if kind is None:
             raise FileFormatError(f"has the tensor {quoted(tensor.name)} in {quoted(tensor.dtype)}, which is not read")
-        return PlainSource(word or f"{path}::{tensor.name}", path, file, tensor.shape, kind, tensor.start)
+        return RawSource(word or f"{path}::{tensor.name}", path, file, tensor.shape, kind, tensor.start)
 
 
 def chosen(name: str | None, names: list[str], noun: str) -> str:

@@ -10,10 +10,10 @@ from typing import IO
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.atomic_write import replacing
 from floatlab.errors import FileFormatError
 from floatlab.files.safe_open import shown
 from floatlab.record import Individual
-from floatlab.writing import replacing
 
 
 class NewTensor(Individual):

@@ -61,7 +61,7 @@ class Fuzz:
         return self.random.choice(NUMBERS) if self.rarely(2) else self.random.getrandbits(64)
 
     def room(self, size: int) -> object:
-        """Return a buffer of so many bytes; sometimes another length, askew, overlapping, read-only, or none at all."""
+        """Return a buffer of this size; sometimes of another length, misaligned, overlapping, read-only, or none."""
         if self.rarely(40):
             return self.random.choice((None, b"", "text", 3, np.zeros((2, 3))[:, ::2], bytes(size)))
         if self.rarely(20):

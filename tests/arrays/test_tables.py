@@ -8,7 +8,7 @@ import pytest
 import floatlab as fl
 from floatlab import Context, arrays, decode, encode, parse_format
 from floatlab.arrays.lanes import compiled
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from tests import table_oracle
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ")

@@ -1,6 +1,7 @@
-"""Codes of formats given by a table from words of binary32, by their upper bits: faster than a search, and exact.
+"""Look-ups from words of binary32 to codes of formats given by a table: faster than a search, and exact.
 
-Each class fits its entries to the starts of `table_segments`, and leaves to the search the few buckets that do not fit.
+The upper bits of a word select a bucket, which has an entry. Each class computes its entries from the starts of
+`table_segments`; the few buckets for which no entry is correct are left to the search ("open" buckets).
 The compiled forms are in _kernels_table.h.
 """
 
@@ -15,20 +16,20 @@ from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule
 from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
-_OPEN = 1 << 31  # a rank in an entry that leaves its bucket to the search
-_OPEN_ENTRY = 1 << 63  # the same, of a binade
-_MAGNITUDE = 0x7FFFFFFF  # of binary32
-_FEW_OPEN = 1  # buckets of normal words that may be left to the search: ranks may change their spacing inside
+_OPEN = 1 << 31  # the rank in the entry of an open bucket
+_OPEN_ENTRY = 1 << 63  # the entry of an open binade
+_MAGNITUDE = 0x7FFFFFFF  # the bits of binary32 without the sign
+_FEW_OPEN = 1  # largest number of open buckets of normal words; in such a bucket, the spacing of ranks changes
 _CELLS = (5, 6, 7)  # bits of the significand that select a bucket, besides the exponent, in the order tried
 
 
 class NarrowLookup:
-    """Codes of up to 8 bits from binary32: an entry for each bucket has the start inside it and the codes around."""
+    """Codes of up to 8 bits: the entry of a bucket has the start inside the bucket, and the codes on both sides."""
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the least number of bits of the significand with at most one start inside each bucket.
+        """Find the smallest number of significand bits for which each bucket has at most one start inside.
 
-        Buckets of subnormal words may have more: they stand for many binades, and are left to the search.
+        Buckets of subnormal words cover many binades, so they may have more starts; they are left to the search.
         """
         self.rule, self.entries = rule, np.empty(0, np.uint64)
         for bits in range(1, 8):
@@ -62,10 +63,10 @@ class NarrowLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same with NumPy: by the upper 16 bits, and by a search where these leave it open."""
+        """Return the same function in NumPy: by the upper 16 bits; by a search if these do not determine the code."""
         rule = self.rule
-        # The index is the upper half of a word; its last bit is also set if any lower bit is. So an odd index stands
-        # for the words after the even one before it.
+        # The index is the upper half of a word, with its last bit set if any lower bit of the word is set. An odd index
+        # thus covers all words after the single word with the preceding even index.
         evens = np.arange(0, 1 << 16, 2, dtype=np.uint32) << np.uint32(16)
         at, after, last = (search(rule, evens + np.uint32(more))[0] for more in (0, 1, (1 << 17) - 1))
         table = np.stack([at, after], axis=1).reshape(-1)
@@ -86,7 +87,7 @@ class NarrowLookup:
 
 
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
-    """Return the words at which ranks 1, 2, … and NaR start; None if infinity has a code of its own."""
+    """Return the words at which ranks 1, 2, … and NaR start; None if infinity has its own code."""
     of_sign, most, inf = segments(rule, negative), (1 << 15) - 1, SINGLE.infinity_magnitude
     infinity, nan = of_sign.codes[-2:]
     if infinity not in (nan, of_sign.codes[most]):
@@ -95,7 +96,7 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 
 
 class BinadeLookup:
-    """Codes of 16 bits in two's complement whose starts are evenly spaced in each binade of binary32.
+    """16-bit codes in two's complement, if their starts are evenly spaced in each binade of binary32.
 
     An entry for each sign and exponent has the rank at the binade's start, and how to round the significand: a number
     to add, whether to add 1 if the rank so far is odd, and a right shift.
@@ -177,10 +178,10 @@ class BinadeLookup:
 
 
 class WideLookup:
-    """Codes of 16 bits in two's complement from binary32: the rank at a bucket's start, a slope, two comparisons."""
+    """16-bit codes in two's complement, from the rank at a bucket's start, a slope, and two comparisons."""
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the fewest buckets whose slopes give the number of starts up to a word, or at most two less."""
+        """Find the fewest buckets whose slopes give the number of starts up to a word, or up to two less."""
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [_wide_starts(rule, negative) for negative in (False, True)]
         if any(starts is None for starts in both):
@@ -200,7 +201,7 @@ class WideLookup:
         self.starts = np.concatenate(padded).astype(np.uint32)
 
     def _slopes(self, starts: Array, first: int) -> tuple[Array, Array]:
-        """Return the entries of a sign, whose starts begin at index `first`, and which of them are open."""
+        """Return the entries of a sign, whose first start has the index `first`, and a mask of open buckets."""
         firsts = np.arange(1 << (31 - self.shift), dtype=np.int64) << self.shift
         base = np.searchsorted(starts, firsts, "right")
         bucket = starts >> self.shift

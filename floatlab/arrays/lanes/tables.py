@@ -1,4 +1,4 @@
-"""Formats given by a table, in the NumPy and the compiled lane: words to codes and back, by looking up."""
+"""Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from floatlab.arrays.lanes.table_lookups import BinadeLookup, NarrowLookup, Wide
 from floatlab.arrays.lanes.table_segments import cut_to_word, first_word, search
 from floatlab.arrays.types import Array, Reader, Rounder
 from floatlab.formats import Format
-from floatlab.formats.table import TwosComplementFormat
+from floatlab.formats.table_format import TwosComplementFormat
 from floatlab.numbers import Context, Datum, Flags
 from floatlab.numbers.projection import given_by_table
 
@@ -31,7 +31,7 @@ def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> 
     words_table(format, word).take(codes, out=values, mode="clip")
     changed = (values & sign) != magnitudes
     if format.is_irrational:
-        # The nearest word is not the number: only 0 and ±1 are exact.
+        # Numbers are irrational, so their words are not exact; only those of 0 and ±1 are.
         changed |= (magnitudes != 0) & (magnitudes != words.dtype.type(word.bias << word.trailing_bits))
     changed &= (magnitudes < word.infinity_magnitude) & (flags == 0)
     for negative in (False, True):
@@ -79,7 +79,7 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
         if flags is None:
             _looking_up(rule, kernels)(words, codes)
             return
-        codes[...], flags[...] = search(rule, words)  # a look-up has the codes alone
+        codes[...], flags[...] = search(rule, words)  # a look-up gives no flags
         _add_flags(rule, words, codes, flags)
 
     return in_pieces(work) if kernels is None else work
@@ -87,7 +87,7 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
 
 @lru_cache(maxsize=64)
 def words_table(format: Format, word: Format) -> Array:
-    """Return the word of each code, of 2^8 or 2^16; that nearest to it, if the word does not hold the number."""
+    """Return the word of each of the 2^8 or 2^16 codes; if no word equals the number, the nearest word."""
     assert given_by_table(format)
     table = np.zeros(1 << 8 * container(format).itemsize, container(word))
     for negative in (False, True):
@@ -126,7 +126,7 @@ def ranks_table(format: Format, unranked: int) -> Array:
 
 @lru_cache(maxsize=64)
 def codes_table(format: Format) -> tuple[Array, int]:
-    """Return the code of each rank in ascending order, infinities included, and the place of zero."""
+    """Return the code of each rank in ascending order, infinities included, and the index of zero."""
     assert given_by_table(format)
     top = [format.most(sign) + format.infinities for sign in (False, True)]
     ranks = range(-top[1], top[0] + 1)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from floatlab import Context, Datum, FormatError, UnsupportedError, convert, decode, encode, finfo, parse_format, read
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from floatlab.numbers.intervals import preimage
 from tests import table_oracle
 
