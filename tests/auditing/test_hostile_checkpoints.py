@@ -47,10 +47,11 @@ def refused(path, capsys, verb="dequantize", most_bytes=64 << 20, most_seconds=2
 
 
 @pytest.mark.parametrize("name", GGUF)
-def test_hostile_gguf(tmp_path, capsys, name):
+@pytest.mark.parametrize("verb", ["dequantize", "compare"])
+def test_hostile_gguf(tmp_path, capsys, name, verb):
     path = tmp_path / "model.gguf"
     path.write_bytes(GGUF[name])
-    assert "model.gguf" in refused(path, capsys)
+    assert "model.gguf" in refused(path, capsys, verb)
 
 
 # Index files.
@@ -80,14 +81,15 @@ INDICES = {
 
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize("by", ["index", "folder"])
-def test_hostile_indices(tmp_path, capsys, name, by):
+@pytest.mark.parametrize("verb", ["dequantize", "compare"])
+def test_hostile_indices(tmp_path, capsys, name, by, verb):
     (tmp_path / "secret.safetensors").write_bytes(checkpoint_file(SHARD))
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "x.safetensors").write_bytes(checkpoint_file(SHARD))
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps(INDICES[name]))
-    refused(index if by == "index" else folder, capsys)
+    refused(index if by == "index" else folder, capsys, verb)
 
 
 TEXTS = {
