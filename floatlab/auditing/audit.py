@@ -69,7 +69,7 @@ class Audit(Record, Answering):
         """Whether a weight is broken."""
         return any(each.verdict == BROKEN for each in self.tensors)
 
-    def _repr__(self) -> str:
+    def __repr__(self) -> str:
         """Return one line."""
         counts = {verdict: sum(each.verdict == verdict for each in self.tensors) for verdict in _ORDER}
         said = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items() if count)

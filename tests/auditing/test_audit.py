@@ -81,6 +81,7 @@ def audited(tmp_path, tensors, against=None):
 def test_sound_and_swizzled_and_exchanged(tmp_path):
     sound = audited(tmp_path, parts())
     assert {each.verdict for each in sound.values()} == {"sound"}
+    assert repr(fl.audit(tmp_path / "m.safetensors")) == "Audit(cannot tell: 2)"
     (_, scales), (_, others) = nvfp4(X)[1], nvfp4(Y)[1]
     wrong = audited(tmp_path, parts(x__weight_scale=("F8_E4M3", swizzled(scales))))
     assert [each.verdict for each in wrong.values()] == ["broken", "sound"]
