@@ -123,11 +123,6 @@ class TableFormat(Format):
         """Return in words how numbers are rounded to nearest."""
         return f"the boundary is halfway {self.halfway}; a tie goes {_TIES[self.ties]}"
 
-    @property
-    def is_irrational(self) -> bool:
-        """Whether the numbers are powers of √e, so that none but 0 and ±1 is rational."""
-        return False
-
     def sign(self, code: int) -> int:
         """Return 1 for negative codes, and for the NaN in place of −0."""
         return code >> (self.width - 1)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _EXPONENT = 2  # es of the Posit Standard 2022, for every width
 _GHOSTED = 12  # takums with fewer bits are read as if zeros followed
-_DIGITS = 1 << 14  # a number that agrees with an irrational boundary in this many digits raises an error
+# A number that agrees with an irrational boundary in this many digits raises an error. Of a number, more are known.
+_DIGITS = 1 << 12
 
 
 class Posit(TwosComplementFormat):
@@ -113,14 +114,11 @@ class LogarithmicTakum(Takum):
 
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
 
+    is_irrational = True
+
     def __init__(self, name: str, width: int) -> None:
         """Set the fields."""
         super().__init__(name, width)
-
-    @property
-    def is_irrational(self) -> bool:
-        """True: no power of √e but 1 is rational."""
-        return True
 
     def power(self, code: int, width: int | None = None) -> Fraction:
         """Return ℓ, the power of √e. The fields of a negative code are read without negating it, so ℓ changes its sign.

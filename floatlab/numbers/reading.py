@@ -16,7 +16,7 @@ from floatlab.numbers.derivation import Decode, Derivation, Encode, Read, Round,
 from floatlab.numbers.exact import GUARD_DIGITS, Code, Exact, Infinity, Literal, NotANumber, Ratio
 from floatlab.numbers.printing import integer_from_digits
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
-from floatlab.numbers.rounding import DEFAULT, Context, Flags, as_context
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, as_context
 from floatlab.numbers.scalars import exact_value
 
 TYPE_CHECKING = False
@@ -382,4 +382,11 @@ def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivati
     near = Datum(fmt, round_exact(exact, fmt, sticky=True).code)
     if near.symbol == datum.symbol:
         return Derivation("convert", (datum,), context, (Decode(datum), Encode(near, datum)), near, Flags.NONE)
+    if fmt.is_irrational:
+        from floatlab.numbers.table_values import is_boundary
+
+        # Digits cut off are below a boundary that the number is on: take those above it if the tie goes there.
+        goes_up = near.magnitude & 1 or context.rounding is Direction.RNA
+        if goes_up and is_boundary(fmt, near.magnitude, datum.format, datum.code):
+            exact = Exact(exact.negative, exact.c + 1, exact.q)
     return _finish("convert", datum, (Decode(datum),), exact, True, datum, fmt, context)

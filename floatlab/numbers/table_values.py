@@ -6,6 +6,7 @@ The functions take a format and a code, because `Datum` calls them. This module 
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
+from floatlab.formats.format import Format
 from floatlab.formats.table_format import GUARD, TableFormat
 from floatlab.formats.tapered import LogarithmicTakum
 from floatlab.numbers.exact import Exact
@@ -50,6 +51,19 @@ def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact
     negative = bool(format.sign(code))
     low, high = (Exact(negative, *bound) for bound in format.bounds(format.magnitude(code), digits))
     return (high, low) if negative else (low, high)
+
+
+def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
+    """Return whether the magnitude of another takum's code is the boundary above a rank: √e^ℓ with the same ℓ.
+
+    >>> from floatlab.formats.table_catalog import TABLE_NAMES
+    >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))
+    >>> is_boundary(narrow, 0x43, wide, 0x4380), is_boundary(narrow, 0x43, wide, 0x4381)
+    (True, False)
+    """
+    if not (isinstance(format, LogarithmicTakum) and isinstance(source, LogarithmicTakum)):
+        return False
+    return format.power(2 * rank + 1, format.width + 1) == source.power(source.magnitude(code))
 
 
 def gap(format: TableFormat, code: int) -> Exact:

@@ -11,6 +11,7 @@ import numpy as np
 from floatlab.arrays.lanes.numpy_rounding import in_pieces
 from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule, container, rounding_rule_for, word_of
 from floatlab.arrays.lanes.table_lookups import BinadeLookup, NarrowLookup, WideLookup
+from floatlab.arrays.lanes.table_registers import ByteLookup, FewLookup
 from floatlab.arrays.lanes.table_segments import cut_to_word, first_word, search
 from floatlab.arrays.types import Array, Reader, Rounder
 from floatlab.formats import Format
@@ -48,6 +49,12 @@ def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> 
 def _looking_up(rule: RoundingRule, kernels: ModuleType | None) -> Callable[[Array, Array], None]:
     """Return the fastest function that writes the codes of words."""
     if rule.source == SINGLE and rule.format.width <= 8:
+        if kernels and kernels.has_registers():
+            few, by_bytes = FewLookup(rule), ByteLookup(rule)
+            if len(few.table):
+                return few.compiled(kernels)
+            if len(by_bytes.tables):
+                return by_bytes.compiled(kernels)
         narrow = NarrowLookup(rule)
         if len(narrow.entries):
             return narrow.compiled(kernels) if kernels else narrow.plain()
@@ -110,7 +117,7 @@ def reader(format: Format, word: Format, kernels: ModuleType | None) -> Reader:
     def read(codes: Array, words: Array) -> None:
         table = words_table(format, word)
         if kernels is not None and table.itemsize in (4, 8):
-            kernels.take_words(codes, table, table.itemsize, words)
+            kernels.take_words(codes, table, words, 2 * (codes.itemsize == 2) + (words.itemsize == 8))
         else:
             table.take(codes, out=words, mode="clip")
 

@@ -23,7 +23,7 @@ def answer_of(found: Audit) -> Answer:
 
 
 def _records(found: Audit) -> list[dict[str, object]]:
-    from floatlab.verbs.json_documents import document_of
+    from floatlab.verbs.from_json import document_of
 
     return [document_of(each) for each in found.tensors]
 

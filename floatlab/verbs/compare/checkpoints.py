@@ -48,7 +48,7 @@ def answer_of(found: CheckpointDifferences, listed: int = _LISTED) -> Answer:
 
 
 def _records(found: CheckpointDifferences) -> list[dict[str, object]]:
-    from floatlab.verbs.json_documents import document_of
+    from floatlab.verbs.from_json import document_of
 
     return [document_of(each) for each in found.tensors]
 
@@ -57,7 +57,7 @@ def checkpoints_page(found: CheckpointDifferences, listed: int = _LISTED) -> Pag
     """Return the page of two checkpoints: the verdict, the conventions of quantised weights, and a row for a tensor.
 
     >>> import numpy as np
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> x = {"a": np.float32([0.1, 2]), "b": np.float32([3])}
     >>> page = checkpoints_page(compare_checkpoints({"a": np.float32([0.1, 2.5])}, x))
     >>> print(to_text(page, 100), end="")

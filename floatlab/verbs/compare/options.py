@@ -39,7 +39,7 @@ def _plot(answer: Answer, path: str) -> None:
 
     if not isinstance(answer.found, Differences):
         raise UsageError("--plot draws the differences of two arrays: name them as FILE::NAME")
-    from floatlab.verbs.compare.histogram_figure import difference_figure
+    from floatlab.verbs.compare.histogram_plot import difference_figure
 
     difference_figure(answer.found, path)
 

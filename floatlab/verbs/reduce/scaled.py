@@ -34,7 +34,7 @@ _NODES = 4  # so many nodes of an element are shown
 def scaled_page(found: ScaledProduct) -> Page:
     """Return the page of a matrix product of blocks with scales; the steps of its worst element are shown.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.reduce.results.scaled import scaled_product
     >>> unit, b = "rtxblackwell.mxf4.f32.v1", [[2], [2**-1]]
     >>> page = to_text(scaled_page(scaled_product([[1.5, 2]], b, unit, ([[2]], [[2**-30]]))))
