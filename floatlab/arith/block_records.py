@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from floatlab.arith.scaling import Value, evaluate, ratio, value_of
-from floatlab.formats.blocks import BlockFormat, TwosComplement
+from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe
 from floatlab.formats.scaling import ScaleRule
@@ -114,7 +114,7 @@ def element_value(code: int, format: BlockFormat) -> Value | None:
     >>> [element_value(code, parse_block_format("mxint8")).as_fraction() for code in (0x7F, 0x80)]
     [Fraction(127, 64), Fraction(-2, 1)]
     """
-    if isinstance(format.element, TwosComplement):
+    if isinstance(format.element, Integers):
         n = format.element.integer(code)
         return Ratio(n < 0, abs(n), twos=format.element.quantum)
     value = value_of(Datum(format.element, code))

@@ -30,7 +30,7 @@ from floatlab.arith.scaling import (
 )
 from floatlab.errors import ContextError, UnsupportedError, quoted
 from floatlab.formats import parse_format
-from floatlab.formats.blocks import BlockFormat, TwosComplement
+from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
@@ -69,7 +69,7 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     """
     if context.flush_inputs:
         raise ContextError("flush_inputs is not for blocks: flush subnormal numbers before they are scaled")
-    flushes = context.flush_results and not isinstance(format.element, TwosComplement)
+    flushes = context.flush_results and not isinstance(format.element, Integers)
     return context.replace(overflow=Overflow.SATURATE, flush_results=flushes)
 
 
@@ -334,7 +334,7 @@ class _Quantizer:
         if self.rule.wraps and found.overflowed:
             code = numbers.compose(found.negative, 0) | self._once(scaled, _wider(numbers), index).code
             return found, code & ((1 << numbers.width) - 1), flags
-        if isinstance(kind, TwosComplement):
+        if isinstance(kind, Integers):
             code = kind.code(found.negative, numbers.magnitude(code))
             flags &= ~Flags.UNDERFLOW  # integers have no underflow
         return found, code, flags

@@ -22,7 +22,7 @@ from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, dtype_of, product
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
-from floatlab.formats.blocks import BlockFormat, TwosComplement
+from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.recipes import Recipe
 from floatlab.fpmode import in_default_mode
@@ -134,7 +134,7 @@ def _silent() -> np.errstate:
 
 
 @lru_cache(maxsize=64)
-def _from_magnitudes(kind: TwosComplement) -> Array:
+def _from_magnitudes(kind: Integers) -> Array:
     """Return the two's complement code for every sign-magnitude code."""
     half = 1 << (kind.width - 1)
     return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
@@ -191,7 +191,7 @@ def encode_blocks(
         codes, tensor = job.scales()
         for _ in job.round(codes, tensor, job.cut.blocks(elements)):
             pass
-    if isinstance(job.fmt.element, TwosComplement):
+    if isinstance(job.fmt.element, Integers):
         elements = _from_magnitudes(job.fmt.element).take(elements)
     return Blocks(codes.reshape(job.cut.scales_shape), elements, tensor)
 
@@ -223,7 +223,7 @@ def quantize_blocks(
     values = np.empty(job.array.shape, job.dtype)
     into, kind, numbers = job.cut.blocks(values), product_dtype(job.fmt, job.dtype), job.steps.numbers
     direct: Format | None = WORDS[job.dtype]
-    if isinstance(job.fmt.element, TwosComplement) or not holds(WORDS[job.dtype], numbers):
+    if isinstance(job.fmt.element, Integers) or not holds(WORDS[job.dtype], numbers):
         direct = None
     with _silent():
         codes, tensor = job.scales()

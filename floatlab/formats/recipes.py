@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 
 from floatlab.errors import ContextError, FormatError, RecipeError, guess, quoted
-from floatlab.formats.blocks import BLOCK_CATALOG, BlockFormat, TwosComplement, block_row, is_block_format
+from floatlab.formats.blocks import BLOCK_CATALOG, BlockFormat, Integers, block_row, is_block_format
 from floatlab.formats.blocks import parse_block_format as _named
 from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, parse_format, short_name
 from floatlab.formats.format import Format
@@ -58,7 +58,7 @@ def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
 
 
 def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
-    if isinstance(format.element, TwosComplement) and not rule.is_exact:
+    if isinstance(format.element, Integers) and not rule.is_exact:
         return format.element.name in rule.elements
     if not rule.elements:
         earlier = [each for each in SCALE_RULES if (each.name, each.family) == (rule.name, rule.family)]
@@ -206,7 +206,7 @@ class _Reader:
         single = parse_format("binary32")
         return BlockFormat(_spelled(element), element, single, None, rows=None), True
 
-    def _element(self, name: str, place: int) -> Format | TwosComplement:
+    def _element(self, name: str, place: int) -> Format | Integers:
         try:
             return parse_format(name)
         except FormatError as error:
@@ -272,7 +272,7 @@ class _Reader:
         return format.replace(by_row=True, name=f"{base}/channel")
 
 
-def _spelled(element: Format | TwosComplement) -> str:
+def _spelled(element: Format | Integers) -> str:
     return short_name(element) if isinstance(element, Format) else element.name
 
 

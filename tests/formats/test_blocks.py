@@ -8,7 +8,7 @@ from floatlab import FormatError, parse_format
 from floatlab.formats.blocks import (
     BLOCK_CATALOG,
     BlockFormat,
-    TwosComplement,
+    Integers,
     block_row,
     is_block_format,
     parse_block_format,
@@ -41,7 +41,7 @@ def test_every_named_block_format_is_as_its_source_says():
 
 
 def test_integers_are_twos_complement_with_an_implied_scale():
-    int8 = TwosComplement("int8", 8)
+    int8 = Integers("int8", 8)
     codes = [int8.code(n < 0, abs(n)) for n in range(-128, 128)]
     assert codes == [n % 256 for n in range(-128, 128)]
     assert [int8.integer(code) for code in codes] == list(range(-128, 128))
