@@ -162,8 +162,12 @@ def _stored(value: Value, kind: Format, is_exact: bool, direction: str = "RNE") 
     return _positive(datum) if is_exact else datum
 
 
-def _wider(numbers: Format) -> Format:
-    """Return a format with the same small numbers and a larger range."""
+def wider(numbers: Format) -> Format:
+    """Return a format with the same small numbers and a larger range.
+
+    >>> wider(parse_format("e2m1")).largest > 10**9
+    True
+    """
     more = numbers.exponent_bits + 4
     return Format(numbers.name, numbers.precision, more, bias=numbers.bias, infinities=False, nans=0)
 
@@ -332,7 +336,7 @@ class _Quantizer:
         found = self._once(scaled, numbers, index)
         code, flags = found.code, found.flags
         if self.rule.wraps and found.overflowed:
-            code = numbers.compose(found.negative, 0) | self._once(scaled, _wider(numbers), index).code
+            code = numbers.compose(found.negative, 0) | self._once(scaled, wider(numbers), index).code
             return found, code & ((1 << numbers.width) - 1), flags
         if isinstance(kind, Integers):
             code = kind.code(found.negative, numbers.magnitude(code))
@@ -367,7 +371,7 @@ class _Quantizer:
         found, numbers = element.rounded, self.format.magnitudes
         if not self.rule.wraps or found is None or not found.overflowed or element.scaled is None:
             return element_value(element.code, self.format) or NAN
-        wide = _wider(numbers)
+        wide = wider(numbers)
         return value_of(Datum(wide, self._once(element.scaled, wide, 0).code))
 
     def _errors(self, attempt: Attempt, values: list[Value]) -> list[Value]:

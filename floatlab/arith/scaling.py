@@ -293,22 +293,11 @@ def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, c
         sizes = [magnitude(error) for error in errors]
     if choice.measure == "largest":
         return reduce(_maximum, sizes)
-    if choice.order == "lanes":
-        return _in_lanes(sizes, add)
     rows = [reduce(add, sizes[first : first + columns]) for first in range(0, len(sizes), columns)]
     while len(rows) > 1:
         half = (len(rows) + 1) // 2
         rows = [add(*pair) for pair in zip(rows, rows[half:], strict=False)] + rows[len(rows) - half : half]
     return rows[0]
-
-
-def _in_lanes(sizes: list[Value], add: Callable[[Value, Value], Value]) -> Value:
-    """Return the sum in eight lanes, which are then added in pairs."""
-    lanes = [reduce(add, sizes[lane::8]) for lane in range(min(8, len(sizes)))]
-    while len(lanes) > 1:
-        pairs = [add(a, b) for a, b in zip(lanes[::2], lanes[1::2], strict=False)]
-        lanes = pairs + lanes[2 * len(pairs) :]
-    return lanes[0]
 
 
 def magnitude(value: Value) -> Value:

@@ -23,7 +23,7 @@ def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -
     if isinstance(format, str):
         blocks = _is_block_name(format)
     else:
-        blocks = not isinstance(format, Format) and hasattr(format, "block")
+        blocks = not isinstance(format, Format) and (hasattr(format, "block") or hasattr(format, "rule"))
     for name in options:
         if name in known or (blocks and name in _OF_BLOCKS):
             continue
@@ -37,9 +37,9 @@ def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -
 
 @lru_cache(maxsize=256)
 def _is_block_name(name: str) -> bool:
-    from floatlab.formats.blocks import is_block_format
+    from floatlab.formats.recipes import is_recipe
 
-    return is_block_format(name)
+    return is_recipe(name)
 
 
 def _block_keywords(options: AnyOptions, out: object, overflow: str = "native") -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Blocks(Record):
 
     scales: Array
     codes: Array
-    tensor_scale: np.float32 | None = None
+    tensor_scale: np.float32 | Array | None = None
 
     def __iter__(self) -> Iterator[Array]:
         """Yield scales and codes."""
@@ -66,7 +66,7 @@ class Blocks(Record):
         if not isinstance(other, Blocks):
             return NotImplemented
         same = all(np.array_equal(mine, theirs) for mine, theirs in zip(self, other, strict=True))
-        return same and self.tensor_scale == other.tensor_scale
+        return same and bool(np.array_equal(self.tensor_scale, other.tensor_scale))  # type: ignore[arg-type]
 
     __hash__ = None  # type: ignore[assignment]  # arrays are mutable
 
@@ -285,11 +285,29 @@ class BlockScales:
         return scaled, by
 
 
-def recipe_of(format: BlockFormat | Recipe | str, block: int | None) -> Recipe:
-    """Return a recipe, with block size `block` if given; raises UnsupportedError, FormatError."""
+def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: object = None) -> Recipe:
+    """Return a recipe, with block size `block` and scale rule `scale` if given.
+
+    Raises UnsupportedError, FormatError, ContextError.
+    """
     recipe = parse_recipe(format)
     fmt = _checked(recipe.format)
-    return recipe if block is None else recipe.replace(format=fmt.replace(block=block))
+    if block is not None:
+        recipe = recipe.replace(format=fmt.replace(block=block))
+    # `str` turns arguments of other types, such as lists, into names of unknown rules.
+    return recipe if scale is None else recipe.replace(rule=parse_rule(str(scale), recipe.format))
+
+
+def is_plain(recipe: Recipe) -> bool:
+    """Return whether blocks lie along one axis and the rule is exact, which `BlockScales` supports.
+
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> [is_plain(parse_recipe(text)) for text in ("mxfp4", "mxfp4:te", "nvfp4/16x16")]
+    [True, False, False]
+    """
+    fmt, rule = recipe.format, recipe.rule
+    lies = fmt.rows == 1 and fmt.block is not None and not fmt.by_row and not fmt.flat
+    return lies and rule.is_exact and rule.choice is None and rule.name != "none"
 
 
 @lru_cache(maxsize=64)

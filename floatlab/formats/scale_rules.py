@@ -137,7 +137,7 @@ def _fouroversix(name: str, largest: int, most: int, choice: ScaleChoice | None 
 
 
 def _fouroversix_choice(measure: str) -> ScaleChoice:
-    return ScaleChoice(("1", "1.5"), "q * scale * tensor / 1536 - x", measure, "lanes")
+    return ScaleChoice(("1", "1.5"), "q * scale * tensor / 1536 - x", measure)
 
 
 _NVFP4 = [

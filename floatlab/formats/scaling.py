@@ -38,15 +38,14 @@ class ScaleChoice(Record):
     """A choice between scales: the block is rounded with each factor `grow`, and the smallest error wins.
 
     `error` is the formula of an element's error, where `q` is the rounded element; `measure` says how errors are
-    combined: the sum of squares (`square`) or of magnitudes (`absolute`), or the `largest` magnitude. `order` is the
-    order of the sum: `rows` adds one element after the other in each row, and then the rows in pairs. Of equal errors,
-    the first factor wins.
+    combined: the sum of squares (`square`) or of magnitudes (`absolute`), or the `largest` magnitude. A sum adds one
+    element after the other in each row, then the rows in pairs, row i to row i + n/2. Of equal errors, the first factor
+    wins.
     """
 
     factors: tuple[str, ...]
     error: str
     measure: str
-    order: str = "rows"
 
 
 class ScaleRule(Record):

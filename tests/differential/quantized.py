@@ -17,11 +17,8 @@ RECIPES = {
         for name in _MX
         for rule in ("floor", "ceil", "even", "rceil")
     },
-    **{
-        f"microxcaling_{name}_{rule}": f"{name}:microxcaling_{rule}"
-        for name in _MX
-        for rule in ("nearest", "even", "floor")
-    },
+    **{f"microxcaling_{name}_{rule}": f"{name}:microxcaling_{rule}" for name in _MX for rule in ("nearest", "even")},
+    "microxcaling_mxfp4_floor": "mxfp4:microxcaling_floor",
     "modelopt_mxfp4": "mxfp4:modelopt",
     "modelopt_mxfp8": "mxfp8_e4m3:modelopt",
     "te_mxfp4_pow2_1x32": "mxfp4:te",
@@ -73,7 +70,7 @@ RECIPES = {
     "deepseek_1x128": "e4m3/1x128:deepseek",
     "deepseek_128x128": "e4m3/128x128:deepseek",
     "deepseek_1x128_ue8m0": "e4m3/1x128:deepseek_pow2",
-}  # fmt: skip
+}
 
 
 @cache
