@@ -40,10 +40,14 @@ class Element(Record):
 
 
 class TensorScale(Record):
-    """A tensor's scale, and the largest magnitude from which it was derived (None if the caller gave the scale)."""
+    """A tensor's scale, and the largest magnitude from which it was derived (None if the caller gave the scale).
+
+    `minimum` is stored beside it in formats that have minima.
+    """
 
     amax: Ratio | None
     datum: Datum
+    minimum: Datum | None = None
 
 
 class ScaleStep(Record):
@@ -60,7 +64,7 @@ class BlockDerivation(Answering, Record):
     `amax` is None if a NaN or an infinity is among the values; the block's scale is then NaN, unless the rule of a
     library says otherwise. `exponent` is amax's exponent as the rule defines it (None for rules that use no exponent).
     `wanted` is the scale before it was rounded into the scale's format (None if amax is zero or None). `steps` are the
-    lines of the rule for the tensor and for this block.
+    lines of the rule for the tensor and for this block. `minimum` is stored beside the scale, in formats with minima.
     """
 
     format: BlockFormat
@@ -74,6 +78,7 @@ class BlockDerivation(Answering, Record):
     elements: tuple[Element, ...]
     literals: tuple[str | None, ...] = ()
     steps: tuple[ScaleStep, ...] = ()
+    minimum: Datum | None = None
 
     _ASKS = ".flags or .elements"
 
@@ -97,13 +102,23 @@ class BlockDerivation(Answering, Record):
     @property
     def multiplier(self) -> Ratio | None:
         """The factor that decodes an element, such as the product of both scales; None if it is no finite number."""
-        found = decoded_value(self.rule, ratio(1), self.scale, None if self.tensor is None else self.tensor.datum)
+        one, zero = (decoded_value(self.rule, ratio(n), self.scale, self.tensor, self.minimum) for n in (1, 0))
+        found = evaluate(_DIFFERENCE, {"a": one, "b": zero}, None)
         return found if isinstance(found, Ratio) else None
 
 
-def decoded_value(rule: ScaleRule, element: Value, scale: Datum, tensor: Datum | None) -> Value:
+_DIFFERENCE = parse_formula("a - b")
+
+
+def decoded_value(
+    rule: ScaleRule, element: Value, scale: Datum, tensor: TensorScale | None, minimum: Datum | None
+) -> Value:
     """Return the value of an element by the rule's formula, exactly."""
-    known = {"q": element, "scale": value_of(scale), "tensor": ratio(1) if tensor is None else value_of(tensor)}
+    known = {"q": element, "scale": value_of(scale), "tensor": ratio(1) if tensor is None else value_of(tensor.datum)}
+    if minimum is not None:
+        known["minimum"] = value_of(minimum)
+    if tensor is not None and tensor.minimum is not None:
+        known["tensor_minimum"] = value_of(tensor.minimum)
     return evaluate(parse_formula(rule.value), known, None)
 
 

@@ -1,9 +1,9 @@
 """Block formats: numbers of few bits that share a scale. To add a block format, add a row to the table.
 
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
-because its codes have no sign and magnitude. The magnitudes of its numbers, however, are the numbers of a `Format` with one
-exponent bit (`Integers.magnitudes`), such as the multiples of 2^−6 below 2. Rounding and comparison use this format;
-only the codes differ.
+because its codes have no sign and magnitude. The magnitudes of its numbers, however, are the numbers of a `Format`
+with one exponent bit (`Integers.magnitudes`), such as the multiples of 2^−6 below 2. Rounding and comparison use this
+format; only the codes differ.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class BlockFormat(Record):
     A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them, so that a whole row
     (`channel`) or a whole tensor has one scale. The tensor scale is for the whole tensor, or one for each row
     (`by_row`), or one for each `group` of elements. With `flat`, blocks and groups are cut from the flattened tensor.
-    With `minimum`, a minimum in the same format is stored beside each scale, and one beside each tensor scale. The value
-    of an element is element × scale × tensor scale, unless the scale rule says otherwise.
+    With `minimum`, a minimum in the same format is stored beside each scale, and one beside each tensor scale. The
+    value of an element is element × scale × tensor scale, unless the scale rule says otherwise.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -149,7 +149,7 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """Bits per element, including its share of the scales and minima; those of a row or a tensor are not counted."""
+        """Bits per element with its share of the scales and minima; those of a row or a tensor are not counted."""
         from fractions import Fraction
 
         count = 1 + self.minimum
@@ -194,7 +194,9 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
     _ggml("q4_0", INTEGERS["int4"], "weights of local models, 4 bits"),
     _ggml("q4_1", _unsigned(4), "as q4_0, with a minimum", minimum=True),
     BlockRow(
-        BlockFormat("q4_k", _unsigned(4), _unsigned(6), 32, parse_format("binary16"), flat=True, group=256, minimum=True),
+        BlockFormat(
+            "q4_k", _unsigned(4), _unsigned(6), 32, parse_format("binary16"), flat=True, group=256, minimum=True
+        ),
         (),
         GGML,
         "weights of local models: blocks in groups, with 6-bit scales and minima",

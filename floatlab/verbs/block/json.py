@@ -96,7 +96,12 @@ _LINE = schema(
 
 
 def _block(
-    operands: Any, steps: Any, tensor_scale: Datum | None, tensor_amax: Ratio | None, **fields: Any
+    operands: Any,
+    steps: Any,
+    tensor_scale: Datum | None,
+    tensor_amax: Ratio | None,
+    tensor_minimum: Datum | None = None,
+    **fields: Any,
 ) -> BlockDerivation:
     rule, scale_steps = fields.pop("rule"), fields.pop("scale_steps")
     if len(operands) != len(steps):
@@ -110,7 +115,7 @@ def _block(
         literals=tuple(literal for _, literal in operands),
         rule=parse_rule(rule, fields["format"]),
         steps=tuple(scale_steps),
-        tensor=None if tensor_scale is None else TensorScale(tensor_amax, tensor_scale),
+        tensor=None if tensor_scale is None else TensorScale(tensor_amax, tensor_scale, tensor_minimum),
         **fields,
     )
 
@@ -132,7 +137,11 @@ BLOCK = schema(
     steps=Member(list_of(_STEP), _placed, "steps"),
     result={
         "scale": DATUM,
+        "minimum": field(DATUM, "minimum").replace(is_optional=True),
         "tensor_scale": Member(optional(DATUM), lambda block: block.tensor and block.tensor.datum, "tensor_scale"),
+        "tensor_minimum": Member(
+            DATUM, lambda block: block.tensor and block.tensor.minimum, "tensor_minimum", is_optional=True
+        ),
         "tensor_amax": Member(_NUMBER, lambda block: block.tensor and block.tensor.amax, "tensor_amax"),
         "codes": derived(lambda block: [element_code(element, block.format) for element in block.elements]),
         "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_NUMBER)),
