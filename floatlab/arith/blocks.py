@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     Attempt = tuple[Datum, Datum | None, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose an exponent
+ERROR = "error at grow"  # begins the names of the steps that measure the errors of a choice
 TIES_TO_ZERO = "RNZ"
 _DISTANCE = parse_formula("q * scale - x")
 
@@ -239,7 +240,7 @@ class _Quantizer:
         amax = measured_here["amax"]
         finite = amax if isinstance(amax, Ratio) else None
         made = (self.format, self.rule, self.context, finite)
-        if finite is None and self.rule.is_exact:
+        if finite is None and self.rule.is_exact and self.rule.scales:
             nan = Datum(self.format.scale, self.format.scale.nan_code)
             lost = tuple(Element(value, None, None, 0, Flags.NONE, None) for value in values)
             return BlockDerivation(*made, None, None, nan, of_tensor, lost, literals)
@@ -249,13 +250,19 @@ class _Quantizer:
             more = {**known, **measured_here, "grow": evaluate(parse_formula(factor), {}, None)}
             attempts.append(self._attempt(values, places, more, found, of_tensor))
         best = attempts[0]
+        own_steps: tuple[ScaleStep, ...] = ()
         if choice:
             wide = first_run(places)
             errors = [measured(choice, self._errors(attempt, values), self.working, wide) for attempt in attempts]
             for attempt, error in zip(attempts[1:], errors[1:], strict=True):
                 if is_less(error, errors[0]):
                     best = attempt
+            own_steps = tuple(
+                ScaleStep(f"{ERROR} {factor}", f"{choice.measure}({choice.error})", error)
+                for factor, error in zip(choice.factors, errors, strict=True)
+            )
         scale, minimum, own, elements, _ = best
+        own = (*own, *own_steps)
         wanted = (
             next((each.value for each in own if each.name == "scale"), None) if finite and finite.numerator else None
         )

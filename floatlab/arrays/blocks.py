@@ -129,32 +129,37 @@ def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) 
             return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), stored)
         flat = recipe.replace(format=fmt.replace(block=max(matrix.shape[1], 1), rows=1, by_row=False, flat=False))
         kept: BlockRounding = {"context": context, "lane": options.get("lane")}
-        if rule.name == "none":
-            return _unscaled(matrix, flat, tiling, context)
-        if rule.choice is not None:
-            return _chosen(matrix, flat, tiling, given, kept)
-        if not fmt.by_row:
-            made = encode_plain(matrix, flat, -1, {**kept, "tensor_scale": given})
-            return Blocks(made.scales.reshape(tiling.scales_shape), tiling.join(made.codes), made.tensor_scale)
-        rows = tiling.row_of_block()
+        rows = tiling.row_of_block() if fmt.by_row else np.zeros(len(matrix), np.intp)
         parts = [
-            encode_plain(matrix[rows == row], flat, -1, {**kept, "tensor_scale": given})
-            for row in range(int(rows.max(initial=-1)) + 1)
+            _encode_rows(matrix[rows == row], flat, context, {**kept, "tensor_scale": given})
+            for row in range(int(rows.max(initial=0)) + 1)
         ]
-    scales = np.concatenate([part.scales for part in parts]).reshape(tiling.scales_shape)
+    scales = np.concatenate([part.scales.reshape(-1) for part in parts]).reshape(tiling.scales_shape)
     codes = tiling.join(np.concatenate([part.codes for part in parts]))
-    return Blocks(scales, codes, np.array([part.tensor_scale for part in parts], np.float32))
+    tensors = [part.tensor_scale for part in parts]
+    return Blocks(scales, codes, np.array(tensors, np.float32) if fmt.by_row else tensors[0])
 
 
-def _unscaled(matrix: Array, recipe: Recipe, tiling: Tiling, context: Context) -> Blocks:
+def _encode_rows(matrix: Array, recipe: Recipe, context: Context, options: BlockRounding) -> Blocks:
+    """Encode a matrix whose rows are blocks, by an exact rule."""
+    if recipe.rule.name == "none":
+        return _unscaled(matrix, recipe, context)
+    if recipe.rule.choice is not None:
+        given = options.pop("tensor_scale", None)
+        return _chosen(matrix, recipe, given, options)
+    return encode_plain(matrix, recipe, -1, options)
+
+
+def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
     """Encode values without scaling them: every scale is 1."""
     numbers = recipe.format.magnitudes
     codes = round_array(matrix, numbers, context=context, threads=1, as_codes=True)
-    ones = round_array(np.ones(tiling.scales_shape), recipe.format.scale, threads=1, as_codes=True)
-    return Blocks(ones, tiling.join(codes), None)
+    nan = codes.dtype.type(numbers.nan_code if numbers.has_nan else recipe.rule.nan)
+    ones = round_array(np.ones(len(matrix)), recipe.format.scale, threads=1, as_codes=True)
+    return Blocks(ones, np.where(np.isnan(matrix), nan, codes), None)
 
 
-def _chosen(matrix: Array, recipe: Recipe, tiling: Tiling, given: object, options: BlockRounding) -> Blocks:
+def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding) -> Blocks:
     """Encode each block with the scale, of several, that gives the smallest error.
 
     Errors are computed in float64. Where two are too close to tell which is smaller, the scalar derivation decides.
@@ -187,7 +192,7 @@ def _chosen(matrix: Array, recipe: Recipe, tiling: Tiling, given: object, option
         for row in np.flatnonzero(np.abs(errors - first) <= _CLOSE * (errors + first)):
             [block] = derive_blocks(matrix[row].tolist(), recipe, None, job.context, float(tensor))
             scales[row], codes[row] = block.scale.code, [element.code for element in block.elements]
-    return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), tensor)
+    return Blocks(scales, codes, tensor)
 
 
 @in_default_mode

@@ -8,6 +8,7 @@ from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, add_verb
 from floatlab.errors import MissingPartError
 from floatlab.formats.catalog import SHORTHANDS
+from floatlab.formats.recipes import NAMED_RECIPES
 from floatlab.verbs.completion.options import VERB
 from floatlab.verbs.registry import VERBS, verb_named
 
@@ -40,6 +41,8 @@ def _whole_parser(file: object) -> argparse.ArgumentParser:
                 action.complete = file  # type: ignore[attr-defined]
             elif choices.get(flag):
                 action.choices = [str(value) for value, _ in choices[flag]]
+            elif (name, flag) == ("block", "--to"):
+                action.choices = NAMED_RECIPES
             elif action.dest == "formats" and action.metavar:
                 action.choices = SHORTHANDS
             elif action.dest == "formats":  # --help lists the shorthands in one line

@@ -1,7 +1,7 @@
 """Recipes: a block format and the rule for its scales, and the language in which both are written.
 
-recipe     base, then /shape (for the block) and /channel (for the tensor scale), then :rule; all but the base optional
-base       a block format (mxfp4, q4_0), a format (e4m3, nf4), int8, int4, or block(element, scale, shape[, tensor scale])
+recipe     base, then /shape (of the block), /channel (of the tensor scale) and :rule; only the base is required
+base       a block format (mxfp4, q4_0), a format (e4m3, int8), or block(element, scale, shape[, tensor scale])
 shape      N (1×N), RxC, tensor, channel (row), or flatN (N elements of the flattened tensor)
 rule       a scale rule (floor, nearest, 4over6, none), or a library's (torchao, te, modelopt)
 
@@ -27,6 +27,11 @@ _SHAPE = re.compile(r"(?:(\d{1,7})x|(flat))?(\d{1,7})")
 _GLANCE = 60  # characters that an error message shows of a long recipe
 _LONGEST = 200
 _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
+# Recipes that shells complete and the listing of formats names; any other format and shape works too.
+NAMED_RECIPES = (
+    *(row.format.name for row in BLOCK_CATALOG),
+    *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
+)
 SPELLINGS = {"ocp": "floor", "rceil": "up"}  # other names of scale rules
 
 
@@ -217,6 +222,8 @@ class _Reader:
             plain = name.lower().replace("-", "_")
             if plain in BLOCK_FAMILIES:
                 raise self._refuse(f"{name} is a family of block formats: {BLOCK_FAMILIES[plain]}", place) from None
+            if is_block_format(name):
+                raise self._refuse(f"{name} is a block format, not a format of single numbers", place) from None
             near = guess(plain, list(BLOCK_NAMES))
             message = f"unknown block format {quoted(name)}{near}" if near else str(error)
             message = f"{message} (known: {known})" if name else "a recipe begins with a format"

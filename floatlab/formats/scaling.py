@@ -94,6 +94,11 @@ class ScaleRule(Record):
         return _parsed(self.lines)
 
     @property
+    def scales(self) -> bool:
+        """Whether scales depend on the values; they are constant in the rule `none`."""
+        return any("amax" in line.formula.names() for line in self.steps())
+
+    @property
     def is_exact(self) -> bool:
         """Whether only the results are rounded."""
         return not self.working

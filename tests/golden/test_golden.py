@@ -143,6 +143,17 @@ block 1e300 --to mxfp4
 block 0 --to nvfp4
 block 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 --to nvfp4 --scale up
 block 1 --to mxfp5
+block 0.3 -1.1 9 --to nvfp4:torchao
+block 0.3 -1.1 9 0.02 4 --to nvfp4/16x16:te_4over6_mse256 --width 60
+block 0.3@bf16 -1.1@bf16 9@bf16 --to e4m3/tensor:ct
+block 957 1/3 --to mxfp4:modelopt --json
+block 0.3 -1.1 9 --to 'block(e2m1, ue5m3, 16)'
+block 0.3 inf 9 --to mxfp8_e4m3:te --quiet=code
+block 0.3 -1.1 9 1 2 3 --to nvfp4:4over6
+block 1 --to 'block(e2m1 ue5m3, 16)'
+block 1 --to nvfp4:flor
+formats nvfp4
+formats e4m3/128x128:te_pow2 --json
 block 1
 vectors generate e4m3_mulAdd --lines 5 --seed 3
 formats

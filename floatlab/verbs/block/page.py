@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floatlab.arith.block_records import BlockDerivation, Element, element_value
+from floatlab.arith.blocks import ERROR
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
@@ -150,7 +151,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
             _datum(kept) if (kept := stored.get(step.name)) else (),
         )
         for step in block.steps
-        if step.name in names
+        if step.name in names or (level == BLOCK and step.name.startswith(ERROR))
     ]
 
 
