@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose an exponent
 ERROR = "error at grow"  # begins the names of the steps that measure the errors of a choice
-TIES_TO_ZERO = "RNZ"
+TIES_TO_ZERO, TIES_DOWN = "RNZ", "RND"
 _DISTANCE = parse_formula("q * scale - x")
 
 
@@ -358,12 +358,13 @@ class _Quantizer:
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:
-            if self.rule.rounding != TIES_TO_ZERO:
+            if self.rule.rounding not in (TIES_TO_ZERO, TIES_DOWN):
                 context = context.replace(rounding=Direction(self.rule.rounding))
             else:
-                down = round_exact(exact, numbers, context.replace(rounding=Direction.RTZ), sticky, index)
-                if down.tail is Tail.HALF:
-                    return down
+                down = Direction.RTN if self.rule.rounding == TIES_DOWN else Direction.RTZ
+                lower = round_exact(exact, numbers, context.replace(rounding=down), sticky, index)
+                if lower.tail is Tail.HALF:
+                    return lower
         return round_exact(exact, numbers, context, sticky, index)
 
     def _closest(self, value: Value, known: dict[str, Value]) -> int:

@@ -19,7 +19,6 @@ from floatlab.arith.scaling import evaluate, ratio
 from floatlab.arrays.block_job import (
     Job,
     encode_plain,
-    from_magnitudes,
     given_scale,
     reader,
     saturating_context,
@@ -123,8 +122,6 @@ def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) 
             rows = tiling.row_of_block() if fmt.by_row else None
             lane = lane_for(recipe, source.format, context)
             scales, codes, tensor = lane(matrix.astype(np.float32, copy=False), rows, tiling.columns, given)
-            if isinstance(fmt.element, Integers):
-                codes = from_magnitudes(fmt.element).take(codes)
             stored = tensor if tensor is None or fmt.by_row else np.float32(tensor.item())
             return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), stored)
         flat = recipe.replace(format=fmt.replace(block=max(matrix.shape[1], 1), rows=1, by_row=False, flat=False))

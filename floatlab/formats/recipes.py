@@ -31,6 +31,7 @@ _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
 NAMED_RECIPES = (
     *(row.format.name for row in BLOCK_CATALOG),
     *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
+    *("bnb_fp4/64", "int8/channel", "int4/32"),
 )
 SPELLINGS = {"ocp": "floor", "rceil": "up"}  # other names of scale rules
 

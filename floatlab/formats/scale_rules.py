@@ -2,8 +2,9 @@
 
 A rule belongs to a family of block formats: `mx` (scales that are powers of two), `nvfp4` (small scales and a scale of
 the tensor), `fp32` and `fp16` (binary32 or binary16 scales), `minimum` (a minimum beside the scale), `nested` (small
-scales and minima, of which each group of blocks has a larger unit). The formulas follow the library's own order of operations and its precision, so
-that codes and scales are those of the library, bit for bit (docs/decisions/0022-recipes.md has the exceptions).
+scales and minima, whose units are common to a group of blocks). The formulas follow the library's own order of
+operations and its precision, so that codes and scales are those of the library, bit for bit
+(docs/decisions/0022-recipes.md has the exceptions).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ MICROXCALING = "microxcaling at 7bc41952de39, mx/mx_ops.py, _quantize_mx"
 GGML = "ggml 0.13.1, ggml-quants.c, and gguf 0.19.0"
 DEEPSEEK = "DeepSeek-V3 at 9b4e9788e4a3, inference/kernel.py, act_quant"
 BITSANDBYTES = "bitsandbytes 0.50.2, functional.py, quantize_4bit, on a CPU"
+NO_SATURATION = "the smallest scale without saturation"
 NEAREST = "the scale nearest to amax / largest"
 
 WITH_MINIMUM = "q * scale + minimum"
@@ -42,7 +44,7 @@ _OWN = [
     *_exact("even", ("mx",), "exp2(floor(log2(rounded(amax, p))) - emax)", "amax rounded to the element's precision"),
     *_exact("ceil", ("mx",), "exp2(ceil(log2(amax)) - emax)", "the exponent of amax, rounded up"),
     *_exact("nearest", ("nvfp4", "fp32", "fp16"), "amax / largest / tensor", NEAREST),
-    *_exact("up", ("mx", "nvfp4", "fp32", "fp16"), "amax / largest / tensor", "the smallest scale without saturation", "RTP"),
+    *_exact("up", ("mx", "nvfp4", "fp32", "fp16"), "amax / largest / tensor", NO_SATURATION, "RTP"),
     *_exact("nearest", ("mx",), "amax / largest / tensor", NEAREST),
     ScaleRule(
         "4over6", "nvfp4",
@@ -201,7 +203,7 @@ _INTEGERS = [
     _library("modelopt", "fp32", f"{MODELOPT}/int4_tensor.py", "scale = 1 / amax * 7", "scaled = x * scale",
         working="input", value="q / scale", elements=("int4",)),
     _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("nf4",), nan=15),
-    _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("bnb_fp4",), nan=3),
+    _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("bnb_fp4",), nan=3, rounding="RND"),
     _library("ggml", "fp16", GGML, "d = amax / 127", _INVERSE_OF_D, "scale = d", "scaled = finite(x * inverse, 0)",
         rounding="RNA", elements=("int8",)),
     *(

@@ -63,12 +63,13 @@ class ScaleRule(Record):
 
     `working` is the format in which every operation is rounded: a format's name; `input` for that of the values; empty
     for exact arithmetic. `stored` is the direction in which scales are rounded into their format, `rounding` that of
-    elements: a direction, `RNZ` (ties toward zero), or `closest` (the first code with the least |q·scale − x|, computed
-    in the working precision). `nan` is the code of an element that is NaN, for formats without NaN. `wraps`: elements
-    beyond the largest do not saturate; the exponent's excess bits are lost. `elements` are the elements to which the
-    rule applies; empty for all floating-point elements. `value` is the formula that decodes an element `q`, exactly.
-    `search` names an algorithm (`arith.searches`) that gives quantities of a block to the lines, such as `step`;
-    `tensor_step` is then the largest of them, and `found` is an element as the search left it.
+    elements: a direction, `RNZ` or `RND` (nearest with ties toward zero, or to the lower number), or `closest` (the
+    first code with the least |q·scale − x|, computed in the working precision). `nan` is the code of an element that is
+    NaN, for formats without NaN. `wraps`: elements beyond the largest do not saturate; the exponent's excess bits are
+    lost. `elements` are the elements to which the rule applies; empty for all floating-point elements. `value` is the
+    formula that decodes an element `q`, exactly. `search` names an algorithm (`arith.searches`) that gives quantities
+    of a block to the lines, such as `step`; `tensor_step` is then the largest of them, and `found` is an element as the
+    search left it.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]

@@ -12,7 +12,8 @@ from floatlab.formats.blocks import BLOCK_CATALOG, parse_block_format
 from floatlab.formats.recipes import parse_rule, rules_for
 from floatlab.numbers import Direction
 
-FORMATS = {row.format.name: row.format for row in BLOCK_CATALOG}
+NAMED = {row.format.name: row.format for row in BLOCK_CATALOG}
+FORMATS = {name: fmt for name, fmt in NAMED.items() if not fmt.minimum}
 MX = [fmt for fmt in FORMATS.values() if fmt.scales_by_powers]
 OWN = ["floor", "even", "ceil", "up", "nearest"]
 E8M0, E4M3 = parse_format("e8m0"), parse_format("e4m3")
