@@ -347,7 +347,7 @@ class _Quantizer:
     def _integer(self, kind: Integers, scaled: Ratio, found: Rounded, index: int) -> tuple[Rounded, int, Flags]:
         """Return the rounding, the code and the flags of an integer, of which there may be one more below zero."""
         n, numbers = kind.magnitudes.magnitude(found.code), wider(kind.magnitudes)
-        if found.overflowed and found.negative and not kind.symmetric:
+        if found.overflowed and found.negative and not self.rule.is_exact:
             n, wide = -kind.lowest, self._once(scaled, numbers, index)
             if value_of(Datum(numbers, wide.code)) == Ratio(True, n, twos=kind.quantum):
                 found = wide

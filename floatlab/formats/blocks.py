@@ -29,10 +29,10 @@ _HALF = 16
 class Integers(Record):
     """Integers of `width` bits, times 2^`quantum`; the code of n is n + `zero`, modulo 2^width.
 
-    With `zero` = 0 the codes are two's complement. `symmetric`: the code of the lowest integer can be decoded, but
-    rounding never returns it, so that results are symmetric around zero.
+    With `zero` = 0 the codes are two's complement. There is one integer more below zero than above it. floatlab's own
+    scale rules never return its code, so that results are symmetric around zero; those of libraries may.
 
-    >>> int8 = Integers("int8", 8, quantum=-6, symmetric=True)
+    >>> int8 = Integers("int8", 8, quantum=-6)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
     (Fraction(127, 64), '0x81', -127)
     >>> int4 = Integers("int4", 4, zero=8)
@@ -44,7 +44,6 @@ class Integers(Record):
     width: int
     quantum: int = 0
     zero: int = 0
-    symmetric: bool = False
 
     @property
     def magnitudes(self) -> Format:
@@ -54,8 +53,8 @@ class Integers(Record):
 
     @property
     def lowest(self) -> int:
-        """The lowest integer that rounding returns, without 2^quantum."""
-        return self.symmetric - (1 << (self.width - 1))
+        """The lowest integer, without 2^quantum."""
+        return -(1 << (self.width - 1))
 
     @property
     def largest(self) -> Fraction:
@@ -183,7 +182,7 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
     _mx("mxfp6_e2m3", parse_format("e2m3"), "fp6, more digits"),
     _mx("mxfp6_e3m2", parse_format("e3m2"), "fp6, more range"),
     _mx("mxfp4", parse_format("e2m1"), "fp4 weights"),
-    _mx("mxint8", Integers("int8", 8, quantum=-6, symmetric=True), "integers with a shared exponent"),
+    _mx("mxint8", Integers("int8", 8, quantum=-6), "integers with a shared exponent"),
     BlockRow(
         BlockFormat("nvfp4", parse_format("e2m1"), parse_format("e4m3"), 16, parse_format("binary32")),
         BLOCK_NAMES["nvfp4"],

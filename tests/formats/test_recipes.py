@@ -34,7 +34,8 @@ from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR
         ("Q4-1", "uint4", "binary16", "flat32", None, "range", "q4_1"),
         ("q4_k:ggml", "uint4", "uint6", "flat32", "binary16", "ggml", "q4_k"),
         ("block(e2m1,ue5m3,16)", "e2m1fn", "ue5m3", "16", None, "nearest", "block(e2m1, ue5m3, 16)"),
-        ("block(e2m1,ue4m3,4x4,fp32)", "e2m1fn", "ue4m3", "4x4", "binary32", "nearest", "block(e2m1, ue4m3, 4x4, fp32)"),
+        ("block(e2m1,ue4m3,4x4,fp32)", "e2m1fn", "ue4m3", "4x4", "binary32", "nearest",
+            "block(e2m1, ue4m3, 4x4, fp32)"),
         ("block(e4m3, ue8m0, row)", "e4m3fn", "e8m0fnu", "channel", None, "floor", "block(e4m3, e8m0fnu, channel)"),
     ],
 )  # fmt: skip
