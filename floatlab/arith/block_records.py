@@ -122,6 +122,18 @@ def decoded_value(
     return evaluate(parse_formula(rule.value), known, None)
 
 
+def zero_code(format: BlockFormat) -> int:
+    """Return the code of an element that is 0.
+
+    >>> from floatlab.formats.blocks import parse_block_format
+    >>> zero_code(parse_block_format("mxfp4")), zero_code(parse_block_format("q4_0"))
+    (0, 8)
+    """
+    if isinstance(format.element, Integers):
+        return format.element.code(False, 0)
+    return format.element.compose(False, 0)
+
+
 def element_value(code: int, format: BlockFormat) -> Value | None:
     """Return the value of an element's code without the scales; None for NaN.
 

@@ -93,13 +93,13 @@ def greatest(values: Sequence[Value]) -> Value:
 
 
 def measures(values: Sequence[Value]) -> dict[str, Value]:
-    """Return what the lines of a rule know of a block: its `amax`, `low`, `high`, and `peak`.
+    """Return what the lines of a rule know of a block: its `amax`, `low`, `high`, and `peak`; all NaN if a value is.
 
     >>> {name: str(each.as_fraction()) for name, each in measures([ratio(2), ratio(-3), ratio(3)]).items()}
     {'amax': '3', 'low': '-3', 'high': '3', 'peak': '-3'}
     """
-    low = high = peak = values[0]
-    for value in values[1:]:
+    low = high = peak = next((value for value in values if isinstance(value, NotANumber)), values[0])
+    for value in values:
         low = value if is_less(value, low) else low
         high = value if is_less(high, value) else high
         peak = value if is_less(magnitude(peak), magnitude(value)) else peak

@@ -13,6 +13,7 @@ from floatlab.arith.block_records import (
     TensorScale,
     decoded_value,
     element_value,
+    zero_code,
 )
 from floatlab.arith.block_values import (
     exact_value,
@@ -242,7 +243,7 @@ class _Quantizer:
         made = (self.format, self.rule, self.context, finite)
         if finite is None and self.rule.is_exact and self.rule.scales:
             nan = Datum(self.format.scale, self.format.scale.nan_code)
-            lost = tuple(Element(value, None, None, 0, Flags.NONE, None) for value in values)
+            lost = tuple(Element(value, None, None, zero_code(self.format), Flags.NONE, None) for value in values)
             return BlockDerivation(*made, None, None, nan, of_tensor, lost, literals)
         choice = self.rule.choice
         attempts = []
@@ -325,12 +326,13 @@ class _Quantizer:
         if self.rule.rounding == "closest":
             return None, self._closest(value, known), Flags.NONE
         if isinstance(scaled, NotANumber):
-            code = numbers.nan_code if numbers.has_nan else self.rule.nan
+            nan = zero_code(self.format) if self.rule.is_exact else self.rule.nan
+            code = numbers.nan_code if numbers.has_nan else nan
             return None, code, Flags.INVALID
         if isinstance(scaled, Infinity):
             code, flags = infinity_code(numbers, self.context, scaled.negative)
             if isinstance(kind, Integers):
-                n = -kind.lowest if scaled.negative else numbers.magnitude(code)
+                n = -kind.lowest if scaled.negative and not self.rule.is_exact else numbers.magnitude(code)
                 code = kind.code(scaled.negative, n)
             return None, code, flags
         found = self._once(scaled, numbers, index)

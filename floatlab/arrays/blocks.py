@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from floatlab.arith.block_records import zero_code
 from floatlab.arith.blocks import quantize_blocks as derive_blocks
 from floatlab.arith.blocks import read_tensor_scale
 from floatlab.arith.operands import holds
@@ -19,6 +20,7 @@ from floatlab.arith.scaling import evaluate, ratio
 from floatlab.arrays.block_job import (
     Job,
     encode_plain,
+    from_magnitudes,
     given_scale,
     reader,
     saturating_context,
@@ -151,7 +153,9 @@ def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
     """Encode values without scaling them: every scale is 1."""
     numbers = recipe.format.magnitudes
     codes = round_array(matrix, numbers, context=context, threads=1, as_codes=True)
-    nan = codes.dtype.type(numbers.nan_code if numbers.has_nan else recipe.rule.nan)
+    if isinstance(recipe.format.element, Integers):
+        codes = from_magnitudes(recipe.format.element).take(codes)
+    nan = codes.dtype.type(numbers.nan_code if numbers.has_nan else zero_code(recipe.format))
     ones = round_array(np.ones(len(matrix)), recipe.format.scale, threads=1, as_codes=True)
     return Blocks(ones, np.where(np.isnan(matrix), nan, codes), None)
 
