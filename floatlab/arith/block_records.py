@@ -64,7 +64,8 @@ class BlockDerivation(Answering, Record):
     `amax` is None if a NaN or an infinity is among the values; the block's scale is then NaN, unless the rule of a
     library says otherwise. `exponent` is amax's exponent as the rule defines it (None for rules that use no exponent).
     `wanted` is the scale before it was rounded into the scale's format (None if amax is zero or None). `steps` are the
-    lines of the rule for the tensor and for this block. `minimum` is stored beside the scale, in formats with minima.
+    lines of the rule for the tensor and for this block. `groups` are the exponents, 0 or 1, of the groups of each size
+    that the format has. `minimum` is stored beside the scale, in formats with minima.
     """
 
     format: BlockFormat
@@ -79,6 +80,7 @@ class BlockDerivation(Answering, Record):
     literals: tuple[str | None, ...] = ()
     steps: tuple[ScaleStep, ...] = ()
     minimum: Datum | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
 
     _ASKS = ".flags or .elements"
 
@@ -92,6 +94,11 @@ class BlockDerivation(Answering, Record):
         return Recipe(self.format, self.rule)
 
     @property
+    def scale_code(self) -> int:
+        """The code by which the scale is stored."""
+        return min(self.scale.code - self.format.first_scale, (1 << self.format.scale_bits) - 1)
+
+    @property
     def flags(self) -> Flags:
         """The union of the elements' flags."""
         raised = Flags.NONE
@@ -101,25 +108,16 @@ class BlockDerivation(Answering, Record):
 
     @property
     def multiplier(self) -> Ratio | None:
-        """The factor that decodes an element, such as the product of both scales; None if it is no finite number."""
-        one, zero = (decoded_value(self.rule, ratio(n), self.scale, self.tensor, self.minimum) for n in (1, 0))
-        found = evaluate(_DIFFERENCE, {"a": one, "b": zero}, None)
+        """The factor that decodes an element, such as the product of both scales; None if no finite number is."""
+        if self.groups:
+            return None
+        known = {"scale": value_of(self.scale), "tensor": ratio(1)}
+        if self.tensor is not None:
+            known["tensor"] = value_of(self.tensor.datum)
+            known["tensor_minimum"] = ratio(0) if self.tensor.minimum is None else value_of(self.tensor.minimum)
+        known["minimum"] = ratio(0)  # it is added, and changes no factor
+        found = evaluate(parse_formula(self.rule.value), {**known, "q": ratio(1)}, None)
         return found if isinstance(found, Ratio) else None
-
-
-_DIFFERENCE = parse_formula("a - b")
-
-
-def decoded_value(
-    rule: ScaleRule, element: Value, scale: Datum, tensor: TensorScale | None, minimum: Datum | None
-) -> Value:
-    """Return the value of an element by the rule's formula, exactly."""
-    known = {"q": element, "scale": value_of(scale), "tensor": ratio(1) if tensor is None else value_of(tensor.datum)}
-    if minimum is not None:
-        known["minimum"] = value_of(minimum)
-    if tensor is not None and tensor.minimum is not None:
-        known["tensor_minimum"] = value_of(tensor.minimum)
-    return evaluate(parse_formula(rule.value), known, None)
 
 
 def zero_code(format: BlockFormat) -> int:

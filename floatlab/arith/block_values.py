@@ -11,9 +11,9 @@ from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.catalog import short_name
 from floatlab.formats.format import Format
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import EXACT_ERROR_BITS, Derivation
 from floatlab.numbers.exact import Code, Infinity, Literal, NotANumber, Ratio
 from floatlab.numbers.reading import read
-from floatlab.numbers.steps import EXACT_ERROR_BITS, Derivation
 
 
 def tiles(format: BlockFormat, rows: int, columns: int) -> list[list[int]]:

@@ -11,7 +11,6 @@ from floatlab.arith.block_records import (
     Element,
     ScaleStep,
     TensorScale,
-    decoded_value,
     element_value,
     zero_code,
 )
@@ -47,13 +46,13 @@ from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
-from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR, RuleLine, ScaleRule
+from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR, ScaleRule
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import Derivation
 from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
 from floatlab.numbers.reading import encode
 from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Negative, Overflow, as_context
-from floatlab.numbers.steps import Derivation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
     from floatlab.numbers.rounding import AnyContext
 
     OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
-    Attempt = tuple[Datum, Datum | None, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value]]
+    Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose an exponent
 ERROR = "error at grow"  # begins the names of the steps that measure the errors of a choice
@@ -115,7 +114,7 @@ def quantize_blocks(
     rows = [list(row) for row in values if isinstance(row, list | tuple)] or [list(values)]
     flat = [value for row in rows for value in row]
     found, literals = [exact_value(value) for value in flat], tuple(typed_text(value) for value in flat)
-    source = None if chosen.is_exact else input_format(flat)
+    source = None if chosen.is_exact else parse_format(chosen.takes) if chosen.takes else input_format(flat)
     found = [rounded(value, source) for value in found]
     blocks = tiles(fmt, len(rows), len(rows[0]))
     work = _Quantizer(fmt, chosen, rounding, source, tensor_scale)
@@ -175,6 +174,7 @@ class _Quantizer:
         self.format, self.rule, self.context = format, rule, context
         working = None if rule.is_exact else source if rule.working == "input" else parse_format(rule.working)
         self.working = working
+        self.value = parse_formula(rule.value)
         numbers = format.magnitudes
         self.constants: dict[str, Value] = {
             "largest": ratio(numbers.largest),
@@ -187,7 +187,7 @@ class _Quantizer:
             self.constants["input_eps"] = ratio(power_of_two(1 - source.precision))
         self.given = None
         if tensor_scale is not None:
-            if format.tensor is None or format.group is not None:
+            if format.tensor is None or format.superblock is not None:
                 raise UnsupportedError(f"tensor_scale: {format.name} has no scale for a whole tensor; nvfp4 has one")
             self.given = read_tensor_scale(tensor_scale, format.tensor)
 
@@ -195,7 +195,7 @@ class _Quantizer:
         self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
     ) -> list[OfTensor]:
         """Return for each block the scale of its tensor (or row, or group), the steps to it, and all known values."""
-        size = self.format.group or (columns if self.format.by_row else 0)
+        size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
         members: dict[int, list[int]] = {}
         for n, group in enumerate(groups):
@@ -249,7 +249,7 @@ class _Quantizer:
         attempts = []
         for factor in choice.factors if choice else ("1",):
             more = {**known, **measured_here, "grow": evaluate(parse_formula(factor), {}, None)}
-            attempts.append(self._attempt(values, places, more, found, of_tensor))
+            attempts.append(self._attempt(values, places, more, found))
         best = attempts[0]
         own_steps: tuple[ScaleStep, ...] = ()
         if choice:
@@ -262,7 +262,7 @@ class _Quantizer:
                 ScaleStep(f"{ERROR} {factor}", f"{choice.measure}({choice.error})", error)
                 for factor, error in zip(choice.factors, errors, strict=True)
             )
-        scale, minimum, own, elements, _ = best
+        scale, own, elements, of_block, groups = best
         own = (*own, *own_steps)
         wanted = (
             next((each.value for each in own if each.name == "scale"), None) if finite and finite.numerator else None
@@ -272,13 +272,12 @@ class _Quantizer:
         if shown and self.rule.name in BY_EXPONENT and self.rule.is_exact:
             exponent = exponent_of(shown.as_fraction()) + self.format.magnitudes.emax
         lines = (*steps, *found.steps(self.rule.search), *own)
-        return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum)
+        minimum = stored(of_block["minimum"], scale.format, False) if "minimum" in of_block else None
+        return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
-    def _attempt(
-        self, values: list[Value], places: list[int], known: dict[str, Value], found: Found, tensor: TensorScale | None
-    ) -> Attempt:
-        """Return the scale and the minimum, the steps to them, the elements, and all known values."""
-        steps, kind, minimum = [], self.format.scale, None
+    def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
+        """Return the scale, the steps to it, the elements, all known values, and the exponents of groups."""
+        steps, kind = [], self.format.scale
         scale = Datum(kind, kind.smallest_magnitude)
         for line in self.rule.steps():
             if line.level == BLOCK:
@@ -290,31 +289,35 @@ class _Quantizer:
                     scale = positive(scale) if self.rule.is_exact else scale
                     known["scale"] = value_of(scale)
                 elif line.name == "minimum":
-                    minimum = stored(value, kind, self.rule.is_exact)
-                    known["minimum"] = value_of(minimum)
-        lines = [line for line in self.rule.steps() if line.level == ELEMENT]
-        elements = tuple(
-            self._element(value, lines, {**known, "x": value, "found": own}, scale, tensor, minimum, at)
-            for value, own, at in zip(values, found.elements or values, places, strict=True)
+                    known["minimum"] = value_of(stored(value, kind, self.rule.is_exact))
+        alone: list[dict[str, Value]] = [
+            {**known, "x": value, "found": own} for value, own in zip(values, found.elements or values, strict=True)
+        ]
+        for size in self.format.groups:
+            for first in range(0, len(values), size):
+                largest = largest_magnitude(values[first : first + size])
+                for each in alone[first : first + size]:
+                    each[f"amax{size}"] = largest
+        elements = tuple(self._element(value, own, at) for value, own, at in zip(values, alone, places, strict=True))
+        groups = tuple(
+            tuple(int(is_less(ratio(1), alone[first][f"micro{size}"])) for first in range(0, len(values), size))
+            for size in self.format.groups
         )
-        return scale, minimum, tuple(steps), elements, known
+        return scale, tuple(steps), elements, known, groups
 
     def _element(
         self,
         value: Value,
-        lines: list[RuleLine],
         known: dict[str, Value],
-        scale: Datum,
-        tensor: TensorScale | None,
-        minimum: Datum | None,
         index: int,
     ) -> Element:
-        for line in lines:
-            known[line.name] = evaluate(line.formula, known, self.working)
+        for line in self.rule.steps():
+            if line.level == ELEMENT:
+                known[line.name] = evaluate(line.formula, known, self.working)
         scaled = known["scaled"]
         found, code, flags = self._rounded(scaled, value, known, index)
         element = element_value(code, self.format)
-        decoded = NAN if element is None else decoded_value(self.rule, element, scale, tensor, minimum)
+        decoded = NAN if element is None else evaluate(self.value, {**known, "q": element}, None)
         numbers = [each if isinstance(each, Ratio) else None for each in (scaled, decoded)]
         return Element(value, numbers[0], found, code, flags, numbers[1])
 
@@ -388,7 +391,7 @@ class _Quantizer:
         return value_of(Datum(wide, self._once(element.scaled, wide, 0).code))
 
     def _errors(self, attempt: Attempt, values: list[Value]) -> list[Value]:
-        _, _, _, elements, known = attempt
+        _, _, elements, known, _ = attempt
         assert self.rule.choice is not None
         formula = parse_formula(self.rule.choice.error)
         return [

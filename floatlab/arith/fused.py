@@ -7,8 +7,8 @@ from floatlab.arith.operations import add, fma, multiply
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import Derivation, Encode, Round
 from floatlab.numbers.rounding import DEFAULT
-from floatlab.numbers.steps import Derivation, Encode, Round
 from floatlab.presenter import Answering
 from floatlab.record import Record
 

@@ -35,6 +35,7 @@ from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, dtype_of, is_plai
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
+from floatlab.formats import parse_format
 from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
@@ -114,18 +115,20 @@ def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) 
         raise UnsupportedError(f"stochastic rounding is for blocks along one axis, not for {recipe.name}")
     given, source = options.get("tensor_scale"), source_of(x)
     given_scale(given, fmt)
+    taken = source.format
     if not rule.is_exact:
-        source = source if source.format.width < SINGLE.width else source_of(round_array(x, SINGLE))
+        taken = parse_format(rule.takes) if rule.takes else taken if taken.width < SINGLE.width else SINGLE
     values = decode_array(source.codes, source.format, threads=1).reshape(source.codes.shape)
+    values = values if taken == source.format else np.asarray(round_array(values, taken))
     tiling = Tiling(values.shape, fmt, axis)
     matrix = tiling.cut(values)
     with silent():
         if not rule.is_exact:
             rows = tiling.row_of_block() if fmt.by_row else None
-            lane = lane_for(recipe, source.format, context)
-            scales, codes, tensor = lane(matrix.astype(np.float32, copy=False), rows, tiling.columns, given)
+            lane = lane_for(recipe, taken, context)
+            scales, codes, tensor, groups = lane(matrix.astype(np.float32, copy=False), rows, tiling.columns, given)
             stored = tensor if tensor is None or fmt.by_row else np.float32(tensor.item())
-            return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), stored)
+            return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), stored, groups)
         flat = recipe.replace(format=fmt.replace(block=max(matrix.shape[1], 1), rows=1, by_row=False, flat=False))
         kept: BlockRounding = {"context": context, "lane": options.get("lane")}
         rows = tiling.row_of_block() if fmt.by_row else np.zeros(len(matrix), np.intp)
@@ -283,7 +286,8 @@ def decode_blocks(
     if tensor_scale is None and isinstance(blocks, Blocks):
         tensor_scale = blocks.tensor_scale
     if not is_plain(recipe) or _is_padded(codes.shape, recipe, axis):
-        return _decode_tiles(scales, codes, tensor_scale, recipe, axis, dtype)
+        groups = blocks.groups if isinstance(blocks, Blocks) else ()
+        return _decode_tiles(Blocks(scales, codes, None, groups), tensor_scale, recipe, axis, dtype)
     tensor = given_scale(tensor_scale, fmt)
     if fmt.tensor is not None and tensor is None:
         raise UnsupportedError(f"tensor_scale: {fmt.name} needs the scale of the tensor, which a pair does not contain")
@@ -304,8 +308,9 @@ def decode_blocks(
     return values
 
 
-def _decode_tiles(scales: Array, codes: Array, tensor_scale: object, recipe: Recipe, axis: int, dtype: object) -> Array:
+def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: int, dtype: object) -> Array:
     """Return the values of the tiles of an array by the rule's formula, each rounded once."""
+    scales, codes, groups = blocks.scales, blocks.codes, blocks.groups
     fmt, rule = recipe.format, recipe.rule
     tiling = Tiling(codes.shape, fmt, axis)
     if scales.shape != tiling.scales_shape:
@@ -323,9 +328,13 @@ def _decode_tiles(scales: Array, codes: Array, tensor_scale: object, recipe: Rec
     kind = np.dtype(np.float64 if dtype is None else dtype)  # type: ignore[call-overload]
     known = {
         "q": reader(fmt, np.dtype(np.float64))(tiling.cut(codes)),
-        "scale": decode_array(scales.reshape(-1, 1), fmt.scale, np.float64, threads=1),
+        "scale": decode_array(scales.reshape(-1, 1) + fmt.first_scale, fmt.scale, np.float64, threads=1),
         "tensor": tensor,
     }
+    if len(groups) != len(fmt.groups):
+        raise UnsupportedError(f"{fmt.name} needs the exponents of its groups, which a pair does not contain")
+    for size, exponents in zip(fmt.groups, groups, strict=True):
+        known[f"micro{size}"] = np.exp2(np.repeat(exponents, size, axis=1).astype(np.float64))
     with silent():
         # The product has at most 53 digits, and one division follows it at most, so float64 rounds no value twice.
         values = formulas.evaluate(parse_formula(rule.value), known, DOUBLE).astype(kind)

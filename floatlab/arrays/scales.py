@@ -49,13 +49,15 @@ _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in whi
 class Blocks(Record):
     """Encoded blocks: a code for each scale, a code for each element, and nvfp4's scale of the tensor (else None).
 
-    It unpacks as `scales, codes`, without the tensor's scale, which only some formats have. `decode_blocks` accepts it
-    unchanged.
+    `groups` are the exponents, 0 or 1, of the groups in HiF4's blocks: an array for each size of groups, with a row for
+    each block. It unpacks as `scales, codes`, without the tensor's scale, which only some formats have. `decode_blocks`
+    accepts it unchanged.
     """
 
     scales: Array
     codes: Array
     tensor_scale: np.float32 | Array | None = None
+    groups: tuple[Array, ...] = ()
 
     def __iter__(self) -> Iterator[Array]:
         """Yield scales and codes."""

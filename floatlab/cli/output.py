@@ -248,7 +248,7 @@ def write_files(question: Question, answer: Answer, manner: Manner) -> None:
 
 def save(option: str, path: str, text: str) -> None:
     """Write the output of an option to its file; raises FileFormatError that names both."""
-    from floatlab.writing import replacing
+    from floatlab.atomic_write import replacing
 
     with refusing(option, path), replacing(path) as file:
         file.write(text.encode())
@@ -280,12 +280,12 @@ def check_outputs(manner: Manner, read: list[str]) -> None:
     files = {f"--{name}": path for name in _WRITING if (path := getattr(manner, name)) not in (None, "-")}
     if not files:
         return
-    from floatlab.writing import state_of
+    from floatlab.atomic_write import state_of
 
     kept = [(state, "is read by this command") for word in read for state in _states(word)]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
-            kept.append((os.fstat(stream.fileno()), "is what this command writes to already; - is standard output"))
+            kept.append((os.fstat(stream.fileno()), "is the output of this command already; - is standard output"))
     new: dict[str, str] = {}
     for option, path in files.items():
         with refusing(option, path):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4 (arXiv:2509.25149), section 2 and appendix B"
 GGML = "ggml 0.13.1, ggml-common.h (block_q8_0, block_q4_0, block_q4_1, block_q4_K)"
+HIF4 = "Luo et al., HiFloat4 Format for Language Model Inference (arXiv:2602.11287)"
 LARGEST_BLOCK = 1 << 20
 _SMALL_SCALE = 8  # bits of the scales of NVFP4 and its relatives
 _HALF = 16
@@ -84,9 +85,10 @@ class BlockFormat(Record):
 
     A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them, so that a whole row
     (`channel`) or a whole tensor has one scale. The tensor scale is for the whole tensor, or one for each row
-    (`by_row`), or one for each `group` of elements. With `flat`, blocks and groups are cut from the flattened tensor.
-    With `minimum`, a minimum in the same format is stored beside each scale, and one beside each tensor scale. The
-    value of an element is element × scale × tensor scale, unless the scale rule says otherwise.
+    (`by_row`), or one for each `superblock` of elements. With `flat`, all are cut from the flattened tensor. With
+    `minimum`, a minimum in the same format is stored beside each scale, and one beside each tensor scale. In HiF4, each
+    group of `groups` elements in a block has a bit that doubles them. Scales are stored as their codes less
+    `first_scale`. The value of an element is element × scale × tensor scale, unless the scale rule says otherwise.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -101,8 +103,10 @@ class BlockFormat(Record):
     rows: int | None = 1
     by_row: bool = False
     flat: bool = False
-    group: int | None = None
+    superblock: int | None = None
     minimum: bool = False
+    groups: tuple[int, ...] = ()
+    first_scale: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a block size that is not an integer in range."""
@@ -126,7 +130,9 @@ class BlockFormat(Record):
 
     @property
     def family(self) -> str:
-        """The family of scale rules for this format: `mx`, `nvfp4`, `minimum`, `nested`, `fp16` or `fp32`."""
+        """The family of scale rules for this format, by its scales: such as `mx`, `nvfp4`, `fp32`, `minimum`."""
+        if self.groups:
+            return "hif4"
         if self.minimum:
             return "minimum" if self.tensor is None else "nested"
         if self.scales_by_powers:
@@ -134,6 +140,11 @@ class BlockFormat(Record):
         if self.scale.width <= _SMALL_SCALE:
             return "nvfp4"
         return "fp16" if self.scale.width == _HALF else "fp32"
+
+    @property
+    def scale_bits(self) -> int:
+        """Width of a scale as it is stored; its last code is the NaN."""
+        return self.scale.width - bool(self.first_scale)
 
     @property
     def shape(self) -> str:
@@ -151,11 +162,11 @@ class BlockFormat(Record):
         """Bits per element with its share of the scales and minima; those of a row or a tensor are not counted."""
         from fractions import Fraction
 
-        count = 1 + self.minimum
-        share = 0 if self.block is None or self.rows is None else Fraction(self.scale.width, self.block * self.rows)
-        if self.tensor is not None and self.group is not None:
-            share += Fraction(self.tensor.width, self.group)
-        return self.element.width + count * Fraction(share)
+        share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)
+        if self.tensor is not None and self.superblock is not None:
+            share += Fraction(self.tensor.width, self.superblock)
+        own = share * (1 + self.minimum) + sum(Fraction(1, size) for size in self.groups)
+        return self.element.width + Fraction(own)
 
 
 class BlockRow(Record):
@@ -189,12 +200,26 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
         NVFP4,
         "fp4 with finer scales, on NVIDIA Blackwell",
     ),
+    BlockRow(
+        BlockFormat(
+            "hif4",
+            Format("s1p2", 3, 1, bias=1, infinities=False, nans=0),
+            # 1.M · 2^E without zero. This format has its numbers, one binade of subnormals more, and one bit more.
+            Format("e6m2", 3, 7, bias=49, infinities=False, nans=253, signed=False),
+            64,
+            groups=(8, 4),
+            first_scale=4,
+        ),
+        BLOCK_NAMES["hif4"],
+        HIF4,
+        "4 bits with scales on three levels, on Huawei Ascend",
+    ),
     _ggml("q8_0", INTEGERS["int8"], "weights of local models, 8 bits"),
     _ggml("q4_0", INTEGERS["int4"], "weights of local models, 4 bits"),
     _ggml("q4_1", _unsigned(4), "as q4_0, with a minimum", minimum=True),
     BlockRow(
         BlockFormat(
-            "q4_k", _unsigned(4), _unsigned(6), 32, parse_format("binary16"), flat=True, group=256, minimum=True
+            "q4_k", _unsigned(4), _unsigned(6), 32, parse_format("binary16"), flat=True, superblock=256, minimum=True
         ),
         (),
         GGML,

@@ -108,6 +108,7 @@ BLOCK_NAMES: dict[str, tuple[str, ...]] = {
     "mxfp4": ("mxfp4_e2m1", "mxfp4_e2m1fn"),
     "mxint8": (),
     "nvfp4": ("nvfp4_e2m1",),
+    "hif4": ("hifloat4",),
     **dict.fromkeys(("q8_0", "q4_0", "q4_1", "q4_k"), ()),
 }
 BLOCK_FAMILIES = {"mxfp8": "mxfp8_e4m3 mxfp8_e5m2", "mxfp6": "mxfp6_e2m3 mxfp6_e3m2", "mx": "mxfp8_e4m3 mxfp4 …"}
@@ -161,7 +162,7 @@ def catalog_row(format: Format) -> CatalogRow:
     """
     named = _BY_NAME.get(format.name)
     if format.is_table:
-        from floatlab.formats.tables import table_row
+        from floatlab.formats.table_catalog import table_row
 
         named = table_row(format.name)
     if named is not None and named.format == format:
@@ -212,7 +213,7 @@ def _lookup(name: str) -> Format:
         return p3109(k, p, signed, found[4] == "e")
     if found := _PATTERN.fullmatch(plain):
         return _pattern(found[1], int(found[2]), int(found[3]), found[4])
-    from floatlab.formats.tables import TABLE_NAMES, table_row  # here, since few commands name such a format
+    from floatlab.formats.table_catalog import TABLE_NAMES, table_row  # here, since few commands name such a format
 
     if row := table_row(plain):
         return row.format

@@ -268,9 +268,9 @@ class _Reader:
 
     def _shaped(self, format: BlockFormat, word: str, place: int, bare: bool) -> BlockFormat:
         rows, columns, flat = self._extent(word, place)
-        if format.group is not None:
+        if format.superblock is not None:
             raise self._refuse(
-                f"{format.name} has one shape, blocks of {format.block} in groups of {format.group}", place
+                f"{format.name} has one shape, blocks of {format.block} in groups of {format.superblock}", place
             )
         try:
             shaped = format.replace(rows=rows, block=columns, flat=flat)

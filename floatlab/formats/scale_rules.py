@@ -9,6 +9,7 @@ operations and its precision, so that codes and scales are those of the library,
 
 from __future__ import annotations
 
+from floatlab.formats.blocks import HIF4
 from floatlab.formats.catalog import MX
 from floatlab.formats.scaling import ScaleChoice, ScaleRule
 
@@ -221,4 +222,12 @@ _INTEGERS = [
         value="q * scale * tensor - minimum * tensor_minimum", elements=("uint4",), search="qkx2"),
 ]  # fmt: skip
 
-SCALE_RULES: tuple[ScaleRule, ...] = (*_OWN, *_MX, *_NVFP4, *_FP32, *_INTEGERS)
+_HIF4 = [
+    _library("hif4", "hif4", f"{HIF4}; HiF4_NVFP4_v14f16.py, To_HiFX",
+        "scale = min(max(amax * (1 / 7), 2^-48), 49152)", "inverse = 1 / scale",
+        "micro8 = less(fp32(amax8 * inverse), 4, 1, 2)", "micro4 = less(fp32(amax4 * inverse / micro8), 2, 1, 2)",
+        "scaled = fp32((x + 0) * inverse / (micro8 * micro4))",
+        working="input", takes="bf16", rounding="RNA", value="q * scale * micro8 * micro4"),
+]  # fmt: skip
+
+SCALE_RULES: tuple[ScaleRule, ...] = (*_OWN, *_MX, *_NVFP4, *_FP32, *_HIF4, *_INTEGERS)

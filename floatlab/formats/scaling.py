@@ -7,7 +7,9 @@ more results, `minimum` and `tensor_minimum`. The lines start from `x` (an eleme
 in the block), `peak` (the first number that has it), `low` and `high` (the least and the largest number), and from
 `tensor_amax` (the largest magnitude in the tensor). They know constants of the format: `largest` (the largest
 element), `emax` (its exponent), `p` (the element's precision), `top` (the largest scale); and of the values' format:
-`input_max` (its largest number) and `input_eps` (2^(1 − its precision)).
+`input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In formats
+whose groups have exponents of their own (HiF4), `amax8` and `amax4` are the largest magnitudes in the element's groups,
+and the results `micro8` and `micro4` are the groups' factors, 1 or 2.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """
@@ -22,13 +24,8 @@ from floatlab.record import Record
 TENSOR, BLOCK, ELEMENT = range(3)  # how often a line is computed: once, for each block, for each element
 PRODUCT = "q * scale * tensor"  # the value of an element, unless a rule says otherwise
 _LEVELS = {
-    **dict.fromkeys(("low", "high", "peak", "step", "depth"), BLOCK),
-    "found": ELEMENT,
-    "amax": BLOCK,
-    "scale": BLOCK,
-    "grow": BLOCK,
-    "x": ELEMENT,
-    "q": ELEMENT,
+    **dict.fromkeys(("amax", "low", "high", "peak", "scale", "grow", "step", "depth"), BLOCK),
+    **dict.fromkeys(("x", "q", "amax8", "amax4", "found"), ELEMENT),
 }
 
 
@@ -69,7 +66,8 @@ class ScaleRule(Record):
     lost. `elements` are the elements to which the rule applies; empty for all floating-point elements. `value` is the
     formula that decodes an element `q`, exactly. `search` names an algorithm (`arith.searches`) that gives quantities
     of a block to the lines, such as `step`; `tensor_step` is then the largest of them, and `found` is an element as the
-    search left it.
+    search left it. `takes` is the format into which values are rounded first; empty for binary32 or the values' own
+    narrower format.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]
@@ -89,6 +87,7 @@ class ScaleRule(Record):
     choice: ScaleChoice | None = None
     elements: tuple[str, ...] = ()
     search: str = ""
+    takes: str = ""
 
     def steps(self) -> tuple[RuleLine, ...]:
         """Return the parsed lines."""

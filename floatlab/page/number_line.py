@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Direction, Exact, Ratio, Read, Tail, round_exact
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.decimals import decimal_within, exact_decimal
+from floatlab.numbers.derivation import EXACT_ERROR_BITS
 from floatlab.numbers.intervals import Interval, preimage
-from floatlab.numbers.steps import EXACT_ERROR_BITS
+from floatlab.numbers.printing import decimal_within, exact_decimal
 from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Line, Mark, Role, Row, Span, line
 from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_error
 

@@ -65,6 +65,12 @@ def _reduce() -> Schemas:
     return {"Product": PRODUCT, "Reduction": REDUCTION}
 
 
+def _scaled() -> Schemas:
+    from floatlab.verbs.reduce.scaled import SCALED_PRODUCT
+
+    return {"ScaledProduct": SCALED_PRODUCT}
+
+
 def _reveal() -> Schemas:
     from floatlab.verbs.reveal.json import FINDINGS, INVARIANCE, ORDER_MAP, PLAN
 
@@ -112,6 +118,7 @@ DOCUMENTS = {
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_reduce, ("matmul",), "elements"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
+    "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),
     "Training": Document(_train, ("train",), "remedies"),
     "Underflow": Document(_train, ("train underflow",), "histogram"),

@@ -122,6 +122,8 @@ class Option(Record):
         The noun for such a word in an error message.
     also
         Names of this option in other programs, for "did you mean".
+    suggests
+        Function that returns some of many possible values, which shells complete.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Option(Record):
     names: Callable[[str], object] | None = None
     noun: str = ""
     also: tuple[str, ...] = ()
+    suggests: Callable[[], tuple[str, ...]] | None = None
 
     @property
     def spellings(self) -> tuple[str, ...]:

@@ -87,6 +87,22 @@ def test_ctrl_c_in_the_middle_of_work(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("module", ["floatlab.cli.main", "floatlab.cli.parser", "floatlab.numbers.rounding", "numpy"])
+def test_ctrl_c_while_modules_are_imported(environment, module):
+    script = (
+        "import os, runpy, signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['floatlab', 'sum', '1,2']\n"
+        "runpy.run_module('floatlab', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment())
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def failing(_):
     raise ZeroDivisionError("a number\x1b[2J\udcff of mistakes")
 

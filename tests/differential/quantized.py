@@ -107,7 +107,7 @@ def packed(blocks) -> np.ndarray:
     if not blocks[0].format.minimum:
         return scales
     minima = np.array([block.minimum.code for block in blocks], np.uint32)
-    if blocks[0].format.group is None:
+    if blocks[0].format.superblock is None:
         return np.stack([scales, minima], axis=1)
     units = [np.array([block.tensor.datum.code, block.tensor.minimum.code], "<u2") for block in blocks[::8]]
     first, last = scales.reshape(-1, 2, 4).swapaxes(0, 1)

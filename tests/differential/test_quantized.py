@@ -8,12 +8,12 @@ import pytest
 
 from floatlab import Datum, parse_format
 from floatlab.arith.blocks import quantize_blocks, tiles
-from floatlab.arrays.blocks import encode_blocks
+from floatlab.arrays.blocks import decode_blocks, encode_blocks
 from floatlab.arrays.sources import Source
 from floatlab.formats.blocks import Integers
 from floatlab.formats.recipes import parse_recipe
 from tests.differential.quantized import RECIPES, case, cases, index, packed, results
-from tests.differential.shared import needs_folder
+from tests.differential.shared import lines, needs_folder
 
 pytestmark = needs_folder
 
@@ -28,7 +28,7 @@ def nan_bits(fmt) -> int:
     kind = fmt.scale
     if kind.width == 16:
         return 0x7E00
-    return 0x100 if fmt.group else 0x7F if kind.signed else 0xFF  # the packed bytes of a group have no NaN
+    return 0x100 if fmt.superblock else 0x7F if kind.signed else 0xFF  # the packed bytes of a group have no NaN
 
 
 def unlike(mine, theirs, nan_mask: int) -> np.ndarray:
@@ -36,6 +36,7 @@ def unlike(mine, theirs, nan_mask: int) -> np.ndarray:
     if theirs.dtype == np.float32:
         mine = mine.view(np.float32)
         return (mine != theirs) & ~(np.isnan(mine) & np.isnan(theirs))
+    mine, theirs = mine.astype(np.int64), theirs.astype(np.int64)
     return (mine != theirs) & ~((mine & nan_mask == nan_mask) & (theirs & nan_mask == nan_mask))
 
 
@@ -107,3 +108,22 @@ def derive(identity, name):
     if recipe.format.rows == 16:
         found = np.repeat(found.reshape(len(codes) // 16, -1), 16, axis=0).reshape(-1)
     assert not unlike(found.reshape(-1), scales.reshape(-1), nan_bits(recipe.format)).any()
+
+
+def test_hif4_has_the_codes_of_its_authors_program():
+    half, count = parse_format("bf16"), 0
+    for line in lines("formats2/hif4/bf16_blocks.txt.gz"):
+        words, scale, eights, fours, elements, values = line.split()
+        bits = np.array([int(words[at : at + 4], 16) for at in range(0, len(words), 4)], np.uint16)
+        got = encode_blocks(Source(bits, half), "hif4")
+        masks = [sum(int(bit) << at for at, bit in enumerate(group[0])) for group in got.groups]
+        assert (got.scales[0], *masks) == (int(scale, 16), int(eights, 16), int(fours, 16))
+        assert "".join(f"{code:x}" for code in got.codes) == elements
+        assert decode_blocks(got, "hif4").tolist() == [float.fromhex(value) for value in values.split(",")]
+        if count % 25 == 0:
+            [block] = quantize_blocks([Datum(half, int(code)) for code in bits], "hif4")
+            assert block.scale_code == got.scales[0]
+            assert [element.code for element in block.elements] == got.codes.tolist()
+            assert [list(group) for group in block.groups] == [group[0].tolist() for group in got.groups]
+        count += 1
+    assert count > 100

@@ -36,6 +36,7 @@ from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR
         ("block(e2m1,ue5m3,16)", "e2m1fn", "ue5m3", "16", None, "nearest", "block(e2m1, ue5m3, 16)"),
         ("block(e2m1,ue4m3,4x4,fp32)", "e2m1fn", "ue4m3", "4x4", "binary32", "nearest",
             "block(e2m1, ue4m3, 4x4, fp32)"),
+        ("block(e2m1,e4m3,4,fp32):up", "e2m1fn", "e4m3fn", "4", "binary32", "up", "block(e2m1, e4m3, 4, fp32):up"),
         ("block(e4m3, ue8m0, row)", "e4m3fn", "e8m0fnu", "channel", None, "floor", "block(e4m3, e8m0fnu, channel)"),
     ],
 )  # fmt: skip
@@ -96,7 +97,7 @@ def test_other_things_are_refused():
 
 def test_every_rule_is_well_formed():
     known = {"amax", "tensor_amax", "x", "grow", "largest", "emax", "p", "top", "input_max", "input_eps", "tensor"}
-    known |= {"low", "high", "peak"}
+    known |= {"low", "high", "peak", "amax8", "amax4"}
     searched = {"step", "depth", "tensor_step", "tensor_depth", "found"}
     for rule in SCALE_RULES:
         names, levels = known | (searched if rule.search else set()), []
@@ -110,7 +111,7 @@ def test_every_rule_is_well_formed():
         if rule.choice is not None:
             assert parse_formula(rule.choice.error).names() <= names | {"q"}
         stored = {line.name for line in rule.steps()} & {"minimum", "tensor_minimum"}
-        assert parse_formula(rule.value).names() <= {"q", "scale", "tensor"} | stored
+        assert parse_formula(rule.value).names() <= {"q", "scale", "tensor", "micro8", "micro4"} | stored
     assert {TENSOR, BLOCK, ELEMENT} == {line.level for rule in SCALE_RULES for line in rule.steps()}
 
 

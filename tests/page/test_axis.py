@@ -16,7 +16,7 @@ INK = "─━├┤┼│◀▶"
 
 
 def words(text: str) -> set[str]:
-    """Return the labels on a line: what stands between two spaces, leaders and drawn lines."""
+    """Return the labels on a line: the text between double spaces, leaders and drawn lines."""
     return {each.strip() for each in re.split(rf"[{INK}▼●○]|  +", text) if each.strip()}
 
 

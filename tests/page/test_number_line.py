@@ -1,4 +1,4 @@
-"""The number line: numbers to scale, and the reals that land on each as the rounding itself says."""
+"""The number line: numbers to scale, and the reals that round to each, compared with the rounding."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The page of a block: what it says where, and that JSON holds all of it."""
+"""The page of a block: its rows, and JSON, which has all their numbers."""
 
 import json
 from fractions import Fraction

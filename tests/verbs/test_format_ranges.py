@@ -23,7 +23,7 @@ FLUSHING = Format("flushing", 3, 4, subnormals=False)
 
 
 def survives(datum, wide) -> bool:
-    """Say whether a number has the same value in another format: by converting it."""
+    """Return whether a number has the same value in another format, by converting it."""
     there = convert(datum, wide).result
     return there.is_finite and there.exact == datum.exact
 

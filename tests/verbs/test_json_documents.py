@@ -18,7 +18,7 @@ from floatlab.reduce.results.products import matrix_product
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.training.gradient_check import sweep_steps
 from floatlab.training.loss_scale import LossScale
-from floatlab.training.program import SGD, Adam
+from floatlab.training.optimizers import SGD, Adam
 from floatlab.training.setup import Setup
 from floatlab.training.trace import step
 from floatlab.training.underflow import measure_underflow
@@ -172,11 +172,11 @@ def test_order_maps_come_back_and_replay_the_same_products(target, shape, option
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("shape",), [6, 5], "no shape of 1 products"),
+        (("shape",), [6, 5], "not a shape of 1 products"),
         (("shape",), [6, 5, 5], "the regions do not cover the 30 elements once"),
         (("shape",), [1 << 26, 5, 1 << 26], "too large"),
         (("shape",), [6, 1 << 40, 4], "more than a map has"),
-        (("batch",), 4, "no shape of 4 products"),
+        (("batch",), 4, "not a shape of 4 products"),
         (("layout",), "A@A.T", "has no such layout"),
         (("classes", 0, "regions"), [], "do not cover"),
         (("classes", 0, "regions", 0, "rows", 0, "count"), 1 << 60, "not ascending"),
@@ -236,7 +236,7 @@ def test_formats_that_no_name_gives_come_back_inside_other_answers():
 
 
 def answers():
-    """Give an answer of each kind that is read back."""
+    """Return an answer of each kind that can be read back."""
     yield fl.add("0.1", "1/3", "fp16")
     yield fl.less("1", "2", format="fp16")
     yield fl.to_integer("2.5", 8, True, format="fp16")
@@ -262,7 +262,7 @@ JUNK = [
 
 
 def places(wire, path=()):
-    """Give the path to every value inside."""
+    """Yield the path to every value inside."""
     yield path
     children = wire.items() if isinstance(wire, dict) else enumerate(wire) if isinstance(wire, list) else ()
     for key, child in children:

@@ -1,4 +1,4 @@
-"""What pages say in words: each sentence where it is true, and only there."""
+"""Sentences on pages: each is there if it is true, and only then."""
 
 import pytest
 

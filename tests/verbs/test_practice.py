@@ -1,4 +1,4 @@
-"""Practice: the right answer counts in any notation, and nothing is asked that stands there already."""
+"""Practice: the right answer counts in any notation, and no question has its answer on the page already."""
 
 import re
 
@@ -118,7 +118,7 @@ def test_fma_asks_by_the_way():
     prompts = [each.prompt for each in found if each is not None]
     assert prompts[0] == "What is the exact product?"
     assert all(prompt.startswith(("Fused: ", "Separate: ")) for prompt in prompts[1:])
-    assert found[-1] is None  # both results stand there already
+    assert found[-1] is None  # both results are on the page already
 
 
 def test_pages_of_one_scene_ask_nothing():

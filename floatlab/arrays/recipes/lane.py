@@ -50,8 +50,8 @@ class FormulaLane:
 
     def __call__(
         self, blocks: Array, rows: Array | None, width: int, given: object
-    ) -> tuple[Array, Array, Array | None]:
-        """Return the codes of scales, the codes of elements, and the scale of the tensor (or of each row).
+    ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
+        """Return the codes of scales and of elements, the tensor's scale (or each row's), and exponents of groups.
 
         `rows` are the rows in which the blocks lie if each row has its own tensor scale; `width` is the number of
         columns of a block.
@@ -61,8 +61,12 @@ class FormulaLane:
         if any("peak" in line.formula.names() for line in self.rule.steps()):
             known["peak"] = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
         tensor = self._tensor(known, rows, given)
+        for size in self.fmt.groups:
+            largest = np.abs(blocks).reshape(len(blocks), -1, size).max(axis=2)
+            known[f"amax{size}"] = np.repeat(largest, size, axis=1)
         choice = self.rule.choice
-        attempts = [self._attempt({**known}, factor) for factor in (choice.factors if choice else ("1",))]
+        factors = choice.factors if choice else ("1",)
+        attempts = [self._attempt(known if self.fmt.groups else {**known}, factor) for factor in factors]
         scales, codes, error = attempts[0]
         if choice:
             error = self._measured(error, width)
@@ -70,7 +74,10 @@ class FormulaLane:
                 better = self._measured(errors, width) < error
                 scales = np.where(better, other_scales, scales)
                 codes = np.where(better, other_codes, codes)
-        return scales[:, 0], codes, tensor
+        groups = tuple((known[f"micro{size}"][:, ::size] == 2).astype(np.uint8) for size in self.fmt.groups)
+        if self.fmt.first_scale:
+            scales = np.minimum(scales - self.fmt.first_scale, (1 << self.fmt.scale_bits) - 1)
+        return scales[:, 0], codes, tensor, groups
 
     def _tensor(self, known: dict[str, Array], rows: Array | None, given: object) -> Array | None:
         """Evaluate the lines for the tensor; return its scale as it is stored."""

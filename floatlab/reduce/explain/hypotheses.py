@@ -33,7 +33,7 @@ from floatlab.reduce.explain.problem import (
 from floatlab.reduce.explain.residuals import find_places, indices_of
 from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
-from floatlab.reduce.results.verdicts import DiagnosedCause
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
 _NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
@@ -97,7 +97,7 @@ class SideExplainer:
             ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []
             if digits or ways:
                 fault = Fault("output-rounded", (), digits)
-                fault = Fault("accumulator", (), (("ways", ways[0].text),)) if ways else fault
+                fault = Fault("accumulator", (), (("computed as", ways[0].text),)) if ways else fault
                 return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
         best, known = fit.wrong, None
         for evidence, wrong in other_roundings(self.side, view) if fit.wrong.any() else ():
@@ -281,7 +281,7 @@ class SideExplainer:
         return self._found("rounding", (fault,), PLAIN, SINGLE)
 
     def _unexplained(self) -> SideExplanation:
-        """Say that a result is another product, or none, where no precision explains how far off it is."""
+        """Return the explanation of a result with errors that no precision causes: another product, or no product."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
@@ -338,7 +338,7 @@ class SideExplainer:
             directed = model is PLAIN and (error <= 2.1 * self.problem.terms * view.noise.u * size).all()
             if not ways and into == self.side.format and directed and (ways := grid.directed_ways(self.side)):
                 names = {"accumulator": ways[0].text}
-            faults = tuple(Fault(name, (), (("ways", text),)) for name, text in names.items() if name != "order")
+            faults = tuple(Fault(name, (), (("computed as", text),)) for name, text in names.items() if name != "order")
             if ways:
                 status = "rounding" if faults or model.name else "product"
                 return self._found(status, faults, model, self.accumulators[0])
@@ -385,5 +385,5 @@ class SideExplainer:
         )
 
     def _overflows(self, accumulator: Format) -> bool:
-        """Say whether partial sums may have overflowed wherever the result is not finite."""
+        """Return whether a partial sum may have overflowed in every element that is not finite."""
         return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())

@@ -16,12 +16,12 @@ from textual.widgets import Input
 
 from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.formats.catalog import short_name
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from floatlab.numbers.datum import Datum
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined
 from floatlab.page.svg import to_svg
-from floatlab.tui.screens.asking import AskingScreen
+from floatlab.tui.screens.question_screen import QuestionScreen
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, Picker
 from floatlab.tui.widgets.boxes import is_wrong
 from floatlab.verbs.edits import edited, with_bit
@@ -60,14 +60,14 @@ SHARED_KEYS = [
 ]
 
 
-class TaskScreen(AskingScreen, inherit_bindings=False):
+class TaskScreen(QuestionScreen, inherit_bindings=False):
     """A screen for one question. A subclass composes its body and draws answers; BINDINGS has its keys."""
 
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
     ROUNDS = True  # whether rounding rules have an effect on this screen
     AUTOMATIC_FORMAT = ""  # description of the choice of no format; if empty, a format is required
     CONTROLS: ClassVar[dict[str, str]] = {}  # further actions of the words in #controls
-    PARTS = "#body > *"  # the widgets of which a view shows some
+    PARTS = "#body > *"  # the widgets among which a view selects
     WALKS = False  # whether the rows of a new view get the focus, so that the cursor can move over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]

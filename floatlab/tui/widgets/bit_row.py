@@ -19,7 +19,7 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Return whether a span contains bits; its role does not tell, since names of fields have the same role."""
+    """Return whether a span contains bits; its role is not sufficient, since names of fields have the same role."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 

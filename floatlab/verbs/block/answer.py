@@ -72,7 +72,7 @@ def _codes(each: BlockDerivation) -> str:
     from floatlab.verbs.block.page import element_code
 
     codes = [element_code(element, each.format) for element in each.elements]
-    return " ".join([f"0x{each.scale.code:02x}", *codes])
+    return " ".join([f"0x{each.scale_code:02x}", *codes])
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

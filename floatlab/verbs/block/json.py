@@ -6,8 +6,8 @@ from floatlab.arith.block_records import BlockDerivation, Element, ScaleStep, Te
 from floatlab.errors import FileFormatError
 from floatlab.formats.recipes import parse_recipe, parse_rule
 from floatlab.numbers import Datum, Ratio, parse_literal
-from floatlab.numbers.decimals import fraction_text
 from floatlab.numbers.exact import Infinity, NotANumber
+from floatlab.numbers.printing import fraction_text
 from floatlab.verbs.block.page import element_code, exact_text, special_text, value_text
 from floatlab.wire.codecs import CODE, FLAGS, INTEGER, TEXT, Codec, list_of, optional
 from floatlab.wire.derivations import CONTEXT, DATUM, RATIO, ROUNDED
@@ -103,7 +103,7 @@ def _block(
     tensor_minimum: Datum | None = None,
     **fields: Any,
 ) -> BlockDerivation:
-    rule, scale_steps = fields.pop("rule"), fields.pop("scale_steps")
+    rule, scale_steps, groups = (fields.pop(name) for name in ("rule", "scale_steps", "groups"))
     if len(operands) != len(steps):
         raise FileFormatError(f"{len(operands)} operands, and {len(steps)} steps")
     elements = tuple(
@@ -115,6 +115,7 @@ def _block(
         literals=tuple(literal for _, literal in operands),
         rule=parse_rule(rule, fields["format"]),
         steps=tuple(scale_steps),
+        groups=tuple(map(tuple, groups)),
         tensor=None if tensor_scale is None else TensorScale(tensor_amax, tensor_scale, tensor_minimum),
         **fields,
     )
@@ -143,6 +144,7 @@ BLOCK = schema(
             DATUM, lambda block: block.tensor and block.tensor.minimum, "tensor_minimum", is_optional=True
         ),
         "tensor_amax": Member(_NUMBER, lambda block: block.tensor and block.tensor.amax, "tensor_amax"),
+        "groups": Member(list_of(list_of(INTEGER)), lambda block: block.groups, "groups"),
         "codes": derived(lambda block: [element_code(element, block.format) for element in block.elements]),
         "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_NUMBER)),
     },

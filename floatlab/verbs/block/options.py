@@ -13,6 +13,13 @@ def _settle(question: Question) -> Question:
     return question
 
 
+def _recipes() -> tuple[str, ...]:
+    """Return the recipes that shells complete."""
+    from floatlab.formats.recipes import NAMED_RECIPES
+
+    return NAMED_RECIPES
+
+
 VERB = Verb(
     name="block",
     summary="scale and round a block of values by a recipe (MX, NVFP4, scaled fp8), step by step",

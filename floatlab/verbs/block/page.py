@@ -7,8 +7,8 @@ from floatlab.arith.blocks import ERROR
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
-from floatlab.numbers.decimals import ratio_text, rounded_decimal, terminating_decimal
 from floatlab.numbers.exact import Infinity, NotANumber
+from floatlab.numbers.printing import ratio_text, rounded_decimal, terminating_decimal
 from floatlab.page import words
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
@@ -112,7 +112,7 @@ def _signed_glance(x: Ratio | Exact) -> str:
 def _format_row(fmt: BlockFormat) -> Row:
     bits = terminating_decimal(fmt.bits) or f"≈ {rounded_decimal(fmt.bits)}"
     scale = "scale and one minimum" if fmt.minimum else "scale"
-    whole = "all" if fmt.group is None else str(fmt.group)
+    whole = "all" if fmt.superblock is None else str(fmt.superblock)
     tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} {scale} for {whole}"
     size = {"tensor": "the tensor", "channel": "each row"}.get(fmt.shape, fmt.shape.removeprefix("flat"))
     note = f"{fmt.element.name}, one {fmt.scale.name} {scale} for {size}{tensor}: {bits} bits a value"
@@ -155,6 +155,14 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
     ]
 
 
+def _group_rows(block: BlockDerivation) -> list[Block]:
+    """Return a row for each size of groups, with the exponent of each group."""
+    return [
+        Row(f"groups of {size}", f"exponents {' '.join(map(str, exponents))}")
+        for size, exponents in zip(block.format.groups, block.groups, strict=True)
+    ]
+
+
 def _amount(value: Value) -> str:
     return _signed_glance(value) if isinstance(value, Ratio) else special_text(value)
 
@@ -169,7 +177,13 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
     if not _in_words(block):
         shown = "NaN or ∞" if amax is None else glance(amax.as_fraction())
         results = {"scale": block.scale, "minimum": block.minimum}
-        return [Row("amax", shown, _binade(amax) if amax else ()), *_formula_rows(block, BLOCK, results)]
+        rows: list[Block] = [
+            Row("amax", shown, _binade(amax) if amax else ()),
+            *_formula_rows(block, BLOCK, results),
+        ]
+        if fmt.first_scale:
+            rows.append(Row("", f"stored as 0x{block.scale_code:02x}"))
+        return [*rows, *_group_rows(block)]
     if amax is None:
         note = "a value is NaN or infinite: the scale is NaN, and so is every element"
         return [Row("scale", Span("NaN", Role.BAD), _datum(block.scale)), Row("", note)]
@@ -178,7 +192,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         return [Row("amax", "0"), Row("scale", note, _datum(block.scale))]
     value = amax.as_fraction()
     largest = glance(fmt.magnitudes.largest)
-    rows: list[Block] = [Row("amax", glance(value), _binade(amax))]
+    rows = [Row("amax", glance(value), _binade(amax))]
     if block.exponent is not None:
         e, emax = block.exponent, fmt.magnitudes.emax
         wanted = f"2^({e} − {words.bracketed(emax)}) = {glance(block.wanted.as_fraction())}"

@@ -8,7 +8,7 @@ from math import log2
 from floatlab.arith import Lack, lacks
 from floatlab.formats import Format
 from floatlab.numbers import Datum, encode
-from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
+from floatlab.numbers.printing import rounded_decimal, terminating_decimal
 from floatlab.page import model
 from floatlab.page.model import AxisInterval, Block, Page, Role, Row, Span, Table, heading, hint, line
 from floatlab.page.words import counted, listed

@@ -5,12 +5,8 @@ from __future__ import annotations
 from floatlab.formats.blocks import block_row
 from floatlab.formats.recipes import Recipe, rules_for
 from floatlab.formats.scaling import PRODUCT, ScaleRule
-from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
+from floatlab.numbers.printing import rounded_decimal, terminating_decimal
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.wire.codecs import Wire
 
 
 def recipe_page(recipe: Recipe) -> Page:
@@ -28,7 +24,7 @@ def recipe_page(recipe: Recipe) -> Page:
         Row("scales", f"{fmt.scale.name}, one {'and a minimum ' * fmt.minimum}for {_block_in_words(fmt.shape)}"),
     ]
     if fmt.tensor is not None:
-        whole = "each row" if fmt.by_row else "the tensor" if fmt.group is None else f"{fmt.group} elements"
+        whole = "each row" if fmt.by_row else "the tensor" if fmt.superblock is None else f"{fmt.superblock} elements"
         blocks.append(Row("tensor scale", f"{fmt.tensor.name}, one {'and a minimum ' * fmt.minimum}for {whole}"))
     blocks += [Row("bits", f"{bits} a value"), Row("source", row.source), Gap()]
     blocks += [heading(f"Scale rule {recipe.rule.name}"), *_rule_rows(recipe.rule), Gap()]
@@ -70,7 +66,7 @@ def _rule_rows(rule: ScaleRule) -> list[Block]:
     return rows
 
 
-def recipe_record(recipe: Recipe) -> Wire:
+def recipe_record(recipe: Recipe) -> dict[str, object]:
     """Return the JSON object of a recipe.
 
     >>> from floatlab.formats.recipes import parse_recipe

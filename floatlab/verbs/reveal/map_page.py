@@ -121,7 +121,7 @@ def class_page(found: OrderMap, number: int) -> Page:
 
 
 def _scaled(sizes: list[int], room: int) -> list[int]:
-    """Return the sizes, reduced in proportion to fit into a room but at least 1; the first ones if not all fit.
+    """Return the sizes, scaled to fit into a number of columns, each at least 1; only the first ones if not all fit.
 
     >>> _scaled([4, 2], 9), _scaled([60, 39, 1], 10), _scaled([1, 1, 1], 2)
     ([4, 2], [5, 3, 1], [1, 1])

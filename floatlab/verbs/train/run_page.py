@@ -13,8 +13,8 @@ from floatlab.numbers.datum import exact_text, hexadecimal_code, shortest
 from floatlab.page.chart import curve, named, thinned
 from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, line, text_of
 from floatlab.page.words import counted, plural
-from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.trainer import TrainingRun
+from floatlab.training.trajectories import Training, Trajectory
 from floatlab.verbs.train.words import CAUSES, as_csv, figures, long_figures, optimizer_words, remedy_words, setup_words
 
 _EXACT = 26  # an exact value with more characters is rounded

@@ -7,12 +7,12 @@ from fractions import Fraction
 from floatlab.arrays.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
 from floatlab.numbers.datum import shortest
-from floatlab.numbers.decimals import rounded_decimal
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, heading, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
-from floatlab.training.program import is_drawn
+from floatlab.training.optimizers import is_drawn
 from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import step_groups

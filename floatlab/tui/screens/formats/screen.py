@@ -15,7 +15,7 @@ from textual.widgets import Input, Label, Static
 
 from floatlab.formats import CATALOG, Format, catalog_row, parse_format
 from floatlab.formats.catalog import short_name
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.codes import CodePage

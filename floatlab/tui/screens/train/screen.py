@@ -156,7 +156,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return PreparedTraining(chart=chart, page=without_chart(answer.page()))
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question; a new laboratory runs to its goal, or as far as a paused one has come."""
+        """Answer a question; a new laboratory runs to its goal, or to the step of a paused one."""
         laboratory = self.laboratory
         paused = laboratory is not None and self.running is None and laboratory.steps < laboratory.goal
         self._until = laboratory.steps if paused and laboratory is not None and kind != "steps" else None

@@ -1,12 +1,13 @@
 """Numbers of formats given by a table: their values as Exact, or as bounds and text if they are irrational.
 
-The functions take a format and a code, since `Datum` asks them. They are imported when such a format is used.
+The functions take a format and a code, because `Datum` calls them. This module is imported when such a format is used.
 """
 
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
-from floatlab.formats.table import GUARD, TableFormat
+from floatlab.formats.format import Format
+from floatlab.formats.table_format import GUARD, TableFormat
 from floatlab.formats.tapered import LogarithmicTakum
 from floatlab.numbers.exact import Exact
 
@@ -14,7 +15,7 @@ from floatlab.numbers.exact import Exact
 def symbol(format: TableFormat, code: int) -> str:
     """Return an irrational number as text: a power of √e; empty for other codes.
 
-    >>> from floatlab.formats.tables import TABLE_NAMES
+    >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> takum = TABLE_NAMES["takum_log8"].format
     >>> symbol(takum, 0x43), symbol(takum, 0xBD), symbol(takum, 0x40)
     ('sqrt(e)^(3/8)', '-sqrt(e)^(3/8)', '')
@@ -42,7 +43,7 @@ def value_of(format: TableFormat, code: int) -> Exact | None:
 
 
 def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact]:
-    """Return bounds of a finite number: equal unless it is irrational, else one unit of the last of `digits` apart."""
+    """Return bounds of a finite number: equal if it is rational, else one unit apart in the last of `digits` digits."""
     if not symbol(format, code):
         exact = value_of(format, code)
         assert exact is not None
@@ -50,6 +51,19 @@ def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact
     negative = bool(format.sign(code))
     low, high = (Exact(negative, *bound) for bound in format.bounds(format.magnitude(code), digits))
     return (high, low) if negative else (low, high)
+
+
+def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
+    """Return whether the magnitude of another takum's code is the boundary above a rank: √e^ℓ with the same ℓ.
+
+    >>> from floatlab.formats.table_catalog import TABLE_NAMES
+    >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))
+    >>> is_boundary(narrow, 0x43, wide, 0x4380), is_boundary(narrow, 0x43, wide, 0x4381)
+    (True, False)
+    """
+    if not (isinstance(format, LogarithmicTakum) and isinstance(source, LogarithmicTakum)):
+        return False
+    return format.power(2 * rank + 1, format.width + 1) == source.power(source.magnitude(code))
 
 
 def gap(format: TableFormat, code: int) -> Exact:
@@ -63,8 +77,8 @@ def gap(format: TableFormat, code: int) -> Exact:
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
     """Return the magnitude of a nonzero number and the interval around it that rounds to it, to nearest.
 
-    The interval is given by each end, and whether it belongs to it. Irrational ends are cut off inside the interval,
-    and so is the side without an end at the largest number.
+    Each end of the interval is returned with a flag that says whether the end belongs to the interval. Irrational ends
+    are moved into the interval by truncation. At the largest number, the interval is cut off where it has no end.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from floatlab.atomic_write import replacing
 from floatlab.errors import FileFormatError
-from floatlab.writing import replacing
 from tests.cli.conftest import HOUSE
 
 OLD = b"what was there before\n"

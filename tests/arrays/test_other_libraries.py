@@ -71,10 +71,10 @@ class Difference(NamedTuple):
     """A difference from other libraries: the values for which their codes differ, and their codes."""
 
     name: str
-    seen: dict  # of the libraries that differ, the versions with which this was seen
+    seen: dict  # the libraries that differ, and the versions in which this was seen
     formats: tuple
-    where: object  # of float32 values and the format: which of them differ
-    theirs: object  # of the same: the library's codes
+    where: object  # takes float32 values and the format; returns a mask of those that differ
+    theirs: object  # takes the same; returns the library's codes
 
 
 def _saturated(x, name):
@@ -151,7 +151,7 @@ def test_a_library_casts_float32_the_same(peer, name):
 @pytest.mark.slow
 @pytest.mark.parametrize(("peer", "name"), PAIRS)
 def test_a_library_casts_many_float32_the_same(peer, name):
-    for upper in range(0, 1 << 32, 1 << 28):  # every upper half, with lower halves that are drawn
+    for upper in range(0, 1 << 32, 1 << 28):  # every upper half, with random lower halves
         random = np.random.default_rng(upper).integers(0, 1 << 16, 1 << 20, dtype=np.uint32)
         assert_explained(peer, name, (random + (np.arange(1 << 20, dtype=np.uint32) << 8) + upper).view(np.float32))
 
@@ -263,7 +263,7 @@ def test_gfloat_rounds_the_same(name, saturate, direction):
         x = telling(fmt, np.float64 if name == "binary32" else np.float32, 1500).astype(np.float64)
     x = x[gfloat_takes(fmt, x)]
     places = np.arange(len(x), dtype=np.uint64)
-    # It steps away from zero where rest + bits/2^32 ≥ 1: the same as draw < rest·2^32 when the bits are the complement.
+    # It steps away from zero if rest + bits/2^32 ≥ 1. With complemented bits, this is the same as draw < rest·2^32.
     bits = (1 << 32) - 1 - draw(7, places).astype(np.int64)
     drawn = {"srbits": bits, "srnumbits": 32} if direction == "SR" else {}
     with np.errstate(all="ignore"):

@@ -2,8 +2,8 @@
 
 A process enters it once, before the user has access, and cannot leave it. A confined process can read only files below
 one folder (or no files), cannot write files, and cannot import modules whose names the user types. All code that opens
-a file or imports a module by a typed name calls this module first: `files/safe_open.py` for reading, `writing.py` for
-writing, `reduce/reveal/targets.py` for importing.
+a file or imports a module by a typed name calls this module first: `files/safe_open.py` for reading,
+`atomic_write.py` for writing, `reduce/reveal/targets.py` for importing.
 """
 
 from __future__ import annotations

@@ -10,8 +10,18 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
+from floatlab.reduce.plan.basic_schedules import (
+    NAMED,
+    Adjacent,
+    Folded,
+    Fused,
+    Permuted,
+    Reversed,
+    Schedule,
+    Serial,
+    Sorted,
+)
 from floatlab.reduce.plan.batches import BatchBuilder
-from floatlab.reduce.plan.orders import NAMED, Adjacent, Folded, Fused, Permuted, Reversed, Schedule, Serial, Sorted
 
 
 class Blocked(Schedule):
@@ -141,6 +151,38 @@ class Lanes(Schedule):
         return self.outer.add_batches(np.concatenate(parts).reshape(self.count, lanes), into)
 
 
+class Interleaved(Schedule):
+    """Passes that each take a part of every `group` terms; a pass adds all its terms to the sum in one node.
+
+    Some tensor cores multiply 8-bit numbers in this order: they widen them to binary16, and use the unit for binary16
+    twice.
+
+    >>> Interleaved(4, 2).plan(8)
+    Plan(((0 1 4 5) 2 3 6 7))
+    """
+
+    group: int
+    passes: int
+
+    signature = (("a group length", None), ("a number of passes", None))
+
+    def __post_init__(self) -> None:
+        """Check that the parts of a group have the same length."""
+        super().__post_init__()
+        if self.group % self.passes:
+            raise PlanError(f"interleaved divides a group among its passes: {self.passes} does not divide {self.group}")
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add one node for each pass that has terms."""
+        part = np.arange(len(slots)) % self.group // (self.group // self.passes)
+        found: Array = slots[0]
+        for number in range(self.passes):
+            terms = slots[part == number]
+            terms = terms if number else terms[1:]
+            found = into.chains(found, terms[None]) if len(terms) else found
+        return found
+
+
 class Unrolled(Schedule):
     """Unrolled loops: adds the largest multiple of `count` terms by one schedule, then the remaining terms one by one.
 
@@ -178,5 +220,8 @@ NUMPY = Halving(128, Unrolled(8, Lanes(8)), 8)
 NAMED |= {"pairwise": PAIRWISE, "numpy": NUMPY}
 KINDS: dict[str, type[Schedule]] = {
     kind.word: kind
-    for kind in (Serial, Reversed, Permuted, Sorted, Blocked, SplitK, Lanes, Unrolled, Halving, Adjacent, Folded, Fused)
-}
+    for kind in (
+        Serial, Reversed, Permuted, Sorted, Blocked, SplitK, Lanes, Interleaved, Unrolled, Halving, Adjacent, Folded,
+        Fused,
+    )
+}  # fmt: skip

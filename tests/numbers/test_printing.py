@@ -17,7 +17,8 @@ from floatlab import Exact, decode, encode, parse_format
 from floatlab.formats import CATALOG
 from floatlab.numbers import parse_literal
 from floatlab.numbers.datum import exact_text, hexadecimal, shortest, special_text
-from floatlab.numbers.decimals import (
+from floatlab.numbers.exact import Ratio
+from floatlab.numbers.printing import (
     decimal_text,
     digits_of,
     exact_decimal,
@@ -27,7 +28,6 @@ from floatlab.numbers.decimals import (
     rounded_decimal,
     terminating_decimal,
 )
-from floatlab.numbers.exact import Ratio
 from tests import oracle, strategies
 from tests.numbers.small import SMALL
 
@@ -49,9 +49,9 @@ def finite_codes(fmt, codes):
 
 
 def distances(fmt, code: int, n: int) -> list[Fraction]:
-    """Return the distances from a code of the relevant decimals of n digits that read back as the code.
+    """Return the distances between a code's value and the relevant decimals of n digits that read back as this code.
 
-    Only the nearest decimals below and above, in the value's decade and in the adjacent decades, are relevant.
+    Relevant are the nearest decimals below and above, in the value's decade and in the adjacent decades.
     """
     meaning = oracle.decode(fmt, code)
     value = abs(meaning.value)

@@ -10,7 +10,7 @@ import pytest
 
 from floatlab import decode, encode, parse_format
 from floatlab.errors import FloatlabError, MissingPartError
-from floatlab.peers import LIBRARIES, ask, parse_libraries
+from floatlab.other_libraries import LIBRARIES, ask, parse_libraries
 
 PAIRS = [(library, name) for library, names in LIBRARIES.items() for name in names]
 
@@ -144,7 +144,7 @@ def test_show_like_in_json(capsys):
 @pytest.mark.parametrize(
     ("words", "verdict"),
     [
-        # 1 + 2^-11 is a tie; a hair above it binary64 cannot tell, so that the library rounds to even.
+        # 1 + 2^-11 is a tie; binary64 cannot represent a number just above it, so the library rounds to even.
         (["1.00048828125000000000000001", "--fp16"], "rounds twice: to binary64, then here"),
         (["0.1", "--fp16"], "the same bits"),
         (["0.1", "--fp16", "-r", "RTP"], "differs"),

@@ -7,8 +7,8 @@ import os
 import stat
 from contextlib import contextmanager, suppress
 
-from floatlab.confinement import confined
 from floatlab.errors import FileFormatError, RefusedError
+from floatlab.sandbox import confined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

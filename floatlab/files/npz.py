@@ -13,11 +13,11 @@ import numpy as np
 
 from floatlab.arrays.container.storage import CONTENTS, read_contents, read_format
 from floatlab.arrays.lanes.parameters import container
-from floatlab.arrays.npy import Header, read_header
+from floatlab.arrays.npy_header import Header, read_header
 from floatlab.arrays.sources import ArraySource, Piece
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
-from floatlab.files.plain import piece
+from floatlab.files.raw import piece
 from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_into
 from floatlab.files.safetensors import chosen
 from floatlab.formats import Format

@@ -26,7 +26,7 @@ _KINDS = {"S": "sign", "fraction": "significand", "mantissa": "significand", "in
 class Field(Record):
     """One field of a code: its name in the format's definition, its bits, and its kind.
 
-    The kind is `sign`, `exponent` or `significand`: what the bits decide.
+    The kind is `sign`, `exponent` or `significand`: the part of the number that the bits determine.
     """
 
     name: str
@@ -38,7 +38,8 @@ class Place(Record):
     """The position of a number among the entries of a table.
 
     `rank` is that of the entry at or below its magnitude. `rest2` compares with `unit` as the number does with the
-    boundary to the next entry; for a stochastic rounding rest2/(2·unit) is its share of the way there.
+    boundary to the next entry. For stochastic rounding, rest2/(2·unit) is the relative position of the number between
+    these two entries.
     """
 
     rank: int
@@ -58,8 +59,8 @@ class TableFormat(Format):
 
     ties: str
     saturates: bool
-    lowest_magnitude: int  # rank of the most negative number; less than largest_magnitude if there are fewer of them
-    _found: dict[int, Real]  # numbers by rank, filled as they are asked for
+    lowest_magnitude: int  # rank of the most negative number; other than largest_magnitude in asymmetric formats
+    _found: dict[int, Real]  # numbers by rank, computed at their first use
 
     is_table = True
 
@@ -80,11 +81,11 @@ class TableFormat(Format):
         for field, value in settled.items():
             object.__setattr__(self, field, value)
         least = self.exponent_of(self.real(1))
-        # A long significand at the smallest number ends this far below it.
+        # The last place of the smallest number, if it had a significand of full precision.
         object.__setattr__(self, "qmin", least - precision)
         object.__setattr__(self, "emin", self.exponent_of(self.real(smallest_normal)))
 
-    # --- what a subclass defines
+    # --- defined by subclasses
 
     def number(self, code: int, width: int) -> Real:
         """Return the magnitude of a positive code; `width` may be one more than the format's, for boundaries."""
@@ -95,7 +96,7 @@ class TableFormat(Format):
         raise NotImplementedError
 
     def reading(self, code: int) -> str:
-        """Say how the fields give the number, in the words of the definition."""
+        """Return in words, those of the definition, how the fields determine the number."""
         raise NotImplementedError
 
     def compose(self, negative: bool, magnitude: int) -> int:
@@ -110,29 +111,24 @@ class TableFormat(Format):
         """Return the magnitude from which a number goes to rank + 1 instead of rank, when rounding to nearest."""
         raise NotImplementedError
 
-    # --- what follows
+    # --- derived from these
 
     @property
     def halfway(self) -> str:
-        """Say where the boundary between two neighbours is."""
+        """Return in words where the boundary between two neighbours is."""
         return "in value"
 
     @property
     def nearest(self) -> str:
-        """Say how numbers are rounded to nearest."""
+        """Return in words how numbers are rounded to nearest."""
         return f"the boundary is halfway {self.halfway}; a tie goes {_TIES[self.ties]}"
-
-    @property
-    def is_irrational(self) -> bool:
-        """Whether the numbers are powers of √e, so that none but 0 and ±1 is rational."""
-        return False
 
     def sign(self, code: int) -> int:
         """Return 1 for negative codes, and for the NaN in place of −0."""
         return code >> (self.width - 1)
 
     def real(self, rank: int, negative: bool = False) -> Real:
-        """Return the magnitude of a number by its rank; of an irrational one, its digits cut off far below."""
+        """Return the magnitude of a number by its rank; an irrational number is truncated far below the precision."""
         if not rank:
             return 0, 0
         key = -rank if negative else rank
@@ -142,7 +138,7 @@ class TableFormat(Format):
         return found
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return bounds of a positive number: equal if it is rational, else one unit of the last of `digits` apart."""
+        """Return bounds of a positive number: equal if it is rational, else one unit of the last digit apart."""
         exact = self.real(rank)
         return exact, exact
 
@@ -157,7 +153,7 @@ class TableFormat(Format):
         return self.ties == "away"
 
     def counts_as_odd(self, rank: int, negative: bool) -> bool:
-        """Return whether a tie above a rank goes to the next one, when rounding to nearest unless ties go away."""
+        """Return whether a tie between a rank and the next goes to the next one, if ties do not go away from zero."""
         return negative if self.ties == "down" else self.ties == "even" and bool(rank & 1)
 
     @property
@@ -202,7 +198,7 @@ class TableFormat(Format):
         return compare(x, self.boundary(rank, negative))
 
     def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
-        """Find a magnitude among the numbers of a sign; `linear` measures its share of the way to the next one."""
+        """Find a magnitude among the numbers of a sign; `linear`: for stochastic rounding (see `Place`)."""
         most = self.most(negative)
         if not x[0]:
             return Place(0, 0, 1, None)
@@ -271,8 +267,8 @@ def fields(code: int, width: int, names: tuple[str, ...], lengths: tuple[int, ..
 class TwosComplementFormat(TableFormat):
     """A format whose codes, as integers in two's complement, increase with the numbers (posits, takums).
 
-    The code 10…0 is NaR, not a real: the only special code. Neither zero nor NaR is the nearest number of any other
-    number, so numbers beyond the range go to its ends.
+    The code 10…0 is NaR, not a real: the only special code. No other number is rounded to zero or NaR;
+    numbers beyond the range are rounded to its ends.
     """
 
     def __init__(self, name: str, width: int) -> None:
@@ -295,11 +291,11 @@ class TwosComplementFormat(TableFormat):
 
     @property
     def halfway(self) -> str:
-        """Say where the boundary between two neighbours is."""
-        return "between the codes, the number of one bit more"
+        """Return in words where the boundary between two neighbours is."""
+        return "between the codes: the number whose code has one bit more"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the number whose code has one bit more, between those of two neighbours; above zero, zero."""
+        """Return the number whose code, one bit longer, lies between those of two neighbours; above zero, it is 0."""
         return self.number(2 * rank + 1, self.width + 1) if rank else (0, 0)
 
 

@@ -6,7 +6,7 @@ This module is imported when one of its formats is named, or when all formats ar
 from __future__ import annotations
 
 from floatlab.formats.format import CatalogRow
-from floatlab.formats.table import Field, Listed, Real, fields
+from floatlab.formats.table_format import Field, Listed, Real, fields
 from floatlab.formats.tapered import LogarithmicTakum, Posit, Takum
 
 HIFLOAT = "Luo et al., Ascend HiFloat8 Format for Deep Learning (arXiv:2409.16626)"
@@ -55,7 +55,7 @@ class HiFloat8(Listed):
 
     def __init__(self, name: str, width: int) -> None:
         """Compute the table."""
-        infinity = 0x6F  # where 1.5·2^15 would be
+        infinity = 0x6F  # in the place of 1.5·2^15
         entries: list[tuple[bool, Real] | None] = [(code > 0x80, self.number(code, width)) for code in range(256)]
         entries[0x80] = entries[infinity] = entries[infinity | 0x80] = None
         self._order(entries, (infinity, infinity | 0x80))
@@ -97,7 +97,7 @@ class HiFloat8(Listed):
         return fields(code, 8, ("S", "dot", "exponent", "mantissa"), (1, dot, length, 7 - dot - length))
 
     def reading(self, code: int) -> str:
-        """Say how the fields give the number."""
+        """Return in words how the fields determine the number."""
         if not code & 0x78:
             return f"denormal: 2^({code & 7} − 23)" if code & 7 else "zero"
         (_, length), (c, q) = self._split(code), self.number(code, 8)
@@ -105,7 +105,7 @@ class HiFloat8(Listed):
 
 
 class ValueList(Listed):
-    """Sixteen values of binary32 that bitsandbytes scales and packs; a boundary is a midpoint rounded to binary32.
+    """Sixteen values of binary32 that bitsandbytes scales and packs; each boundary is a midpoint, rounded to binary32.
 
     Its rule counts the boundaries below a number, so a tie goes to the lower value; for fp4, below its magnitude, so a
     tie goes toward zero. Numbers beyond the ends go there.
@@ -133,7 +133,7 @@ class ValueList(Listed):
 
     @property
     def halfway(self) -> str:
-        """Say where the boundary between two neighbours is."""
+        """Return in words where the boundary between two neighbours is."""
         return "in value, rounded to binary32"
 
     def boundary(self, rank: int, negative: bool) -> Real:
@@ -141,7 +141,7 @@ class ValueList(Listed):
         return rounded_to_single(midpoint(self.real(rank, negative), self.real(rank + 1, negative)))
 
     def sign(self, code: int) -> int:
-        """Return 1 for the codes of negative values, wherever they are."""
+        """Return 1 for the codes of negative values, which may be anywhere in the table."""
         return int(str(self.values[code])[0] == "-")
 
     def fields(self, code: int) -> tuple[Field, ...]:
@@ -149,7 +149,7 @@ class ValueList(Listed):
         return fields(code, self.width, ("index",), (self.width,))
 
     def reading(self, code: int) -> str:
-        """Say where the number is in the table."""
+        """Return in words the position of the number in the table."""
         return f"value {code} of the table"
 
 

@@ -4,18 +4,35 @@ import ast
 import inspect
 import pickle
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from pathlib import Path
+from textwrap import dedent
 
+import numpy as np
 import pytest
 
-from floatlab import Context, Datum, FormatError, UnsupportedError, convert, decode, encode, finfo, parse_format, read
-from floatlab.formats.tables import TABLES
+from floatlab import (  # fmt: skip
+    Context,
+    Datum,
+    FormatError,
+    UnsupportedError,
+    add,
+    arrays,
+    convert,
+    decode,
+    encode,
+    finfo,
+    parse_format,
+    read,
+)
+from floatlab.formats.format import CatalogRow
+from floatlab.formats.table_catalog import TABLE_NAMES, TABLES, ValueList
 from floatlab.numbers.intervals import preimage
 from tests import table_oracle
 
 NAMES = [row.format.name for row in TABLES]
-RATIONAL = ["hif8", "nf4", "bnb_fp4", "posit8", "takum_linear8"]
-WIDE = ["posit16", "takum_linear16"]
+RATIONAL = [row.format.name for row in TABLES if row.format.width <= 8 and not row.format.is_irrational]
+WIDE = [row.format.name for row in TABLES if row.format.width == 16 and not row.format.is_irrational]
 EPSILON = Fraction(1, 1 << 400)
 
 
@@ -154,6 +171,45 @@ def test_logarithmic_takums_convert_with_one_rounding():
     assert convert(datum, "takum_log16").result.code == 0x4300
     with pytest.raises(UnsupportedError, match="irrational"):
         datum.exact  # noqa: B018
+
+
+@pytest.mark.parametrize("direction", ["RNE", "RNA"])
+def test_a_logarithmic_takum_halfway_between_two_narrower_ones_is_a_tie(direction):
+    # Rounding is by code: drop eight bits of a magnitude. The ends of the range are never exceeded.
+    for rank in range(1, 127):
+        for rest in (0x7F, 0x80, 0x81):
+            up = rest > 0x80 or (rest == 0x80 and (rank % 2 == 1 or direction == "RNA"))
+            for sign in (1, -1):
+                datum = decode(sign * (rank << 8 | rest) & 0xFFFF, "takum_log16")
+                done = convert(datum, "takum_log8", direction)
+                assert done.result.code == sign * (rank + up) & 0xFF
+                assert done.flags.names == ["inexact"]
+
+
+def test_a_long_number_close_to_an_irrational_boundary_is_on_its_side():
+    fmt, table = parse_format("takum_log8"), table_oracle.table("takum_log8")
+    for boundary in table.boundaries[::9]:
+        for bits in (60, 80, 120, 250):
+            for x in (boundary * (1 + Fraction(1, 1 << bits)), boundary * (1 - Fraction(1, 1 << bits))):
+                assert encode(x, fmt).code == table_oracle.nearest(table, x)
+
+
+def test_the_row_in_contributing_is_a_whole_format(monkeypatch):
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    example = text.partition("### Add a format given by a table")[2].partition("```python\n")[2].partition("```")[0]
+    known: dict = {"CatalogRow": CatalogRow, "ValueList": ValueList}
+    exec(dedent(example), known)
+    row = known["ROW"]
+    monkeypatch.setitem(TABLE_NAMES, row.format.name, row)
+    monkeypatch.setitem(table_oracle.LISTS, row.format.name, (known["POWERS"], "down"))
+    fmt, table = parse_format(row.format.name), table_oracle.table(row.format.name)
+    for x in [*table.values, *table.boundaries, *(Fraction(n, 100) for n in range(-130, 131))]:
+        code = table_oracle.nearest(table, x)
+        assert encode(x, fmt).code in ((code, table.negative_zero) if not x else (code,))
+        for lane in ("scalar", "numpy", None):
+            assert arrays.encode(np.float32([float(x)]), fmt, lane=lane)[0] == encode(float(x), fmt).code
+    for a, b in product(range(1 << fmt.width), repeat=2):
+        assert add(Datum(fmt, a), Datum(fmt, b)).result.code == table_oracle.operate(table, "add", a, b)
 
 
 def test_names_and_pickles():

@@ -218,7 +218,7 @@ class Program(Record):
     `kept` is the row that stores the weights from step to step. `constants` have values in the update's format;
     `schedules` have a value for each step t, from 1. `vanished` names the nonzero constants that round to zero.
 
-    >>> from floatlab.training.program import SGD
+    >>> from floatlab.training.optimizers import SGD
     >>> program = Program.of(Setup("fp16", master="fp32"), SGD("0.1"))
     >>> print(program.text)
     u = lr multiply g             binary32
@@ -283,7 +283,7 @@ class Program(Record):
     def text(self) -> str:
         """The stages, one per line.
 
-        >>> from floatlab.training.program import Updates
+        >>> from floatlab.training.optimizers import Updates
         >>> print(Program.of(Setup("fp16", compensated=True), Updates()).text)
         y = g subtract c              binary16
         t = w add y                   binary16

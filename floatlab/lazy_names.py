@@ -22,7 +22,7 @@ def open_module(name: str) -> ModuleType:
         return import_module(name)
 
 
-def face(
+def lazy_names(
     package: str, modules: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """Return `__all__`, `__getattr__` and `__dir__` of a package; `modules` maps each module to its public names.

@@ -52,7 +52,7 @@ class Schedule(Record):
         """Check the schedules and the numbers among the arguments; raises PlanError."""
         for value, (kind, _) in zip(self._values(), self.signature, strict=True):
             if kind == "schedule" and not isinstance(value, Schedule):
-                raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes of text, not {value!r}")
+                raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes from text, not {value!r}")
             if kind not in OTHER_KINDS:
                 check_number(self.word, kind, value)
 

@@ -6,7 +6,7 @@ import pytest
 import floatlab as fl
 from floatlab import Datum, parse_format
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.order import NAN_RANK, next_after, ordinal, spacing, ulp_distance
+from floatlab.arrays.ulps import NAN_RANK, next_after, ordinal, spacing, ulp_distance
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG, Format
 

@@ -47,8 +47,8 @@ class Header(Record):
 def read_header(stream: IO[bytes], length: int) -> Header:
     """Return the header of a `.npy` of `length` bytes that starts at the stream's position.
 
-    Raises FileFormatError for an invalid header, for a dtype that is not numeric, and for a shape that takes more or
-    fewer bytes than there are. The message is written to follow the file's name.
+    Raises FileFormatError for an invalid header, for a dtype that is not numeric, and for a shape that does not
+    match the number of bytes. The message is written to follow the file's name.
 
     >>> file = io.BytesIO()
     >>> np.save(file, np.zeros((2, 3), np.float16))

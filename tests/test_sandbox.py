@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from floatlab import confinement
+from floatlab import sandbox
 from floatlab.arrays.container.storage import save
+from floatlab.atomic_write import replacing
 from floatlab.cli.main import main
 from floatlab.errors import FloatlabError, RefusedError
 from floatlab.files import open_array
@@ -16,7 +17,6 @@ from floatlab.reduce.reveal.targets import target_of
 from floatlab.tui.app.settings import session_file, write_session
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
-from floatlab.writing import replacing
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def places(tmp_path):
     inside, outside = tmp_path / "served", tmp_path / "secret"
     (inside / "sub").mkdir(parents=True)
     outside.mkdir()
-    (tmp_path / "served2").mkdir()  # its name goes on as the served one's
+    (tmp_path / "served2").mkdir()  # its name begins with the name of the served folder
     for folder in (inside, inside / "sub", outside, tmp_path / "served2"):
         np.save(folder / "a.npy", np.arange(3.0))
         np.savez(folder / "b.npz", x=np.ones(2), y=np.ones(2))
@@ -140,7 +140,7 @@ def evil(tmp_path, monkeypatch):
 )
 def test_nothing_is_imported_by_a_name_that_was_typed(confine, evil, verb, values):
     confine()
-    with pytest.raises(RefusedError, match="is not asked here"):
+    with pytest.raises(RefusedError, match="is refused here"):
         answer_question(Question(verb, values))
     assert not evil.exists()
     assert "evil_hook" not in sys.modules
@@ -155,7 +155,7 @@ def test_that_module_would_be_imported_otherwise(evil):
 def test_targets_of_an_observed_sum_are_confined(confine, evil):
     confine()
     question = Question("dot", ("1,2", "3,4")).having(observed="11", targets=("evil_hook:sum",))
-    with pytest.raises(RefusedError, match="is not asked here"):
+    with pytest.raises(RefusedError, match="is refused here"):
         answer_question(question)
     assert not evil.exists()
 
@@ -185,7 +185,7 @@ def test_it_is_for_good(places, confine):
     for again in (None, "/", str(places[1])):
         with pytest.raises(RefusedError, match="confined already"):
             confine(again)
-    assert confinement.confined()
+    assert sandbox.confined()
     assert "lies outside" in said("../secret/a.npy")
     os.chdir(places[1])  # even then
     assert "lies outside" in said("a.npy")
@@ -194,7 +194,7 @@ def test_it_is_for_good(places, confine):
 def test_a_folder_that_is_none(tmp_path, confine):
     with pytest.raises(OSError, match="No such file"):
         confine(str(tmp_path / "nowhere"))
-    assert not confinement.confined()
+    assert not sandbox.confined()
 
 
 def test_the_whole_file_system_may_be_served(places, confine):

@@ -23,7 +23,7 @@ from floatlab.numbers.rounding import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.gradients import numbers_of
-from floatlab.training.program import SGD, Optimizer, Updates, is_drawn, parse_optimizer
+from floatlab.training.optimizers import SGD, Optimizer, Updates, is_drawn, parse_optimizer
 from floatlab.training.setup import USUAL, AnyFormat, Setup, parse_remedy
 from floatlab.training.trace import Why
 from floatlab.training.trainer import MAX_VALUES, Trainer, TrainingRun

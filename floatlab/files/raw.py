@@ -1,4 +1,4 @@
-"""Arrays stored as consecutive uncompressed numbers: `.npy`, tensors of `.safetensors`, raw binary."""
+"""Arrays stored as consecutive uncompressed numbers: raw files, and the data of `.npy` and `.safetensors` files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import IO
 import numpy as np
 
 from floatlab.arrays.lanes.parameters import container
-from floatlab.arrays.npy import read_header
 from floatlab.arrays.packing import packed_length, unpack
 from floatlab.arrays.sources import ArraySource, Piece, Source, array_format, native_dtype
 from floatlab.arrays.types import Array, DType
@@ -22,7 +21,7 @@ _NUMPY = re.compile(r"[iu][1248]|f[248]|u?int(8|16|32|64)|bool|\?")
 _FILLED = 8  # this many codes of any width end on a byte boundary
 
 
-class PlainSource(ArraySource):
+class RawSource(ArraySource):
     """An array in a file from `offset` on: numbers of a dtype, or codes of a format (packed if shorter than a byte)."""
 
     def __init__(
@@ -87,13 +86,6 @@ def piece(stored: Array, source: ArraySource) -> Piece:
     return stored.view(np.uint8) != 0 if source.dtype.kind == "b" else stored.astype(source.dtype, copy=False)
 
 
-def open_npy(path: str) -> ArraySource:
-    """Open a `.npy`; raises FileFormatError in one line."""
-    with keeping_open(path) as file, named(path):
-        header = read_header(file, length_of(file))
-        return PlainSource(path, path, file, header.shape, header.dtype, header.offset, header.by_columns)
-
-
 @lru_cache(maxsize=64)
 def parse_dtype(text: str) -> tuple[Format | DType, bool]:
     """Return the format or dtype with a name such as f32, >f4, bf16, e2m1 or int32, and whether bytes are swapped.
@@ -144,9 +136,9 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
         width = bits_of(kind)
         if wanted is None:
             if length * 8 % width >= 8 or length % (width // 8 or 1):
-                raise FileFormatError(f"has {length:,} bytes, which is no whole number of {quoted(dtype)} elements")
+                raise FileFormatError(f"has {length:,} bytes, which is not a whole number of {quoted(dtype)} elements")
             wanted = (length * 8 // width,)
         needed = -(-prod(wanted) * width // 8)
         if needed != length:
             raise FileFormatError(f"has {length:,} bytes, but {quoted(dtype)} in that shape takes {needed:,}")
-        return PlainSource(path, path, file, wanted, kind, 0, swapped=swapped)
+        return RawSource(path, path, file, wanted, kind, 0, swapped=swapped)

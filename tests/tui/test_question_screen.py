@@ -20,7 +20,7 @@ from tests.tui.stage import driven, opened
 
 
 class Slow(TaskScreen, inherit_bindings=False):
-    """A screen that shows what was answered."""
+    """A screen that shows the answers as text."""
 
     NAME = "slow"
     BINDINGS = SHARED_KEYS
@@ -38,7 +38,7 @@ class Slow(TaskScreen, inherit_bindings=False):
 
 
 class Work:
-    """Work that ends when the test demands it: each value of a question names a piece of work."""
+    """Work that ends when the test requests it; each value of a question names a piece of work."""
 
     def __init__(self):
         self.gates, self.ended = {}, {}

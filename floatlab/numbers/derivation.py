@@ -65,7 +65,7 @@ class Combination(Enum):
 
 
 class Preference(Enum):
-    """What decided which of two operands is the result."""
+    """The reason why one of two operands is the result."""
 
     VALUE = "value"
     MAGNITUDE = "magnitude"
@@ -135,7 +135,7 @@ class Root(Step):
 
 
 class Choose(Step):
-    """One of two operands as the result: its index, and what decided."""
+    """One of two operands as the result: its index, and the reason for the choice."""
 
     index: int
     why: Preference

@@ -1,4 +1,4 @@
-"""The histogram of `compare --plot`, drawn by matplotlib for papers and slides."""
+"""The histogram of `compare --plot`, drawn by matplotlib for papers and slides. `histogram.py` draws it as text."""
 
 from __future__ import annotations
 
