@@ -127,3 +127,16 @@ def test_hif4_has_the_codes_of_its_authors_program():
             assert [list(group) for group in block.groups] == [group[0].tolist() for group in got.groups]
         count += 1
     assert count > 100
+
+
+def test_nf4_has_the_codes_of_bitsandbytes():
+    for count, line in enumerate(lines("formats2/bnb4/nf4_blocks64.txt.gz")):
+        _, values, absmax, codes = line.split()
+        bits = np.array([int(values[at : at + 8], 16) for at in range(0, len(values), 8)], np.uint32)
+        got = encode_blocks(bits.view(np.float32), "nf4/flat64:bnb")
+        assert got.scales.reshape(-1).tolist() == [int(absmax, 16)]
+        assert "".join(f"{code:x}" for code in got.codes) == codes
+        if count % 10 == 0:
+            [block] = quantize_blocks([Datum(parse_format("fp32"), int(code)) for code in bits], "nf4/64:bnb")
+            assert (f"{block.scale.code:08x}", "".join(f"{each.code:x}" for each in block.elements)) == (absmax, codes)
+    assert count > 40

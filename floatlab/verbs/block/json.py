@@ -96,14 +96,10 @@ _LINE = schema(
 
 
 def _block(
-    operands: Any,
-    steps: Any,
-    tensor_scale: Datum | None,
-    tensor_amax: Ratio | None,
-    tensor_minimum: Datum | None = None,
-    **fields: Any,
+    operands: Any, steps: Any, tensor_scale: Datum | None, tensor_amax: Ratio | None, **fields: Any
 ) -> BlockDerivation:
     rule, scale_steps, groups = (fields.pop(name) for name in ("rule", "scale_steps", "groups"))
+    tensor_minimum = fields.pop("tensor_minimum", None)
     if len(operands) != len(steps):
         raise FileFormatError(f"{len(operands)} operands, and {len(steps)} steps")
     elements = tuple(
