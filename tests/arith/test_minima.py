@@ -79,17 +79,13 @@ def test_superblocks_have_their_own_units_and_begin_in_the_flattened_tensor():
 
 
 def test_libraries_use_the_lowest_integer_and_our_own_rules_do_not():
-    [ct] = quantize_blocks(["-1", "1"], "int8/channel:ct")
+    [ct] = quantize_blocks(["-127.5", "127.5"], "int8/channel:ct")
     assert [each.code for each in ct.elements] == [0x80, 0x7F]
     [ggml] = quantize_blocks(["-1", "0.5", "0.9"], "q4_0:ggml")
     assert value_of(ggml.scale).as_fraction() == Fraction(1, 8)
     assert ([each.code for each in ggml.elements], ggml.elements[0].flags) == ([0, 12, 15], Flags.NONE)
     for recipe in ("int8/channel", "q8_0", "int4/32", "q4_0"):
         [own] = quantize_blocks(["-1", "1"], recipe, context="RTN")
-        assert (
-            own.elements[0].decoded.as_fraction() == -own.elements[1].decoded.as_fraction()
-            or own.scale.format.width == 16
-        )
         assert own.elements[0].code != own.format.element.code(True, -own.format.element.lowest)
 
 
