@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from floatlab.reduce.explain.comparison import compare
     from floatlab.reduce.reveal.revelation import examine, reveal
     from floatlab.training.trajectories import train
-    from floatlab.verbs.json_documents import from_json
+    from floatlab.verbs.from_json import from_json
 
 __version__ = "0.1.0"
 
@@ -134,7 +134,7 @@ _ROOMS = {
         "attribute",
     ),
     "floatlab.reduce.explain.comparison": ("compare",),
-    "floatlab.verbs.json_documents": ("from_json",),
+    "floatlab.verbs.from_json": ("from_json",),
     "floatlab.training": (
         "train",
     ),

@@ -63,7 +63,7 @@ def put(text: str, drawn: bool = False) -> None:
         try:
             out.write(text)
         except UnicodeEncodeError:
-            from floatlab.page.layout import ascii_only
+            from floatlab.page.text_layout import ascii_only
 
             out.write(ascii_only(text))
         out.flush()
@@ -210,7 +210,7 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
     if manner.quiet:
         found = [answer.codes() if manner.quiet == "code" else answer.words() for answer in answers]
         return "".join(f"{word}\n" for words in found for word in words)
-    from floatlab.page.layout import to_text
+    from floatlab.page.text_layout import to_text
 
     return ("" if first else "\n") + to_text(_page(answers), manner.width, manner.colour, manner.ascii)
 

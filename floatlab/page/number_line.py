@@ -23,7 +23,7 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
     `typed` is the number that was entered, and `text` its label.
 
     >>> from floatlab import encode
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.page.model import Page
     >>> print(to_text(Page((number_line(encode("1", "e4m3")),)), 72), end="")
       number line  ────○──────○───────●──────────────○──────────────○───────

@@ -7,9 +7,9 @@ imported to show a derivation.
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
-from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.question import Answer, answer_for, plain_answer
 
 TYPE_CHECKING = False

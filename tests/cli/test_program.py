@@ -132,7 +132,7 @@ def test_an_internal_error_without_a_place_for_the_file(monkeypatch, capsys, tmp
 
 
 def test_an_internal_error_in_drawing_leaves_nothing_written(monkeypatch, capsys, tmp_path):
-    from floatlab.page import layout as text
+    from floatlab.page import text_layout as text
 
     monkeypatch.setattr(text, "to_text", lambda *_: failing(_))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -175,7 +175,7 @@ HEAVY = {"numpy", "rich", "textual", "dataclasses", "ml_dtypes", "torch", "async
         ("show 1/3 --fp16 --interval --svg -", {"json", "tempfile"}),
         ("show bits:0x38 --dialects", {"json"}),
         ("show 0.1 --quiet", {"json", "fractions", "floatlab.page.model", "floatlab.page.svg"}),
-        ("show 0.1 --json", {"floatlab.page.layout", "floatlab.page.svg"}),
+        ("show 0.1 --json", {"floatlab.page.text_layout", "floatlab.page.svg"}),
         ("convert 1.1 --through fp32,fp16", {"json"}),
         ("formats", {"json"}),
         ("--version", {"json", "importlib.metadata"}),

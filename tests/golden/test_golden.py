@@ -75,6 +75,10 @@ convert 1.00048828126 --through fp32,fp16 --svg -
 convert 1.5 --through fp64,fp32,bf16 --width 40
 convert snan(0x155) --through fp32,fp16
 convert bits:0x3f8f8f6d --through fp32,fp16
+div 1 3 -f x87 --precision 24
+mul 0x1.05fp-1030 0x1.ebf3538667817p0 -f x87 --precision 53
+add 1 2 --precision 53
+sqrt 2 -f x87 --precision 32
 add 1.125 0.12457275390625 --fp16
 add 1.125 0.12457275390625 --fp16 --json
 add 1.125 0.12457275390625 --fp16 --svg -

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floatlab.page.axis import LITTLE_ROOM, lanes_of
-from floatlab.page.layout import ascii_only, set_page, to_text
 from floatlab.page.model import Axis, AxisInterval, Lane, Mark, Page, Role, Span, line, text_of
 from floatlab.page.svg import to_svg
+from floatlab.page.text_layout import ascii_only, set_page, to_text
 
 INK = "─━├┤┼│◀▶"
 

@@ -12,8 +12,8 @@ import floatlab
 from floatlab import Direction, decode, parse_format, read
 from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
-from floatlab.page.layout import to_text
 from floatlab.page.model import Page, Strip
+from floatlab.page.text_layout import to_text
 from floatlab.tui.screens.arithmetic import steps
 from floatlab.tui.screens.arithmetic.operands import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar

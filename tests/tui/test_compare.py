@@ -9,7 +9,7 @@ import pytest
 
 import floatlab as fl
 from floatlab.cli.parser import read_question
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
 from floatlab.tui.widgets.array_box import FilePicker
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.verbs.question import Question

@@ -2,7 +2,7 @@
 
 import pytest
 
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question, command_of
 from tests.tui.stage import ANY_SIZE, driven, opened

@@ -13,7 +13,8 @@ from floatlab.page.model import Page
 from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.registry import SCREENS, ScreenRow
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
-from floatlab.tui.screens.task import SHARED_KEYS, TaskScreen
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import TaskScreen
 from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.registry import VERBS
 from tests.tui.stage import driven, opened

@@ -8,7 +8,7 @@ import pytest
 from floatlab import Context
 from floatlab.formats.blocks import BLOCK_CATALOG
 from floatlab.numbers import Direction
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.block.answer import block
 from floatlab.verbs.block.page import glance
 

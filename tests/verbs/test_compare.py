@@ -7,14 +7,14 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.compare.differences import Finder
-from floatlab.page.layout import to_text
 from floatlab.page.measures import percent, upward
 from floatlab.page.model import text_of
 from floatlab.page.svg import to_html, to_svg
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.compare.difference_map import map_page, where_words
-from floatlab.verbs.compare.histogram import bin_page
+from floatlab.verbs.compare.histogram_text import bin_page
 from floatlab.verbs.compare.page import differences_page, elements_table, summary_page, verdict_words
-from floatlab.verbs.json_documents import document_of
+from floatlab.verbs.from_json import document_of
 
 
 def text(found, width=80, **more):

@@ -10,7 +10,7 @@ from floatlab import Context, parse_format
 from floatlab.arith import add, contrast, fma, multiply_then_add
 from floatlab.formats import CATALOG
 from floatlab.numbers import Direction, Flags
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.arithmetic.answer import ARITIES, compute, operands, operate
 from floatlab.verbs.arithmetic.scenes import scenes_of
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands

@@ -13,8 +13,8 @@ from floatlab.arith import add, contrast, divide, fma, multiply_then_add, sqrt
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, convert, encode
 from floatlab.numbers.derivation import Align, Combination, Combine, Divide, Round
-from floatlab.page.layout import to_text
 from floatlab.page.model import Fresh, Page, Pair, Strip, text_of
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.arithmetic.answer import ARITIES, compute, operate
 from floatlab.verbs.arithmetic.page import TAIL, derivation_page, framed
 from floatlab.verbs.arithmetic.relations import contrast_page

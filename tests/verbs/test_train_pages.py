@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from floatlab import Context, train
-from floatlab.page.layout import to_text
 from floatlab.page.model import Role, Row
+from floatlab.page.text_layout import to_text
 from floatlab.training.gradient_check import check_gradient, sweep_steps
 from floatlab.training.learner import LearningComparison, learn
 from floatlab.training.optimizers import SGD, Adam

@@ -12,7 +12,7 @@ from floatlab.formats import CATALOG, parse_format
 from floatlab.numbers import round_exact
 from floatlab.numbers.derivation import Combine, Divide, Encode, Read, Root, Round
 from floatlab.vectors.generate import landmarks
-from floatlab.verbs.json_documents import answer_of_document, document_of
+from floatlab.verbs.from_json import answer_of_document, document_of
 
 HANDMADE = Format("mine", 5, 4, bias=3, nans=0, infinities=False, subnormals=False)
 NAMES = ("p3109_k8p1ue", "p3109_k6p3sf", "e5m0", "e19m236", "e3m1fnuz")

@@ -126,25 +126,29 @@ class FormulaLane:
         """Return the codes of elements and, if a choice needs them, their values."""
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
-        scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape), np.float64)
+        scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape))
         lost = np.isnan(scaled)
+        if lost.any():
+            scaled = np.where(lost, 0, scaled)
         if isinstance(self.fmt.element, Integers):
-            return self._integers(self.fmt.element, np.where(lost, 0, scaled), lost), known["x"]
-        codes, scaled = self._rounded(np.where(lost, 0, scaled), self.numbers), np.where(lost, 0, scaled)
-        values = decode_array(codes, self.numbers, np.float64, threads=1).astype(np.float32)
+            return self._integers(self.fmt.element, scaled, lost), known["x"]
+        codes = self._rounded(scaled, self.numbers)
         if self.rule.wraps:
             wide = wider(self.numbers)
             beyond = self._rounded(scaled, wide)
             sign = np.where(np.signbit(scaled), 1 << self.numbers.width - 1, 0)
-            magnitude = beyond & ((1 << wide.width - 1) - 1)
-            overflowed = magnitude > self.numbers.largest_magnitude
-            wrapped = (beyond | sign) & ((1 << self.numbers.width) - 1)
-            codes = np.where(overflowed, wrapped, codes)
-            unbounded = decode_array(beyond, wide, np.float64, threads=1).astype(np.float32)
-            values = np.where(overflowed, unbounded, values)
+            overflowed = beyond & ((1 << wide.width - 1) - 1) > self.numbers.largest_magnitude
+            codes = np.where(overflowed, (beyond | sign) & ((1 << self.numbers.width) - 1), codes)
         nan = self.numbers.nan_code if self.numbers.has_nan else self.rule.nan
-        codes = np.where(lost, codes.dtype.type(nan), codes).astype(container(self.numbers))
-        return codes, np.where(lost, decode_array(np.asarray(nan), self.numbers, np.float64), values).astype(np.float32)
+        if lost.any():
+            codes = np.where(lost, nan, codes)
+        codes = codes.astype(container(self.numbers), copy=False)
+        if self.rule.choice is None:
+            return codes, known["x"]
+        values = decode_array(codes, self.numbers, np.float64, threads=1)
+        if self.rule.wraps:
+            values = np.where(overflowed, decode_array(beyond, wide, np.float64, threads=1), values)
+        return codes, values.astype(np.float32)
 
     def _integers(self, kind: Integers, scaled: Array, lost: Array) -> Array:
         """Return the codes of integers, of which there may be one more below zero."""
@@ -159,9 +163,9 @@ class FormulaLane:
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:
-                scaled = scaled * _NUDGE
+                scaled = scaled.astype(np.float64) * _NUDGE
             elif direction == TIES_DOWN:
-                scaled = scaled * np.where(scaled < 0, 2 - _NUDGE, _NUDGE)
+                scaled = scaled.astype(np.float64) * np.where(scaled < 0, 2 - _NUDGE, _NUDGE)
             else:
                 context = context.replace(rounding=Direction(direction))
         codes: Array = round_array(scaled, numbers, context=context, threads=1, as_codes=True)

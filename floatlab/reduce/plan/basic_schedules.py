@@ -249,6 +249,69 @@ class Fused(Schedule):
         return into.chains(found, rest[None]) if len(rest) else found
 
 
+class Halving(Schedule):
+    """Splits the terms into halves, and these again, down to blocks of at most `limit` terms for another schedule.
+
+    The left half's length is a multiple of `multiple`; if the halves differ, the left one is shorter.
+
+    >>> PAIRWISE.plan(5)
+    Plan(((0 1) (2 (3 4))))
+    """
+
+    limit: int
+    inner: Schedule = Serial()
+    multiple: int = 1
+
+    signature = (("a limit", None), ("schedule", Serial()), ("a multiple", 1))
+
+    def __post_init__(self) -> None:
+        """Check that halves are never empty."""
+        super().__post_init__()
+        if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
+            raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add all parts of one level together, level by level."""
+        return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
+
+    def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
+        """Return the slots (parts, lanes) of the sums of `parts`, which are pairs of length and start position."""
+        wanted: dict[int, list[Array]] = {}
+        halves = {}
+        for length, starts in parts.items():
+            if length > self.limit:
+                left = length // 2 - length // 2 % self.multiple
+                halves[length] = left
+                wanted.setdefault(left, []).append(starts)
+                wanted.setdefault(length - left, []).append(starts + left)
+        below = {}
+        if halves:
+            below = self._sums({length: np.concatenate(starts) for length, starts in wanted.items()}, slots, into)
+        taken = dict.fromkeys(wanted, 0)
+        found: dict[int, Array] = {}
+        lanes = slots.shape[1]
+        pairs = []
+        for length, starts in parts.items():
+            if length not in halves:
+                rows = slots[starts + np.arange(length)[:, None]]
+                found[length] = self.inner.add_batches(rows.reshape(length, -1), into).reshape(-1, lanes)
+                continue
+            sides = []
+            for side in (halves[length], length - halves[length]):
+                sides.append(below[side][taken[side] : taken[side] + len(starts)])
+                taken[side] += len(starts)
+            pairs.append((length, sides))
+        if pairs:
+            lefts, rights = (np.concatenate([sides[i] for _, sides in pairs]).reshape(-1) for i in (0, 1))
+            sums = into.chains(lefts, rights[None, None]).reshape(-1, lanes)
+            for length, sides in pairs:
+                found[length], sums = sums[: len(sides[0])], sums[len(sides[0]) :]
+        return found
+
+
+PAIRWISE = Halving(1)
+
+
 class ExplicitTree(Schedule):
     """An explicit tree, which determines the number of terms.
 

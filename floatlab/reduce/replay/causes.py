@@ -181,7 +181,8 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
     """Return the causes by which two candidates differ.
 
-    >>> from floatlab.reduce.plan.composed_schedules import PAIRWISE, SERIAL
+    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
     >>> causes_of(Candidate(PAIRWISE, Adder()), Candidate(SERIAL, Adder(fma=True)))
     (<Cause.ORDER: 'order'>, <Cause.FMA: 'FMA'>)
     """

@@ -29,7 +29,7 @@ def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
 def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
     """Return the sum of the same terms in another order, or with another adder; raises the errors of `sum`.
 
-    >>> from floatlab.reduce.plan.composed_schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
     >>> found = sum([2**24, 1, 1, 1])
     >>> float(found), float(reorder(found, PAIRWISE))
     (16777216.0, 16777218.0)

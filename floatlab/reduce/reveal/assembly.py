@@ -39,7 +39,8 @@ def blocks_of(plan: Plan) -> list[tuple[int, int]]:
 def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
     """Return a plan that combines the same blocks as another plan; `inner` returns the plan of a block of n terms.
 
-    >>> from floatlab.reduce.plan.composed_schedules import PAIRWISE, Blocked
+    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.composed_schedules import Blocked
     >>> assemble(Blocked(4).plan(8), PAIRWISE.plan).text
     '(((0 1) (2 3)) ((4 5) (6 7)))'
     """

@@ -178,7 +178,8 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
     >>> terms = np.float32([1, 2**-24, 2**-24, 2**-24])[:, None].view(np.uint32)
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.simulate.adders import Adder
-    >>> from floatlab.reduce.plan.composed_schedules import PAIRWISE, SERIAL
+    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
     >>> sides = (Source(terms, parse_format("fp32")),)
     >>> [hex(simulate(sides, order, Adder())[0]) for order in (SERIAL, PAIRWISE)]
     ['0x3f800000', '0x3f800001']

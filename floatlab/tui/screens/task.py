@@ -8,9 +8,7 @@ from typing import ClassVar, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -18,9 +16,9 @@ from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.formats.catalog import short_name
 from floatlab.formats.table_catalog import TABLES
 from floatlab.numbers.datum import Datum
-from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined
 from floatlab.page.svg import to_svg
+from floatlab.page.text_layout import to_text
 from floatlab.tui.screens.question_screen import QuestionScreen
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, Picker
 from floatlab.tui.widgets.boxes import is_wrong
@@ -41,23 +39,6 @@ _SPOKEN = {
     "rounding-RTN": ("down floor",),
     "rounding-SR": ("random",),
 }
-# Keys of every screen. A screen puts its own keys before these, since a narrow key bar shows only the first keys.
-SHARED_KEYS = [
-    Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
-    Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
-    Binding("V", "view(-1)", "View before", id="view.last", show=False),
-    Binding("f", "pick('format')", "Format", id="format"),
-    Binding("r", "pick('rules')", "Rounding", id="rules"),
-    Binding("u", "undo", "Undo", id="undo"),
-    Binding("U,ctrl+r", "redo", "Redo", id="redo", show=False),
-    Binding("y", "copy('value')", "Copy", id="copy.value", tooltip="Copy the value"),
-    Binding("Y", "copy('command')", "Copy the command that prints this", id="copy.command", show=False),
-    Binding("c", "pick('copies')", "Copy …: choose what", id="copies", show=False),
-    Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
-    Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
-    Binding("escape", "escape", "Leave the box", id="leave"),
-    *Screen.BINDINGS,
-]
 
 
 class TaskScreen(QuestionScreen, inherit_bindings=False):

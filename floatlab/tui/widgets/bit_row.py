@@ -9,8 +9,8 @@ from textual import events
 from textual.binding import Binding
 from textual.reactive import reactive
 
-from floatlab.page.layout import set_page
 from floatlab.page.model import Block, Line, Page, Role, Span, Strip, cut_columns, line
+from floatlab.page.text_layout import set_page
 from floatlab.tui.base import WidgetMessage
 from floatlab.tui.themes import CHANGED, CURSOR, HOVER
 from floatlab.tui.widgets.cells import Cells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.arith.comparison import Comparison, Relation
-from floatlab.arith.fused import Contrast
+from floatlab.arith.fma_contrast import Contrast
 from floatlab.arith.integers import Integer, IntegerResult
 from floatlab.errors import FileFormatError
 from floatlab.numbers.derivation import Integral

@@ -23,7 +23,7 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
     """Return the page of an attribution; `observed` are the results as typed.
 
     >>> from floatlab.reduce.explain.attribution import attribute
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> a, schedules = ["1", "2^-24", "2^-24"], ["serial", "reversed"]
     >>> found = attribute(a, [1, 1, 1], "1.0000001", schedules=schedules, machines=[])
     >>> print(to_text(attribution_page(found, ("1.0000001",))).splitlines()[0])
@@ -56,7 +56,7 @@ def attribution_blocks(
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
     >>> from floatlab.page.model import Page
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> x, y = np.float32([[1, 2**-24]]), np.float32([[1], [1]])
     >>> found = attribute(x, y, (x @ y, x @ y), schedules=["serial"], formats=["fp32"], machines=[])
     >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"), found.diagnosis)), "")).strip())

@@ -46,6 +46,7 @@ VERB = Verb(
             "the block format or recipe: mxfp4, nvfp4, e4m3/128x128, nvfp4:te, …",
             names=parse_format,
             noun="format",
+            suggests=_recipes,
         ),
         *grouped(
             "scales",

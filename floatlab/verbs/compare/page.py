@@ -39,7 +39,7 @@ from floatlab.page.model import (
     line,
 )
 from floatlab.page.words import counted, listed, plural
-from floatlab.verbs.compare.histogram import histogram_blocks
+from floatlab.verbs.compare.histogram_text import histogram_blocks
 
 
 def differences_page(found: Differences) -> Page:
@@ -47,7 +47,7 @@ def differences_page(found: Differences) -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> x = np.float32([[1, 2], [3, 4]])
     >>> print(to_text(differences_page(compare(x, x + np.float32([0, 1e-6])))).partition("equal")[0].rstrip())
       actual and expected: within tolerance

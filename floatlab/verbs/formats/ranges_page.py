@@ -27,7 +27,7 @@ def ranges_page(formats: list[Format]) -> Page:
     """Return the page that compares two or more formats.
 
     >>> from floatlab import parse_format
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> page = ranges_page([parse_format("fp16"), parse_format("bf16")])
     >>> print(to_text(page).partition("thin")[0].rstrip())
       Side by side: the positive numbers on a scale of powers of two

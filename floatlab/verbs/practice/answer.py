@@ -97,7 +97,7 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
 
 def _is_visible(exercise: Exercise, before: Scene) -> bool:
     """Return whether the preceding page already shows the answer, for instance as an operand."""
-    from floatlab.page.layout import to_text
+    from floatlab.page.text_layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
     return not exercise.choices and any(len(each) > _GLANCED and each in shown for each in exercise.answers)

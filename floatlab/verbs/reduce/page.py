@@ -36,7 +36,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     """Return the page of a sum or dot product; `origin` names the source of its terms.
 
     >>> from floatlab import sum
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> print(to_text(reduction_page(sum([2048, 1, 3], format="fp16"))), end="")
       sum of 3 terms, serial: 2052
       terms        3 numbers read into binary16, all exactly
@@ -206,7 +206,7 @@ def product_page(found: Product) -> Page:
     """Return the page of a matrix product.
 
     >>> from floatlab.reduce.results.products import matrix_product
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> print(to_text(product_page(matrix_product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
       matrix product (2 × 2) · (2 × 1), serial
       a            4 binary64 numbers rounded into binary16, all exactly

@@ -34,7 +34,7 @@ _NODES = 4  # so many nodes of an element are shown
 def scaled_page(found: ScaledProduct) -> Page:
     """Return the page of a matrix product of blocks with scales; the steps of its worst element are shown.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.reduce.results.scaled import scaled_product
     >>> unit, b = "rtxblackwell.mxf4.f32.v1", [[2], [2**-1]]
     >>> page = to_text(scaled_page(scaled_product([[1.5, 2]], b, unit, ([[2]], [[2**-30]]))))
@@ -126,7 +126,8 @@ def _term_cells(each: ScaledTerm, unit: int) -> tuple[Text, ...]:
 def _scale(scale: Datum) -> str:
     """Return a scale as text: as a power of two, or all its digits."""
     if not scale.is_finite or scale.format.trailing_bits:
-        return decimal(scale.exact.as_fraction(), _DIGITS) if scale.is_finite else shortest(scale)
+        text = decimal(scale.exact.as_fraction(), _DIGITS) if scale.is_finite else shortest(scale)
+        return f"|{text}|" if scale.sign_bit else text
     return f"2^{scale.exact.exponent}"
 
 

@@ -22,7 +22,7 @@ _ROLES = (Role.PLAIN, Role.VALUE, Role.CHANGED, Role.EXPONENT, Role.SIGNIFICAND,
 def map_page(found: OrderMap) -> Page:
     """Return the page of the orders of a product: the classes of elements with the same order, and their positions.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.reduce.reveal.mapping import order_map
     >>> def tail(a, b):
     ...     made = np.cumsum(a[:, :, None] * b, axis=1)[:, -1]

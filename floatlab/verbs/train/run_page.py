@@ -24,7 +24,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     """Return the page of weights trained with remedies side by side; `given` and `start` are the arguments as typed.
 
     >>> from floatlab import train
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> page = training_page(train("1.125", update="0.00041999", steps=101, remedies="plain master"))
     >>> print(to_text(page).partition("Outcome of")[0].rpartition("remedy")[2].rstrip())
         after 1        2       51      101     error  moves

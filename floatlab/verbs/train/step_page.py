@@ -27,7 +27,7 @@ _LONG = {"g": "gradient", "c": "carried"}
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
     """Return the page of one update; with `brief`, the stages are in a table.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import step
     >>> print(to_text(step_page(step("1.125", "0.00041999"), brief=True)).partition("Did")[2], end="")
      the update change w?

@@ -13,12 +13,13 @@ from floatlab.reduce.plan.basic_schedules import (
     ExplicitTree,
     Folded,
     Fused,
+    Halving,
     Permuted,
     Reversed,
     Serial,
     Sorted,
 )
-from floatlab.reduce.plan.composed_schedules import Blocked, Halving, Interleaved, Lanes, SplitK, Unrolled
+from floatlab.reduce.plan.composed_schedules import Blocked, Interleaved, Lanes, SplitK, Unrolled
 
 ANY_SIZE = [
     "serial", "reversed", "pairwise", "numpy", "adjacent", "folded", "blocked(3)", "blocked(4, pairwise)",

@@ -5,8 +5,8 @@ import pytest
 
 import floatlab as fl
 from floatlab.errors import FloatlabError, PlanError
-from floatlab.reduce.plan.basic_schedules import Permuted, Reversed, Sorted
-from floatlab.reduce.plan.composed_schedules import PAIRWISE, Blocked, Lanes
+from floatlab.reduce.plan.basic_schedules import PAIRWISE, Permuted, Reversed, Sorted
+from floatlab.reduce.plan.composed_schedules import Blocked, Lanes
 from floatlab.reduce.plan.plan import Plan
 
 ONES = np.ones(3, np.float32)

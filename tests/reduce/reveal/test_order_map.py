@@ -6,8 +6,8 @@ import pytest
 import floatlab as fl
 from benchmarks.order_maps import FIXED, measured, random_shapes
 from floatlab.errors import UnsupportedError
-from floatlab.reduce.plan.basic_schedules import Reversed
-from floatlab.reduce.plan.composed_schedules import PAIRWISE, SERIAL
+from floatlab.reduce.plan.basic_schedules import PAIRWISE, Reversed
+from floatlab.reduce.plan.composed_schedules import SERIAL
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.probing import NotASum
 from tests.reduce.kernel import is_called

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floatlab.errors import FloatlabError, MissingPartError, PlanError, UnsupportedError
-from floatlab.page.layout import to_text
-from floatlab.reduce.plan.basic_schedules import Fused, Reversed
-from floatlab.reduce.plan.composed_schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Lanes
+from floatlab.page.text_layout import to_text
+from floatlab.reduce.plan.basic_schedules import PAIRWISE, Fused, Reversed
+from floatlab.reduce.plan.composed_schedules import NUMPY, SERIAL, Blocked, Lanes
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.revelation import examine, reveal
 from floatlab.reduce.simulate.adders import PartlyFused
-from floatlab.verbs.json_documents import document_of
+from floatlab.verbs.from_json import document_of
 from floatlab.verbs.reveal.page import reveal_page
 
 

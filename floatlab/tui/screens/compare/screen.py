@@ -15,16 +15,17 @@ from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
 from floatlab.formats.catalog import short_name
-from floatlab.page.layout import set_page
 from floatlab.page.model import Axis, Gap, Line, Note, Page
+from floatlab.page.text_layout import set_page
 from floatlab.reduce.results.diagnosis_record import Diagnosis
-from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import AUTOMATIC, Command, Copies, TaskScreen
 from floatlab.tui.widgets import EMPTY, Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
-from floatlab.verbs.compare.histogram import bin_page, histogram_blocks
+from floatlab.verbs.compare.histogram_text import bin_page, histogram_blocks
 from floatlab.verbs.compare.page import elements_table, summary_page, verdict_words
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question

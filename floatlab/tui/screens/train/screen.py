@@ -18,7 +18,8 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
 from floatlab.training.trace import UpdateTrace
-from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import Command, Copies
 from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace

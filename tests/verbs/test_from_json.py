@@ -22,7 +22,7 @@ from floatlab.training.optimizers import SGD, Adam
 from floatlab.training.setup import Setup
 from floatlab.training.trace import step
 from floatlab.training.underflow import measure_underflow
-from floatlab.verbs.json_documents import from_json
+from floatlab.verbs.from_json import from_json
 
 PAIRWISE = parse_schedule("pairwise")
 NUMBERS = st.sampled_from(["0.1", "-1/3", "1e30", "inf", "-nan", "-0", "3", 0.25, Fraction(7, 3), -4])

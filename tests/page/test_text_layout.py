@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from floatlab import Context, read
 from floatlab.formats import parse_format
 from floatlab.page.datum import show_page
-from floatlab.page.layout import ascii_only, set_page, to_text
 from floatlab.page.model import Axis, Page, Role, Row, Span, Table, line, text_of, wrap
 from floatlab.page.svg import to_svg
+from floatlab.page.text_layout import ascii_only, set_page, to_text
 from floatlab.verbs.convert.answer import convert_through
 from floatlab.verbs.formats.answer import formats
 from floatlab.verbs.show.answer import show

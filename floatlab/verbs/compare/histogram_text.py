@@ -29,7 +29,7 @@ def bin_page(ulps: Ulps, place: int) -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> x = np.float32([1, 2, 3, 4])
     >>> print(to_text(bin_page(compare(x, x + np.float32([0, 0, 1e-6, 2e-6])).ulps, 1)), end="")
       4 to 7 ulps: 2 of 4 elements, 50 %; 50 % are nearer, none is further apart

@@ -1,4 +1,4 @@
-"""The histogram of `compare --plot`, drawn by matplotlib for papers and slides. `histogram.py` draws it as text."""
+"""The histogram of `compare --plot`, drawn by matplotlib for papers and slides; `histogram_text.py` is the text."""
 
 from __future__ import annotations
 
