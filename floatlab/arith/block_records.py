@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from floatlab.arith.scaling import Value, evaluate, ratio, value_of
-from floatlab.formats.blocks import BlockFormat, TwosComplement
+from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe
 from floatlab.formats.scaling import ScaleRule
@@ -40,10 +40,14 @@ class Element(Record):
 
 
 class TensorScale(Record):
-    """A tensor's scale, and the largest magnitude from which it was derived (None if the caller gave the scale)."""
+    """A tensor's scale, and the largest magnitude from which it was derived (None if the caller gave the scale).
+
+    `minimum` is stored beside it in formats that have minima.
+    """
 
     amax: Ratio | None
     datum: Datum
+    minimum: Datum | None = None
 
 
 class ScaleStep(Record):
@@ -61,7 +65,7 @@ class BlockDerivation(Answering, Record):
     library says otherwise. `exponent` is amax's exponent as the rule defines it (None for rules that use no exponent).
     `wanted` is the scale before it was rounded into the scale's format (None if amax is zero or None). `steps` are the
     lines of the rule for the tensor and for this block. `groups` are the exponents, 0 or 1, of the groups of each size
-    that the format has.
+    that the format has. `minimum` is stored beside the scale, in formats with minima.
     """
 
     format: BlockFormat
@@ -75,6 +79,7 @@ class BlockDerivation(Answering, Record):
     elements: tuple[Element, ...]
     literals: tuple[str | None, ...] = ()
     steps: tuple[ScaleStep, ...] = ()
+    minimum: Datum | None = None
     groups: tuple[tuple[int, ...], ...] = ()
 
     _ASKS = ".flags or .elements"
@@ -106,10 +111,25 @@ class BlockDerivation(Answering, Record):
         """The factor that decodes an element, such as the product of both scales; None if no finite number is."""
         if self.groups:
             return None
-        tensor = ratio(1) if self.tensor is None else value_of(self.tensor.datum)
-        known = {"q": ratio(1), "scale": value_of(self.scale), "tensor": tensor}
-        found = evaluate(parse_formula(self.rule.value), known, None)
+        known = {"scale": value_of(self.scale), "tensor": ratio(1)}
+        if self.tensor is not None:
+            known["tensor"] = value_of(self.tensor.datum)
+            known["tensor_minimum"] = ratio(0) if self.tensor.minimum is None else value_of(self.tensor.minimum)
+        known["minimum"] = ratio(0)  # it is added, and changes no factor
+        found = evaluate(parse_formula(self.rule.value), {**known, "q": ratio(1)}, None)
         return found if isinstance(found, Ratio) else None
+
+
+def zero_code(format: BlockFormat) -> int:
+    """Return the code of an element that is 0.
+
+    >>> from floatlab.formats.blocks import parse_block_format
+    >>> zero_code(parse_block_format("mxfp4")), zero_code(parse_block_format("q4_0"))
+    (0, 8)
+    """
+    if isinstance(format.element, Integers):
+        return format.element.code(False, 0)
+    return format.element.compose(False, 0)
 
 
 def element_value(code: int, format: BlockFormat) -> Value | None:
@@ -119,7 +139,7 @@ def element_value(code: int, format: BlockFormat) -> Value | None:
     >>> [element_value(code, parse_block_format("mxint8")).as_fraction() for code in (0x7F, 0x80)]
     [Fraction(127, 64), Fraction(-2, 1)]
     """
-    if isinstance(format.element, TwosComplement):
+    if isinstance(format.element, Integers):
         n = format.element.integer(code)
         return Ratio(n < 0, abs(n), twos=format.element.quantum)
     value = value_of(Datum(format.element, code))

@@ -1,10 +1,10 @@
-"""The values of a block as they are given, and the places of the blocks in a tensor."""
+"""The values of a block as they are given, what is measured of them, and the places of the blocks in a tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from floatlab.arith.scaling import Value, value_of
+from floatlab.arith.scaling import NAN, Value, is_less, magnitude, ratio, value_of
 from floatlab.errors import LiteralError, UnsupportedError, quoted
 from floatlab.formats import parse_format
 from floatlab.formats.blocks import BlockFormat
@@ -12,7 +12,7 @@ from floatlab.formats.catalog import short_name
 from floatlab.formats.format import Format
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.derivation import EXACT_ERROR_BITS, Derivation
-from floatlab.numbers.exact import Code, Literal, Ratio
+from floatlab.numbers.exact import Code, Infinity, Literal, NotANumber, Ratio
 from floatlab.numbers.reading import read
 
 
@@ -31,6 +31,15 @@ def tiles(format: BlockFormat, rows: int, columns: int) -> list[list[int]]:
         for top in range(0, rows, high)
         for left in range(0, columns, wide)
     ]
+
+
+def first_run(places: list[int]) -> int:
+    """Return the length of the first row of a block: how many indices follow one another.
+
+    >>> first_run([4, 5, 8, 9])
+    2
+    """
+    return next((n for n, place in enumerate(places) if place != places[0] + n), len(places))
 
 
 def input_format(values: Sequence[object]) -> Format:
@@ -62,3 +71,36 @@ def exact_value(value: object) -> Value:
     if isinstance(number, Ratio) and not number.is_short(EXACT_ERROR_BITS):
         raise UnsupportedError(f"{quoted(str(value))} is too long for the exact arithmetic of blocks")
     return number
+
+
+def largest_magnitude(values: Sequence[Value]) -> Value:
+    """Return the largest magnitude: a NaN if one is among the values, else ∞ if one is.
+
+    >>> largest_magnitude([ratio(-3), ratio(2)]).as_fraction()
+    Fraction(3, 1)
+    """
+    if special := [value for value in values if not isinstance(value, Ratio)]:
+        return NAN if any(isinstance(value, NotANumber) for value in special) else Infinity(False)
+    return ratio(max(abs(value.as_fraction()) for value in values if isinstance(value, Ratio)))
+
+
+def greatest(values: Sequence[Value]) -> Value:
+    """Return the largest of 0 and the values; a NaN is ignored."""
+    most: Value = ratio(0)
+    for value in values:
+        most = value if is_less(most, value) else most
+    return most
+
+
+def measures(values: Sequence[Value]) -> dict[str, Value]:
+    """Return what the lines of a rule know of a block: its `amax`, `low`, `high`, and `peak`; all NaN if a value is.
+
+    >>> {name: str(each.as_fraction()) for name, each in measures([ratio(2), ratio(-3), ratio(3)]).items()}
+    {'amax': '3', 'low': '-3', 'high': '3', 'peak': '-3'}
+    """
+    low = high = peak = next((value for value in values if isinstance(value, NotANumber)), values[0])
+    for value in values:
+        low = value if is_less(value, low) else low
+        high = value if is_less(high, value) else high
+        peak = value if is_less(magnitude(peak), magnitude(value)) else peak
+    return {"amax": largest_magnitude(values), "low": low, "high": high, "peak": peak}

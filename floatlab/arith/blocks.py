@@ -12,8 +12,18 @@ from floatlab.arith.block_records import (
     ScaleStep,
     TensorScale,
     element_value,
+    zero_code,
 )
-from floatlab.arith.block_values import exact_value, input_format, tiles, typed_text
+from floatlab.arith.block_values import (
+    exact_value,
+    first_run,
+    greatest,
+    input_format,
+    largest_magnitude,
+    measures,
+    tiles,
+    typed_text,
+)
 from floatlab.arith.scaling import (
     NAN,
     Value,
@@ -22,14 +32,17 @@ from floatlab.arith.scaling import (
     is_less,
     magnitude,
     measured,
+    positive,
     power_of_two,
     ratio,
     rounded,
+    stored,
     value_of,
 )
+from floatlab.arith.searches import SEARCHES, Found
 from floatlab.errors import ContextError, UnsupportedError, quoted
 from floatlab.formats import parse_format
-from floatlab.formats.blocks import BlockFormat, TwosComplement
+from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
@@ -39,7 +52,7 @@ from floatlab.numbers.derivation import Derivation
 from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
 from floatlab.numbers.reading import encode
-from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Overflow, as_context
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Negative, Overflow, as_context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,15 +66,16 @@ if TYPE_CHECKING:
 
 BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose an exponent
 ERROR = "error at grow"  # begins the names of the steps that measure the errors of a choice
-TIES_TO_ZERO = "RNZ"
+TIES_TO_ZERO, TIES_DOWN = "RNZ", "RND"
 _DISTANCE = parse_formula("q * scale - x")
 
 
 def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
-    Integer elements have no subnormal numbers, so `flush_results` is ignored for them. Raises ContextError for
-    `flush_inputs`: an input has no format before it is scaled, so it cannot be subnormal.
+    With a minimum, elements below it become 0. Integer elements have no subnormal numbers, so `flush_results` is
+    ignored for them. Raises ContextError for `flush_inputs`: an input has no format before it is scaled, so it cannot
+    be subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
@@ -69,8 +83,9 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     """
     if context.flush_inputs:
         raise ContextError("flush_inputs is not for blocks: flush subnormal numbers before they are scaled")
-    flushes = context.flush_results and not isinstance(format.element, TwosComplement)
-    return context.replace(overflow=Overflow.SATURATE, flush_results=flushes)
+    flushes = context.flush_results and not isinstance(format.element, Integers)
+    below = Negative.ZERO if format.minimum else context.negative
+    return context.replace(overflow=Overflow.SATURATE, flush_results=flushes, negative=below)
 
 
 def quantize_blocks(
@@ -103,18 +118,13 @@ def quantize_blocks(
     found = [rounded(value, source) for value in found]
     blocks = tiles(fmt, len(rows), len(rows[0]))
     work = _Quantizer(fmt, chosen, rounding, source, tensor_scale)
-    tensors = work.tensor_scales([[found[at] for at in block] for block in blocks], blocks, len(rows[0]))
+    cut = [[found[at] for at in block] for block in blocks]
+    searched = [SEARCHES[chosen.search](block) for block in cut] if chosen.search else [Found()] * len(cut)
+    tensors = work.tensor_scales(cut, searched, blocks, len(rows[0]))
     return tuple(
-        work.block([found[at] for at in block], tuple(literals[at] for at in block), block, tensor)
-        for block, tensor in zip(blocks, tensors, strict=True)
+        work.block(each, tuple(literals[at] for at in places), places, best, tensor)
+        for each, places, best, tensor in zip(cut, blocks, searched, tensors, strict=True)
     )
-
-
-def _largest(values: list[Value]) -> Value:
-    """Return the largest magnitude: a NaN if one is among the values, else ∞ if one is."""
-    if special := [value for value in values if not isinstance(value, Ratio)]:
-        return NAN if any(isinstance(value, NotANumber) for value in special) else Infinity(False)
-    return ratio(max(abs(value.as_fraction()) for value in values if isinstance(value, Ratio)))
 
 
 def read_tensor_scale(value: object, kind: Format) -> Datum:
@@ -142,24 +152,7 @@ def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
     kind = format.tensor
     assert kind is not None
     wanted = amax / (format.magnitudes.largest * format.scale.largest) if amax else 1
-    return _positive(encode(wanted, kind, Context(overflow="saturate")))
-
-
-def _positive(scale: Datum) -> Datum:
-    """Return the scale, or the smallest positive number if it is zero: elements are divided by the scale."""
-    kind = scale.format
-    return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)
-
-
-def _stored(value: Value, kind: Format, is_exact: bool, direction: str = "RNE") -> Datum:
-    """Return a scale rounded into its format: it saturates; floatlab's own scales are never zero."""
-    if isinstance(value, NotANumber):
-        return Datum(kind, kind.nan_code)
-    if isinstance(value, Infinity):
-        return Datum(kind, kind.infinity_magnitude if kind.infinities else kind.largest_magnitude)
-    exact, sticky = value.enclose(kind)
-    datum = Datum(kind, round_exact(exact, kind, Context(direction, overflow="saturate"), sticky).code)
-    return _positive(datum) if is_exact else datum
+    return positive(encode(wanted, kind, Context(overflow="saturate")))
 
 
 def wider(numbers: Format) -> Format:
@@ -170,11 +163,6 @@ def wider(numbers: Format) -> Format:
     """
     more = numbers.exponent_bits + 4
     return Format(numbers.name, numbers.precision, more, bias=numbers.bias, infinities=False, nans=0)
-
-
-def _first_run(places: list[int]) -> int:
-    """Return the length of the first row of a block: how many indices follow one another."""
-    return next((n for n, place in enumerate(places) if place != places[0] + n), len(places))
 
 
 class _Quantizer:
@@ -199,66 +187,73 @@ class _Quantizer:
             self.constants["input_eps"] = ratio(power_of_two(1 - source.precision))
         self.given = None
         if tensor_scale is not None:
-            if format.tensor is None:
+            if format.tensor is None or format.superblock is not None:
                 raise UnsupportedError(f"tensor_scale: {format.name} has no scale for a whole tensor; nvfp4 has one")
             self.given = read_tensor_scale(tensor_scale, format.tensor)
 
-    def tensor_scales(self, blocks: list[list[Value]], places: list[list[int]], columns: int) -> list[OfTensor]:
-        """Return for each block the scale of its tensor (or row), the steps to it, and all known values."""
-        rows = [place[0] // columns if self.format.by_row and place else 0 for place in places]
+    def tensor_scales(
+        self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
+    ) -> list[OfTensor]:
+        """Return for each block the scale of its tensor (or row, or group), the steps to it, and all known values."""
+        size = self.format.superblock or (columns if self.format.by_row else 0)
+        groups = [place[0] // size if size and place else 0 for place in places]
+        members: dict[int, list[int]] = {}
+        for n, group in enumerate(groups):
+            members.setdefault(group, []).append(n)
         found = {
-            row: self._tensor([block for block, at in zip(blocks, rows, strict=True) if at == row]) for row in {*rows}
+            group: self._tensor([blocks[n] for n in own], [searched[n] for n in own]) for group, own in members.items()
         }
-        return [found[row] for row in rows]
+        return [found[group] for group in groups]
 
-    def _tensor(self, blocks: list[list[Value]]) -> OfTensor:
+    def _tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
-        largest = [_largest(block) for block in blocks if block]
+        largest = [largest_magnitude(block) for block in blocks if block]
         if self.rule.is_exact:  # a NaN or an infinity affects its own block only
             largest = [each for each in largest if isinstance(each, Ratio)] or [ratio(0)]
-        amax = _largest(largest or [ratio(0)])
+        amax = largest_magnitude(largest or [ratio(0)])
         known["tensor_amax"] = amax
-        kind, tensor, steps = self.format.tensor, None, []
+        for name in searched[0].values:
+            known[f"tensor_{name}"] = greatest([each.values[name] for each in searched])
+        kind, steps, kept = self.format.tensor, [], {}
         for line in self.rule.steps():
-            if line.level != TENSOR or (line.name == "tensor" and (kind is None or self.given is not None)):
+            stores = line.name in ("tensor", "tensor_minimum")
+            if line.level != TENSOR or (stores and (kind is None or self.given is not None)):
                 continue
             value = evaluate(line.formula, known, self.working)
             known[line.name] = value
             steps.append(ScaleStep(line.name, str(line.formula), value))
-            if line.name == "tensor" and kind is not None:
-                tensor = TensorScale(
-                    amax if isinstance(amax, Ratio) else None, _stored(value, kind, self.rule.is_exact)
-                )
-                known["tensor"] = value_of(tensor.datum)
+            if stores and kind is not None:
+                datum = stored(value, kind, self.rule.is_exact)
+                kept[line.name] = positive(datum) if self.rule.is_exact and line.name == "tensor" else datum
+                known[line.name] = value_of(kept[line.name])
         if self.given is not None:
-            tensor, known["tensor"] = TensorScale(None, self.given), value_of(self.given)
+            kept, known["tensor"] = {"tensor": self.given}, value_of(self.given)
+        derived = amax if isinstance(amax, Ratio) and self.given is None else None
+        tensor = TensorScale(derived, kept["tensor"], kept.get("tensor_minimum")) if kept else None
         return tensor, tuple(steps), known
 
     def block(
-        self,
-        values: list[Value],
-        literals: tuple[str | None, ...],
-        places: list[int],
-        tensor: OfTensor,
+        self, values: list[Value], literals: tuple[str | None, ...], places: list[int], found: Found, tensor: OfTensor
     ) -> BlockDerivation:
         """Quantize one block."""
         of_tensor, steps, known = tensor
-        amax = _largest(values)
+        measured_here = {**measures(values), **found.values}
+        amax = measured_here["amax"]
         finite = amax if isinstance(amax, Ratio) else None
         made = (self.format, self.rule, self.context, finite)
         if finite is None and self.rule.is_exact and self.rule.scales:
             nan = Datum(self.format.scale, self.format.scale.nan_code)
-            lost = tuple(Element(value, None, None, 0, Flags.NONE, None) for value in values)
+            lost = tuple(Element(value, None, None, zero_code(self.format), Flags.NONE, None) for value in values)
             return BlockDerivation(*made, None, None, nan, of_tensor, lost, literals)
         choice = self.rule.choice
         attempts = []
         for factor in choice.factors if choice else ("1",):
-            more = {**known, "amax": amax, "grow": evaluate(parse_formula(factor), {}, None)}
-            attempts.append(self._attempt(values, places, more))
+            more = {**known, **measured_here, "grow": evaluate(parse_formula(factor), {}, None)}
+            attempts.append(self._attempt(values, places, more, found))
         best = attempts[0]
         own_steps: tuple[ScaleStep, ...] = ()
         if choice:
-            wide = _first_run(places)
+            wide = first_run(places)
             errors = [measured(choice, self._errors(attempt, values), self.working, wide) for attempt in attempts]
             for attempt, error in zip(attempts[1:], errors[1:], strict=True):
                 if is_less(error, errors[0]):
@@ -267,7 +262,7 @@ class _Quantizer:
                 ScaleStep(f"{ERROR} {factor}", f"{choice.measure}({choice.error})", error)
                 for factor, error in zip(choice.factors, errors, strict=True)
             )
-        scale, own, elements, _, groups = best
+        scale, own, elements, of_block, groups = best
         own = (*own, *own_steps)
         wanted = (
             next((each.value for each in own if each.name == "scale"), None) if finite and finite.numerator else None
@@ -276,9 +271,11 @@ class _Quantizer:
         exponent = None
         if shown and self.rule.name in BY_EXPONENT and self.rule.is_exact:
             exponent = exponent_of(shown.as_fraction()) + self.format.magnitudes.emax
-        return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, (*steps, *own), groups)
+        lines = (*steps, *found.steps(self.rule.search), *own)
+        minimum = stored(of_block["minimum"], scale.format, False) if "minimum" in of_block else None
+        return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
-    def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value]) -> Attempt:
+    def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
         """Return the scale, the steps to it, the elements, all known values, and the exponents of groups."""
         steps, kind = [], self.format.scale
         scale = Datum(kind, kind.smallest_magnitude)
@@ -288,12 +285,17 @@ class _Quantizer:
                 steps.append(ScaleStep(line.name, str(line.formula), value))
                 known[line.name] = value
                 if line.name == "scale":
-                    scale = _stored(value, kind, self.rule.is_exact, self.rule.stored)
+                    scale = stored(value, kind, self.rule.is_exact, self.rule.stored)
+                    scale = positive(scale) if self.rule.is_exact else scale
                     known["scale"] = value_of(scale)
-        alone: list[dict[str, Value]] = [{**known, "x": value} for value in values]
+                elif line.name == "minimum":
+                    known["minimum"] = value_of(stored(value, kind, self.rule.is_exact))
+        alone: list[dict[str, Value]] = [
+            {**known, "x": value, "found": own} for value, own in zip(values, found.elements or values, strict=True)
+        ]
         for size in self.format.groups:
             for first in range(0, len(values), size):
-                largest = _largest(values[first : first + size])
+                largest = largest_magnitude(values[first : first + size])
                 for each in alone[first : first + size]:
                     each[f"amax{size}"] = largest
         elements = tuple(self._element(value, own, at) for value, own, at in zip(values, alone, places, strict=True))
@@ -316,14 +318,8 @@ class _Quantizer:
         found, code, flags = self._rounded(scaled, value, known, index)
         element = element_value(code, self.format)
         decoded = NAN if element is None else evaluate(self.value, {**known, "q": element}, None)
-        return Element(
-            value,
-            scaled if isinstance(scaled, Ratio) else None,
-            found,
-            code,
-            flags,
-            decoded if isinstance(decoded, Ratio) else None,
-        )
+        numbers = [each if isinstance(each, Ratio) else None for each in (scaled, decoded)]
+        return Element(value, numbers[0], found, code, flags, numbers[1])
 
     def _rounded(
         self, scaled: Value, value: Value, known: dict[str, Value], index: int
@@ -333,32 +329,47 @@ class _Quantizer:
         if self.rule.rounding == "closest":
             return None, self._closest(value, known), Flags.NONE
         if isinstance(scaled, NotANumber):
-            code = numbers.nan_code if numbers.has_nan else self.rule.nan
+            nan = zero_code(self.format) if self.rule.is_exact else self.rule.nan
+            code = numbers.nan_code if numbers.has_nan else nan
             return None, code, Flags.INVALID
         if isinstance(scaled, Infinity):
             code, flags = infinity_code(numbers, self.context, scaled.negative)
+            if isinstance(kind, Integers):
+                n = -kind.lowest if scaled.negative and not self.rule.is_exact else numbers.magnitude(code)
+                code = kind.code(scaled.negative, n)
             return None, code, flags
         found = self._once(scaled, numbers, index)
         code, flags = found.code, found.flags
         if self.rule.wraps and found.overflowed:
             code = numbers.compose(found.negative, 0) | self._once(scaled, wider(numbers), index).code
             return found, code & ((1 << numbers.width) - 1), flags
-        if isinstance(kind, TwosComplement):
-            code = kind.code(found.negative, numbers.magnitude(code))
+        if isinstance(kind, Integers):
+            return self._integer(kind, scaled, found, index)
+        if self.format.minimum:
             flags &= ~Flags.UNDERFLOW  # integers have no underflow
         return found, code, flags
+
+    def _integer(self, kind: Integers, scaled: Ratio, found: Rounded, index: int) -> tuple[Rounded, int, Flags]:
+        """Return the rounding, the code and the flags of an integer, of which there may be one more below zero."""
+        n, numbers = kind.magnitudes.magnitude(found.code), wider(kind.magnitudes)
+        if found.overflowed and found.negative and not self.rule.is_exact:
+            n, wide = -kind.lowest, self._once(scaled, numbers, index)
+            if value_of(Datum(numbers, wide.code)) == Ratio(True, n, twos=kind.quantum):
+                found = wide
+        return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
         """Round a scaled value in the rule's direction, unless the caller asked for another one than nearest."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:
-            if self.rule.rounding != TIES_TO_ZERO:
+            if self.rule.rounding not in (TIES_TO_ZERO, TIES_DOWN):
                 context = context.replace(rounding=Direction(self.rule.rounding))
             else:
-                down = round_exact(exact, numbers, context.replace(rounding=Direction.RTZ), sticky, index)
-                if down.tail is Tail.HALF:
-                    return down
+                down = Direction.RTN if self.rule.rounding == TIES_DOWN else Direction.RTZ
+                lower = round_exact(exact, numbers, context.replace(rounding=down), sticky, index)
+                if lower.tail is Tail.HALF:
+                    return lower
         return round_exact(exact, numbers, context, sticky, index)
 
     def _closest(self, value: Value, known: dict[str, Value]) -> int:

@@ -61,6 +61,32 @@ def rounded(value: Value, working: Format | None, context: Context = DEFAULT) ->
     return value_of(Datum(working, round_exact(exact, working, context, sticky).code))
 
 
+def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") -> Datum:
+    """Return a result of a rule as it is stored: without `saturates`, an overflow gives ∞ if there is one.
+
+    >>> stored(ratio(1 << 20), parse_format("fp16"), False), stored(ratio(1 << 20), parse_format("e4m3"), False)
+    (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 448))
+    """
+    if isinstance(value, NotANumber):
+        return Datum(kind, kind.nan_code)
+    if isinstance(value, Infinity):
+        top = kind.infinity_magnitude if kind.infinities else kind.largest_magnitude
+        return Datum(kind, kind.compose(value.negative and kind.signed, top))
+    exact, sticky = value.enclose(kind)
+    context = Context(direction, overflow="saturate" if saturates or not kind.infinities else "native")
+    return Datum(kind, round_exact(exact, kind, context, sticky).code)
+
+
+def positive(scale: Datum) -> Datum:
+    """Return the scale, or the smallest positive number if it is zero: elements are divided by the scale.
+
+    >>> positive(Datum(parse_format("fp16"), 0))
+    Datum(binary16 0x0001 = 2^-24)
+    """
+    kind = scale.format
+    return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)
+
+
 def exponent_of(x: Fraction) -> int:
     """Return ⌊log2 x⌋ of x > 0.
 

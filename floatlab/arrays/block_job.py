@@ -15,7 +15,7 @@ from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, recipe_of, scales
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
-from floatlab.formats.blocks import BlockFormat, TwosComplement
+from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.recipes import Recipe
 from floatlab.numbers.rounding import AnyContext
@@ -130,7 +130,7 @@ def silent() -> np.errstate:
 
 
 @lru_cache(maxsize=64)
-def from_magnitudes(kind: TwosComplement) -> Array:
+def from_magnitudes(kind: Integers) -> Array:
     """Return the two's complement code for every sign-magnitude code."""
     half = 1 << (kind.width - 1)
     return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
@@ -150,7 +150,7 @@ def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -
         codes, tensor = job.scales()
         for _ in job.round(codes, tensor, job.cut.blocks(elements)):
             pass
-    if isinstance(job.fmt.element, TwosComplement):
+    if isinstance(job.fmt.element, Integers):
         elements = from_magnitudes(job.fmt.element).take(elements)
     return Blocks(codes.reshape(job.cut.scales_shape), elements, tensor)
 

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from floatlab.arith.block_records import zero_code
 from floatlab.arith.blocks import quantize_blocks as derive_blocks
 from floatlab.arith.blocks import read_tensor_scale
 from floatlab.arith.operands import holds
@@ -35,7 +36,7 @@ from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
-from floatlab.formats.blocks import BlockFormat, TwosComplement
+from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe
@@ -126,8 +127,6 @@ def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) 
             rows = tiling.row_of_block() if fmt.by_row else None
             lane = lane_for(recipe, taken, context)
             scales, codes, tensor, groups = lane(matrix.astype(np.float32, copy=False), rows, tiling.columns, given)
-            if isinstance(fmt.element, TwosComplement):
-                codes = from_magnitudes(fmt.element).take(codes)
             stored = tensor if tensor is None or fmt.by_row else np.float32(tensor.item())
             return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), stored, groups)
         flat = recipe.replace(format=fmt.replace(block=max(matrix.shape[1], 1), rows=1, by_row=False, flat=False))
@@ -157,7 +156,9 @@ def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
     """Encode values without scaling them: every scale is 1."""
     numbers = recipe.format.magnitudes
     codes = round_array(matrix, numbers, context=context, threads=1, as_codes=True)
-    nan = codes.dtype.type(numbers.nan_code if numbers.has_nan else recipe.rule.nan)
+    if isinstance(recipe.format.element, Integers):
+        codes = from_magnitudes(recipe.format.element).take(codes)
+    nan = codes.dtype.type(numbers.nan_code if numbers.has_nan else zero_code(recipe.format))
     ones = round_array(np.ones(len(matrix)), recipe.format.scale, threads=1, as_codes=True)
     return Blocks(ones, np.where(np.isnan(matrix), nan, codes), None)
 
@@ -230,7 +231,7 @@ def quantize_blocks(
     values = np.empty(job.array.shape, job.dtype)
     into, kind, numbers = job.cut.blocks(values), product_dtype(job.fmt, job.dtype), job.steps.numbers
     direct: Format | None = WORDS[job.dtype]
-    if isinstance(job.fmt.element, TwosComplement) or not holds(WORDS[job.dtype], numbers):
+    if isinstance(job.fmt.element, Integers) or not holds(WORDS[job.dtype], numbers):
         direct = None
     with silent():
         codes, tensor = job.scales()

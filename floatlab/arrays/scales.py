@@ -314,6 +314,10 @@ def is_plain(recipe: Recipe) -> bool:
 
 @lru_cache(maxsize=64)
 def _checked(fmt: BlockFormat) -> BlockFormat:
+    if fmt.minimum:
+        raise UnsupportedError(
+            f"{fmt.name} has minima beside its scales, which arrays do not support; floatlab block does"
+        )
     for name, kind in (("scales", fmt.scale), ("elements", fmt.magnitudes)):
         if kind.precision > DIGITS - 2:
             raise UnsupportedError(

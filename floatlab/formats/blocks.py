@@ -1,9 +1,9 @@
 """Block formats: numbers of few bits that share a scale. To add a block format, add a row to the table.
 
 The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
-because its codes are two's complement. The magnitudes of its numbers, however, are the numbers of a `Format` with one
-exponent bit (`TwosComplement.magnitudes`): the multiples of 2^−6 below 2. Rounding and comparison use this format; only
-the codes differ.
+because its codes have no sign and magnitude. The magnitudes of its numbers, however, are the numbers of a `Format`
+with one exponent bit (`Integers.magnitudes`), such as the multiples of 2^−6 below 2. Rounding and comparison use this
+format; only the codes differ.
 """
 
 from __future__ import annotations
@@ -20,33 +20,42 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4 (arXiv:2509.25149), section 2 and appendix B"
+GGML = "ggml 0.13.1, ggml-common.h (block_q8_0, block_q4_0, block_q4_1, block_q4_K)"
 HIF4 = "Luo et al., HiFloat4 Format for Language Model Inference (arXiv:2602.11287)"
 LARGEST_BLOCK = 1 << 20
 _SMALL_SCALE = 8  # bits of the scales of NVFP4 and its relatives
+_HALF = 16
 
 
-class TwosComplement(Record):
-    """Integers of `width` bits in two's complement, times 2^−(width − 2): from −2 to just below 2.
+class Integers(Record):
+    """Integers of `width` bits, times 2^`quantum`; the code of n is n + `zero`, modulo 2^width.
 
-    The code of −2 can be decoded, but rounding never returns it, so that results are symmetric around zero.
+    With `zero` = 0 the codes are two's complement. There is one integer more below zero than above it. floatlab's own
+    scale rules never return its code, so that results are symmetric around zero; those of libraries may.
 
-    >>> int8 = TwosComplement("int8", 8)
+    >>> int8 = Integers("int8", 8, quantum=-6)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
     (Fraction(127, 64), '0x81', -127)
+    >>> int4 = Integers("int4", 4, zero=8)
+    >>> int4.largest, int4.code(True, 8), int4.integer(15)
+    (Fraction(7, 1), 0, 7)
     """
 
     name: str
     width: int
+    quantum: int = 0
+    zero: int = 0
 
     @property
     def magnitudes(self) -> Format:
         """The format of the magnitudes, into which elements are rounded."""
-        return Format(self.name, self.width - 1, 1, bias=1, infinities=False, nans=0)
+        bias = 3 - self.width - self.quantum
+        return Format(self.name, self.width - 1, 1, bias=bias, infinities=False, nans=0)
 
     @property
-    def quantum(self) -> int:
-        """The exponent of the implied scale."""
-        return 2 - self.width
+    def lowest(self) -> int:
+        """The lowest integer, without 2^quantum."""
+        return -(1 << (self.width - 1))
 
     @property
     def largest(self) -> Fraction:
@@ -55,11 +64,20 @@ class TwosComplement(Record):
 
     def code(self, negative: bool, magnitude: int) -> int:
         """Return the code of a sign and an integer."""
-        return (-magnitude if negative else magnitude) & ((1 << self.width) - 1)
+        return ((-magnitude if negative else magnitude) + self.zero) & ((1 << self.width) - 1)
 
     def integer(self, code: int) -> int:
-        """Return the integer that a code denotes, without its implied scale."""
-        return code - (code >> (self.width - 1) << self.width)
+        """Return the integer that a code denotes, without 2^quantum."""
+        half = 1 << (self.width - 1)
+        return ((code - self.zero + half) & (2 * half - 1)) - half
+
+
+def _unsigned(width: int) -> Format:
+    """Return the integers from 0 to 2^width − 1 as a format, whose codes are the integers."""
+    return Format(f"uint{width}", width, 1, bias=2 - width, infinities=False, nans=0, signed=False)
+
+
+INTEGERS = {each.name: each for each in (Integers("int8", 8), Integers("int4", 4, zero=8))}
 
 
 class BlockFormat(Record):
@@ -67,9 +85,10 @@ class BlockFormat(Record):
 
     A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them, so that a whole row
     (`channel`) or a whole tensor has one scale. The tensor scale is for the whole tensor, or one for each row
-    (`by_row`). With `flat`, blocks are cut from the flattened tensor. In HiF4, each group of `groups` elements in a
-    block has a bit that doubles them. Scales are stored as their codes less `first_scale`. The value of an element is
-    element × scale × tensor scale, unless the scale rule says otherwise.
+    (`by_row`), or one for each `superblock` of elements. With `flat`, all are cut from the flattened tensor. With
+    `minimum`, a minimum in the same format is stored beside each scale, and one beside each tensor scale. In HiF4, each
+    group of `groups` elements in a block has a bit that doubles them. Scales are stored as their codes less
+    `first_scale`. The value of an element is element × scale × tensor scale, unless the scale rule says otherwise.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -77,13 +96,15 @@ class BlockFormat(Record):
     """
 
     name: str
-    element: Format | TwosComplement
+    element: Format | Integers
     scale: Format
     block: int | None
     tensor: Format | None = None
     rows: int | None = 1
     by_row: bool = False
     flat: bool = False
+    superblock: int | None = None
+    minimum: bool = False
     groups: tuple[int, ...] = ()
     first_scale: int = 0
 
@@ -109,12 +130,16 @@ class BlockFormat(Record):
 
     @property
     def family(self) -> str:
-        """The family of scale rules for this format: `mx`, `nvfp4`, `fp32` or `hif4`, by the scales."""
+        """The family of scale rules for this format, by its scales: such as `mx`, `nvfp4`, `fp32`, `minimum`."""
         if self.groups:
             return "hif4"
+        if self.minimum:
+            return "minimum" if self.tensor is None else "nested"
         if self.scales_by_powers:
             return "mx"
-        return "nvfp4" if self.scale.width <= _SMALL_SCALE else "fp32"
+        if self.scale.width <= _SMALL_SCALE:
+            return "nvfp4"
+        return "fp16" if self.scale.width == _HALF else "fp32"
 
     @property
     def scale_bits(self) -> int:
@@ -134,11 +159,14 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """Bits per element, including its share of the block's scale; a scale of a row or a tensor is not counted."""
+        """Bits per element with its share of the scales and minima; those of a row or a tensor are not counted."""
         from fractions import Fraction
 
         share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)
-        return Fraction(self.element.width) + share + sum(Fraction(1, size) for size in self.groups)
+        if self.tensor is not None and self.superblock is not None:
+            share += Fraction(self.tensor.width, self.superblock)
+        own = share * (1 + self.minimum) + sum(Fraction(1, size) for size in self.groups)
+        return self.element.width + Fraction(own)
 
 
 class BlockRow(Record):
@@ -150,8 +178,13 @@ class BlockRow(Record):
     purpose: str
 
 
-def _mx(name: str, element: Format | TwosComplement, purpose: str) -> BlockRow:
+def _mx(name: str, element: Format | Integers, purpose: str) -> BlockRow:
     return BlockRow(BlockFormat(name, element, parse_format("e8m0"), 32), BLOCK_NAMES[name], MX, purpose)
+
+
+def _ggml(name: str, element: Format | Integers, purpose: str, minimum: bool = False) -> BlockRow:
+    format = BlockFormat(name, element, parse_format("binary16"), 32, flat=True, minimum=minimum)
+    return BlockRow(format, (), GGML, purpose)
 
 
 BLOCK_CATALOG: tuple[BlockRow, ...] = (
@@ -160,7 +193,7 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
     _mx("mxfp6_e2m3", parse_format("e2m3"), "fp6, more digits"),
     _mx("mxfp6_e3m2", parse_format("e3m2"), "fp6, more range"),
     _mx("mxfp4", parse_format("e2m1"), "fp4 weights"),
-    _mx("mxint8", TwosComplement("int8", 8), "integers with a shared exponent"),
+    _mx("mxint8", Integers("int8", 8, quantum=-6), "integers with a shared exponent"),
     BlockRow(
         BlockFormat("nvfp4", parse_format("e2m1"), parse_format("e4m3"), 16, parse_format("binary32")),
         BLOCK_NAMES["nvfp4"],
@@ -180,6 +213,17 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
         BLOCK_NAMES["hif4"],
         HIF4,
         "4 bits with scales on three levels, on Huawei Ascend",
+    ),
+    _ggml("q8_0", INTEGERS["int8"], "weights of local models, 8 bits"),
+    _ggml("q4_0", INTEGERS["int4"], "weights of local models, 4 bits"),
+    _ggml("q4_1", _unsigned(4), "as q4_0, with a minimum", minimum=True),
+    BlockRow(
+        BlockFormat(
+            "q4_k", _unsigned(4), _unsigned(6), 32, parse_format("binary16"), flat=True, superblock=256, minimum=True
+        ),
+        (),
+        GGML,
+        "weights of local models: blocks in groups, with 6-bit scales and minima",
     ),
 )
 

@@ -109,6 +109,7 @@ BLOCK_NAMES: dict[str, tuple[str, ...]] = {
     "mxint8": (),
     "nvfp4": ("nvfp4_e2m1",),
     "hif4": ("hifloat4",),
+    **dict.fromkeys(("q8_0", "q4_0", "q4_1", "q4_k"), ()),
 }
 BLOCK_FAMILIES = {"mxfp8": "mxfp8_e4m3 mxfp8_e5m2", "mxfp6": "mxfp6_e2m3 mxfp6_e3m2", "mx": "mxfp8_e4m3 mxfp4 …"}
 _BY_NAME = {name: row for row in CATALOG for name in (row.format.name, *row.aliases)}

@@ -1,8 +1,8 @@
 """Recipes: a block format and the rule for its scales, and the language in which both are written.
 
-recipe     base, then /shape (for the block) and /channel (for the tensor scale), then :rule; all but the base optional
-base       a block format (mxfp4, nvfp4), a format (e4m3, nf4), or block(element, scale, shape[, tensor scale])
-shape      N (1×N), RxC, tensor, or channel (row)
+recipe     base, then /shape (of the block), /channel (of the tensor scale) and :rule; only the base is required
+base       a block format (mxfp4, q4_0), a format (e4m3, int8), or block(element, scale, shape[, tensor scale])
+shape      N (1×N), RxC, tensor, channel (row), or flatN (N elements of the flattened tensor)
 rule       a scale rule (floor, nearest, 4over6, none), or a library's (torchao, te, modelopt)
 
 A format without a shape is a recipe without scales (rule `none`); with a shape its scales are binary32.
@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 
 from floatlab.errors import ContextError, FormatError, RecipeError, guess, quoted
-from floatlab.formats.blocks import BLOCK_CATALOG, BlockFormat, TwosComplement, block_row, is_block_format
+from floatlab.formats.blocks import BLOCK_CATALOG, INTEGERS, BlockFormat, Integers, block_row, is_block_format
 from floatlab.formats.blocks import parse_block_format as _named
 from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, parse_format, short_name
 from floatlab.formats.format import Format
@@ -23,7 +23,7 @@ from floatlab.formats.scaling import ScaleRule
 from floatlab.record import Record
 
 _TOKEN = re.compile(r"\s*([A-Za-z_0-9+-]+|.)", re.DOTALL)
-_SHAPE = re.compile(r"(?:(\d{1,7})x)?(\d{1,7})")
+_SHAPE = re.compile(r"(?:(\d{1,7})x|(flat))?(\d{1,7})")
 _GLANCE = 60  # characters that an error message shows of a long recipe
 _LONGEST = 200
 _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
@@ -31,6 +31,7 @@ _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
 NAMED_RECIPES = (
     *(row.format.name for row in BLOCK_CATALOG),
     *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
+    *("bnb_fp4/64", "int8/channel", "int4/32"),
 )
 SPELLINGS = {"ocp": "floor", "rceil": "up"}  # other names of scale rules
 
@@ -63,12 +64,13 @@ def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
 
 
 def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
-    if isinstance(format.element, TwosComplement) and not rule.is_exact:
-        return format.element.name in rule.elements
-    if not rule.elements:
-        earlier = [each for each in SCALE_RULES if (each.name, each.family) == (rule.name, rule.family)]
-        return not any(format.element.name in each.elements for each in earlier)
-    return format.element.name in rule.elements
+    element = format.element
+    if rule.is_exact or element.name in rule.elements:
+        return True
+    if rule.elements or isinstance(element, Integers) or element.is_table:
+        return False
+    earlier = [each for each in SCALE_RULES if (each.name, each.family) == (rule.name, rule.family)]
+    return not any(element.name in each.elements for each in earlier)
 
 
 def default_rule(format: BlockFormat) -> ScaleRule:
@@ -78,7 +80,7 @@ def default_rule(format: BlockFormat) -> ScaleRule:
     'floor'
     """
     rules = rules_for(format)
-    unscaled = isinstance(format.element, Format) and format.name == short_name(format.element)
+    unscaled = format.name == _spelled(format.element)
     return next(rule for rule in rules if rule.name == "none") if unscaled else rules[0]
 
 
@@ -211,7 +213,9 @@ class _Reader:
         single = parse_format("binary32")
         return BlockFormat(_spelled(element), element, single, None, rows=None), True
 
-    def _element(self, name: str, place: int) -> Format | TwosComplement:
+    def _element(self, name: str, place: int) -> Format | Integers:
+        if name.lower() in INTEGERS:
+            return INTEGERS[name.lower()]
         try:
             return parse_format(name)
         except FormatError as error:
@@ -230,12 +234,12 @@ class _Reader:
         """Read block(element, scale, shape[, tensor scale])."""
         self._take()
         element, scale = self._element(*self._argument("an element format")), self._format("a scale format")
-        rows, columns = self._extent(*self._argument("a shape"))
+        rows, columns, flat = self._extent(*self._argument("a shape"))
         tensor = self._format("a tensor scale format") if self._peek() == "," else None
         closed, place = self._take()
         if closed != ")":
             raise self._refuse("block( takes an element, a scale, a shape and a tensor scale; then ')'", place)
-        format = BlockFormat("block", element, scale, columns, tensor, rows)
+        format = BlockFormat("block", element, scale, columns, tensor, rows, flat=flat)
         parts = [_spelled(element), _spelled(scale), format.shape, *([_spelled(tensor)] if tensor else [])]
         return format.replace(name=f"block({', '.join(parts)})")
 
@@ -253,19 +257,23 @@ class _Reader:
             raise self._refuse(f"{name} is no format of scales", place)
         return found
 
-    def _extent(self, word: str, place: int) -> tuple[int | None, int | None]:
-        """Return the rows and columns of a shape."""
+    def _extent(self, word: str, place: int) -> tuple[int | None, int | None, bool]:
+        """Return the rows and columns of a shape, and whether it is one of the flattened tensor."""
         if word.lower() in _WHOLE:
-            return _WHOLE[word.lower()]
+            return *_WHOLE[word.lower()], False
         found = _SHAPE.fullmatch(word.lower())
-        if not found or not int(found[2]) or found[1] == "0":
-            raise self._refuse("a shape is N, RxC, tensor or channel", place)
-        return int(found[1] or 1), int(found[2])
+        if not found or not int(found[3]) or found[1] == "0":
+            raise self._refuse("a shape is N, RxC, tensor, channel or flatN", place)
+        return int(found[1] or 1), int(found[3]), bool(found[2])
 
     def _shaped(self, format: BlockFormat, word: str, place: int, bare: bool) -> BlockFormat:
-        rows, columns = self._extent(word, place)
+        rows, columns, flat = self._extent(word, place)
+        if format.superblock is not None:
+            raise self._refuse(
+                f"{format.name} has one shape, blocks of {format.block} in groups of {format.superblock}", place
+            )
         try:
-            shaped = format.replace(rows=rows, block=columns)
+            shaped = format.replace(rows=rows, block=columns, flat=flat)
         except FormatError as error:
             raise self._refuse(str(error), place) from None
         if shaped == format and not bare:
@@ -279,7 +287,7 @@ class _Reader:
         return format.replace(by_row=True, name=f"{base}/channel")
 
 
-def _spelled(element: Format | TwosComplement) -> str:
+def _spelled(element: Format | Integers) -> str:
     return short_name(element) if isinstance(element, Format) else element.name
 
 

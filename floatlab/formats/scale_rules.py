@@ -1,8 +1,10 @@
 """The scale rules, one row each: floatlab's own, which are exact, and those of libraries, with their sources.
 
 A rule belongs to a family of block formats: `mx` (scales that are powers of two), `nvfp4` (small scales and a scale of
-the tensor), `fp32` (binary32 scales). The formulas follow the library's own order of operations and its precision, so
-that codes and scales are those of the library, bit for bit (docs/decisions/0022-recipes.md has the exceptions).
+the tensor), `fp32` and `fp16` (binary32 or binary16 scales), `minimum` (a minimum beside the scale), `nested` (small
+scales and minima, whose units are common to a group of blocks). The formulas follow the library's own order of
+operations and its precision, so that codes and scales are those of the library, bit for bit
+(docs/decisions/0022-recipes.md has the exceptions).
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ FOUROVERSIX = "fouroversix at dadfad6901d4, quantize/pytorch/reference.py (arXiv
 MICROXCALING = "microxcaling at 7bc41952de39, mx/mx_ops.py, _quantize_mx"
 GGML = "ggml 0.13.1, ggml-quants.c, and gguf 0.19.0"
 DEEPSEEK = "DeepSeek-V3 at 9b4e9788e4a3, inference/kernel.py, act_quant"
+BITSANDBYTES = "bitsandbytes 0.50.2, functional.py, quantize_4bit, on a CPU"
+NO_SATURATION = "the smallest scale without saturation"
 NEAREST = "the scale nearest to amax / largest"
+
+WITH_MINIMUM = "q * scale + minimum"
 
 _SINGLE_MAX = "3.4028234663852886e38"
 
@@ -38,8 +44,8 @@ _OWN = [
     *_exact("floor", ("mx",), "exp2(floor(log2(amax)) - emax)", f"{MX}, section 6.3"),
     *_exact("even", ("mx",), "exp2(floor(log2(rounded(amax, p))) - emax)", "amax rounded to the element's precision"),
     *_exact("ceil", ("mx",), "exp2(ceil(log2(amax)) - emax)", "the exponent of amax, rounded up"),
-    *_exact("nearest", ("nvfp4", "fp32"), "amax / largest / tensor", NEAREST),
-    *_exact("up", ("mx", "nvfp4", "fp32"), "amax / largest / tensor", "the smallest scale without saturation", "RTP"),
+    *_exact("nearest", ("nvfp4", "fp32", "fp16"), "amax / largest / tensor", NEAREST),
+    *_exact("up", ("mx", "nvfp4", "fp32", "fp16"), "amax / largest / tensor", NO_SATURATION, "RTP"),
     *_exact("nearest", ("mx",), "amax / largest / tensor", NEAREST),
     ScaleRule(
         "4over6", "nvfp4",
@@ -51,6 +57,8 @@ _OWN = [
         "Cook et al., Four Over Six (arXiv:2512.02010), with exact arithmetic",
         choice=ScaleChoice(("1", "1.5"), "q * scale * tensor - x", "square"),
     ),
+    ScaleRule("range", "minimum", ("scale = (high - low) / largest", "minimum = low", "scaled = (x - minimum) / scale"),
+        "the range of the block in equal parts", value=WITH_MINIMUM),
     ScaleRule("none", "fp32", ("scale = 1", "scaled = x"), "no scale: elements are rounded as they are"),
 ]  # fmt: skip
 
@@ -185,6 +193,35 @@ _FP32 = [
     _library("deepseek_pow2", "fp32", DEEPSEEK, "scale = exp2(ceil(log2(max(amax, 1e-4) / largest)))"),
 ]  # fmt: skip
 
+_INVERSE_OF_D = "inverse = 1 / nonzero(d, 1 / 0)"  # 0 if d is 0
+_UNIT = ("scale = amax", "scaled = max(min(x * (1 / max(scale, 1e-38)), 1), 0 - 1)")
+
+_INTEGERS = [
+    _library("modelopt", "fp32", f"{MODELOPT}/int8_tensor.py", "scale = amax / 127", working="input",
+        elements=("int8",)),
+    _library("ct", "fp32", COMPRESSED, "scale = nonzero(amax / 127.5, input_eps)", working="input",
+        elements=("int8",)),
+    _library("modelopt", "fp32", f"{MODELOPT}/int4_tensor.py", "scale = 1 / amax * 7", "scaled = x * scale",
+        working="input", value="q / scale", elements=("int4",)),
+    _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("nf4",), nan=15),
+    _library("bnb", "fp32", BITSANDBYTES, *_UNIT, elements=("bnb_fp4",), nan=3, rounding="RND"),
+    _library("ggml", "fp16", GGML, "d = amax / 127", _INVERSE_OF_D, "scale = d", "scaled = finite(x * inverse, 0)",
+        rounding="RNA", elements=("int8",)),
+    *(
+        _library(name, "fp16", GGML, "d = peak / (0 - 8)", _INVERSE_OF_D, "scale = d",
+            f"scaled = finite(floor({sum}), 0) - 8", elements=("int4",))
+        for name, sum in (("ggml", "x * inverse + 8.5"), ("gguf", "fp32(fp64(x * inverse + 8.5))"))
+    ),
+    _library("ggml", "minimum", GGML, "d = (high - low) / 15", _INVERSE_OF_D, "scale = d", "minimum = low",
+        "scaled = finite(floor((x - low) * inverse + 0.5), 0)", value=WITH_MINIMUM, elements=("uint4",)),
+    _library("ggml", "nested", f"{GGML}, quantize_row_q4_K_ref and make_qkx2_quants",
+        "tensor = tensor_step / 63", "tensor_minimum = tensor_depth / 63",
+        "scale = finite(less(0, tensor_step, 63 / tensor_step, 0) * step, 0)",
+        "minimum = finite(less(0, tensor_depth, 63 / tensor_depth, 0) * depth, 0)",
+        "d = scale * tensor", "y = (x + minimum * tensor_minimum) / d", "scaled = at_most(d, 0, found, finite(y, 0))",
+        value="q * scale * tensor - minimum * tensor_minimum", elements=("uint4",), search="qkx2"),
+]  # fmt: skip
+
 _HIF4 = [
     _library("hif4", "hif4", f"{HIF4}; HiF4_NVFP4_v14f16.py, To_HiFX",
         "scale = min(max(amax * (1 / 7), 2^-48), 49152)", "inverse = 1 / scale",
@@ -193,4 +230,4 @@ _HIF4 = [
         working="input", takes="bf16", rounding="RNA", value="q * scale * micro8 * micro4"),
 ]  # fmt: skip
 
-SCALE_RULES: tuple[ScaleRule, ...] = (*_OWN, *_MX, *_NVFP4, *_FP32, *_HIF4)
+SCALE_RULES: tuple[ScaleRule, ...] = (*_OWN, *_MX, *_NVFP4, *_FP32, *_HIF4, *_INTEGERS)

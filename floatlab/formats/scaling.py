@@ -2,10 +2,12 @@
 
 A rule is a list of lines, `name = formula`. Every operation of a line is rounded once into the rule's working
 precision; in an exact rule nothing is rounded but the results. Three names are results: `tensor` and `scale` are
-rounded into the formats in which they are stored, `scaled` into the element's format. The lines start from `x` (an
-element), `amax` (the largest magnitude in the block) and `tensor_amax` (that of the tensor). They know constants of
-the format: `largest` (the largest element), `emax` (its exponent), `p` (the element's precision), `top` (the largest
-scale); and of the values' format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In formats
+rounded into the formats in which they are stored, `scaled` into the element's format. Formats with minima have two
+more results, `minimum` and `tensor_minimum`. The lines start from `x` (an element), from `amax` (the largest magnitude
+in the block), `peak` (the first number that has it), `low` and `high` (the least and the largest number), and from
+`tensor_amax` (the largest magnitude in the tensor). They know constants of the format: `largest` (the largest
+element), `emax` (its exponent), `p` (the element's precision), `top` (the largest scale); and of the values' format:
+`input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In formats
 whose groups have exponents of their own (HiF4), `amax8` and `amax4` are the largest magnitudes in the element's groups,
 and the results `micro8` and `micro4` are the groups' factors, 1 or 2.
 
@@ -21,7 +23,10 @@ from floatlab.record import Record
 
 TENSOR, BLOCK, ELEMENT = range(3)  # how often a line is computed: once, for each block, for each element
 PRODUCT = "q * scale * tensor"  # the value of an element, unless a rule says otherwise
-_LEVELS = {"amax8": ELEMENT, "amax4": ELEMENT, "amax": BLOCK, "scale": BLOCK, "grow": BLOCK, "x": ELEMENT, "q": ELEMENT}
+_LEVELS = {
+    **dict.fromkeys(("amax", "low", "high", "peak", "scale", "grow", "step", "depth"), BLOCK),
+    **dict.fromkeys(("x", "q", "amax8", "amax4", "found"), ELEMENT),
+}
 
 
 class RuleLine(Record):
@@ -55,11 +60,14 @@ class ScaleRule(Record):
 
     `working` is the format in which every operation is rounded: a format's name; `input` for that of the values; empty
     for exact arithmetic. `stored` is the direction in which scales are rounded into their format, `rounding` that of
-    elements: a direction, `RNZ` (ties toward zero), or `closest` (the first code with the least |q·scale − x|, computed
-    in the working precision). `nan` is the code of an element that is NaN, for formats without NaN. `wraps`: elements
-    beyond the largest do not saturate; the exponent's excess bits are lost. `elements` are the elements to which the
-    rule applies; empty for all. `value` is the formula that decodes an element `q`, exactly. `takes` is the
-    format into which values are rounded first; empty for binary32 or the values' own narrower format.
+    elements: a direction, `RNZ` or `RND` (nearest with ties toward zero, or to the lower number), or `closest` (the
+    first code with the least |q·scale − x|, computed in the working precision). `nan` is the code of an element that is
+    NaN, for formats without NaN. `wraps`: elements beyond the largest do not saturate; the exponent's excess bits are
+    lost. `elements` are the elements to which the rule applies; empty for all floating-point elements. `value` is the
+    formula that decodes an element `q`, exactly. `search` names an algorithm (`arith.searches`) that gives quantities
+    of a block to the lines, such as `step`; `tensor_step` is then the largest of them, and `found` is an element as the
+    search left it. `takes` is the format into which values are rounded first; empty for binary32 or the values' own
+    narrower format.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]
@@ -78,6 +86,7 @@ class ScaleRule(Record):
     value: str = PRODUCT
     choice: ScaleChoice | None = None
     elements: tuple[str, ...] = ()
+    search: str = ""
     takes: str = ""
 
     def steps(self) -> tuple[RuleLine, ...]:

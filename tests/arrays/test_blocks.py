@@ -16,7 +16,7 @@ from floatlab.formats.recipes import rules_for
 from floatlab.numbers import Direction
 from floatlab.numbers.rounding import draw
 
-FORMATS = [row.format for row in BLOCK_CATALOG if not row.format.groups]
+FORMATS = [row.format for row in BLOCK_CATALOG if not row.format.flat and not row.format.groups]
 NAMES = [fmt.name for fmt in FORMATS]
 WAYS = [(fmt, rule.name) for fmt in FORMATS for rule in rules_for(fmt) if rule.is_exact and rule.choice is None]
 DTYPES = (np.float32, np.float64, np.float16)

@@ -13,7 +13,8 @@ from floatlab.formats.recipes import parse_recipe, rules_for
 SHAPES = [
     "nvfp4", "nvfp4/16x16", "nvfp4/4x4", "nvfp4/8/channel", "mxfp4", "mxfp8_e4m3/4x8", "mxfp6_e2m3/8", "e4m3/tensor",
     "e4m3/channel", "e5m2/1x8", "e4m3/4x8", "block(e2m1, ue5m3, 8)", "block(e4m3, ue8m0, 4x4)",
-    "block(e2m1, ue4m3, 16, fp32)", "e4m3", "e2m1", "hif4",
+    "block(e2m1, ue4m3, 16, fp32)", "e4m3", "e2m1", "int8/channel", "int4/4x8", "int4/flat24", "q8_0", "q4_0",
+    "nf4/flat16", "bnb_fp4/8", "int8", "hif4",
 ]  # fmt: skip
 EVERY = [f"{shape}:{rule.name}" for shape in SHAPES for rule in rules_for(parse_recipe(shape).format)]
 

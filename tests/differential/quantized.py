@@ -70,6 +70,18 @@ RECIPES = {
     "deepseek_1x128": "e4m3/1x128:deepseek",
     "deepseek_128x128": "e4m3/128x128:deepseek",
     "deepseek_1x128_ue8m0": "e4m3/1x128:deepseek_pow2",
+    "modelopt_int8_row": "int8/channel:modelopt",
+    "ct_int8_row": "int8/channel:ct",
+    "modelopt_int4_b32": "int4/flat32:modelopt",
+    "ggml_q8_0": "q8_0:ggml",
+    "gguf_q8_0": "q8_0:ggml",
+    "ggml_q4_0": "q4_0:ggml",
+    "gguf_q4_0": "q4_0:gguf",
+    "ggml_q4_1": "q4_1:ggml",
+    "gguf_q4_1": "q4_1:ggml",
+    "ggml_q4_k": "q4_k",
+    "bnb_nf4_b64": "nf4/flat64:bnb",
+    "bnb_fp4_b64": "bnb_fp4/flat64:bnb",
 }
 
 
@@ -87,6 +99,21 @@ def case(name: str) -> dict[str, np.ndarray]:
     [file] = [each["file"] for each in index()["cases"] if each["case"] == name]
     with np.load(QUANTIZED / file, allow_pickle=False) as found:
         return dict(found)
+
+
+def packed(blocks) -> np.ndarray:
+    """Return the scales of blocks as the libraries store them: codes, and minima beside them; q4_k packs both."""
+    scales = np.array([block.scale.code for block in blocks], np.uint32)
+    if not blocks[0].format.minimum:
+        return scales
+    minima = np.array([block.minimum.code for block in blocks], np.uint32)
+    if blocks[0].format.superblock is None:
+        return np.stack([scales, minima], axis=1)
+    units = [np.array([block.tensor.datum.code, block.tensor.minimum.code], "<u2") for block in blocks[::8]]
+    first, last = scales.reshape(-1, 2, 4).swapaxes(0, 1)
+    low, high = minima.reshape(-1, 2, 4).swapaxes(0, 1)
+    six = np.concatenate([first | last >> 4 << 6, low | high >> 4 << 6, last & 15 | (high & 15) << 4], axis=1)
+    return np.concatenate([np.stack(units).view(np.uint8), six.astype(np.uint8)], axis=1)
 
 
 def results(name: str):

@@ -4,18 +4,19 @@ from fractions import Fraction
 
 import pytest
 
-from floatlab import FormatError, parse_format
+from floatlab import Datum, FormatError, parse_format
 from floatlab.formats.blocks import (
     BLOCK_CATALOG,
+    INTEGERS,
     BlockFormat,
-    TwosComplement,
+    Integers,
     block_row,
     is_block_format,
     parse_block_format,
 )
 
 # name: element width, largest element, smallest positive element, block, scale width, bits a value (OCP MX 1.0,
-# tables 1 to 6; NVFP4 as NVIDIA describes it)
+# tables 1 to 6; NVFP4 as NVIDIA describes it; ggml's structures in ggml-common.h)
 TRANSCRIBED = {
     "mxfp8_e4m3": (8, 448, Fraction(1, 512), 32, 8, 8.25),
     "mxfp8_e5m2": (8, 57344, Fraction(1, 65536), 32, 8, 8.25),
@@ -24,17 +25,24 @@ TRANSCRIBED = {
     "mxfp4": (4, 6, Fraction(1, 2), 32, 8, 4.25),
     "mxint8": (8, Fraction(127, 64), Fraction(1, 64), 32, 8, 8.25),
     "nvfp4": (4, 6, Fraction(1, 2), 16, 8, 4.5),
+    "q8_0": (8, 127, 1, 32, 16, 8.5),
+    "q4_0": (4, 7, 1, 32, 16, 4.5),
+    "q4_1": (4, 15, 1, 32, 16, 5),
+    "q4_k": (4, 15, 1, 32, 6, 4.5),
 }
 
 
 def test_every_named_block_format_is_as_its_source_says():
     assert {*TRANSCRIBED, "hif4"} == {row.format.name for row in BLOCK_CATALOG}
-    for row in BLOCK_CATALOG[: len(TRANSCRIBED)]:
+    for row in (row for row in BLOCK_CATALOG if not row.format.groups):
         fmt = row.format
         found = (fmt.element.width, fmt.element.largest, fmt.magnitudes.smallest, fmt.block, fmt.scale.width, fmt.bits)
         assert found == TRANSCRIBED[fmt.name]
-        assert (fmt.tensor is None) == (fmt.name != "nvfp4")
-        assert fmt.scales_by_powers == (fmt.name != "nvfp4")
+        assert (fmt.tensor is None) == (fmt.name not in ("nvfp4", "q4_k"))
+        assert fmt.scales_by_powers == fmt.name.startswith("mx")
+        assert fmt.flat == fmt.name.startswith("q")
+        assert fmt.minimum == (fmt.name in ("q4_1", "q4_k"))
+        assert fmt.superblock == (256 if fmt.name == "q4_k" else None)
         assert row.source
         assert row.purpose
         assert block_row(fmt) is row
@@ -53,7 +61,7 @@ def test_hif4_is_as_its_source_says():
 
 
 def test_integers_are_twos_complement_with_an_implied_scale():
-    int8 = TwosComplement("int8", 8)
+    int8 = Integers("int8", 8, quantum=-6)
     codes = [int8.code(n < 0, abs(n)) for n in range(-128, 128)]
     assert codes == [n % 256 for n in range(-128, 128)]
     assert [int8.integer(code) for code in codes] == list(range(-128, 128))
@@ -63,6 +71,17 @@ def test_integers_are_twos_complement_with_an_implied_scale():
         Fraction(n, 64) for n in range(128)
     ]
     assert (numbers.emax, numbers.precision, numbers.has_nan, numbers.infinities) == (0, 7, False, False)
+
+
+def test_integers_have_a_zero_point_or_are_unsigned():
+    int4, q4_1 = INTEGERS["int4"], parse_block_format("q4_1")
+    codes = [int4.code(n < 0, abs(n)) for n in range(-8, 8)]
+    assert codes == list(range(16))
+    assert [int4.integer(code) for code in codes] == list(range(-8, 8))
+    assert (int4.lowest, INTEGERS["int8"].lowest, parse_block_format("mxint8").element.lowest) == (-8, -128, -128)
+    for numbers in (q4_1.element, parse_block_format("q4_k").scale):
+        values = [Datum(numbers, code).exact.as_fraction() for code in range(1 << numbers.width)]
+        assert values == list(range(len(values)))
 
 
 @pytest.mark.parametrize("name", ["MXFP4", "mxfp4-e2m1", " mxfp4 ", "mxfp4_e2m1fn"])

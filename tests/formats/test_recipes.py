@@ -26,7 +26,16 @@ from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR
         ("e4m3/1x128:te-pow2", "e4m3fn", "binary32", "128", None, "te_pow2", "e4m3/128:te_pow2"),
         ("e4m3/128x128", "e4m3fn", "binary32", "128x128", None, "nearest", "e4m3/128x128"),
         ("nf4/64", "nf4", "binary32", "64", None, "nearest", "nf4/64"),
+        ("nf4/flat64:bnb", "nf4", "binary32", "flat64", None, "bnb", "nf4/flat64:bnb"),
+        ("INT8/channel:ct", "int8", "binary32", "channel", None, "ct", "int8/channel:ct"),
+        ("int4/32", "int4", "binary32", "32", None, "nearest", "int4/32"),
+        ("q8_0", "int8", "binary16", "flat32", None, "nearest", "q8_0"),
+        ("q4_0:gguf", "int4", "binary16", "flat32", None, "gguf", "q4_0:gguf"),
+        ("Q4-1", "uint4", "binary16", "flat32", None, "range", "q4_1"),
+        ("q4_k:ggml", "uint4", "uint6", "flat32", "binary16", "ggml", "q4_k"),
         ("block(e2m1,ue5m3,16)", "e2m1fn", "ue5m3", "16", None, "nearest", "block(e2m1, ue5m3, 16)"),
+        ("block(e2m1,ue4m3,4x4,fp32)", "e2m1fn", "ue4m3", "4x4", "binary32", "nearest",
+            "block(e2m1, ue4m3, 4x4, fp32)"),
         ("block(e2m1,e4m3,4,fp32):up", "e2m1fn", "e4m3fn", "4", "binary32", "up", "block(e2m1, e4m3, 4, fp32):up"),
         ("block(e4m3, ue8m0, row)", "e4m3fn", "e8m0fnu", "channel", None, "floor", "block(e4m3, e8m0fnu, channel)"),
     ],
@@ -42,8 +51,14 @@ def test_recipes_are_read(text, element, scale, shape, tensor, rule, name):
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
-        ("mxfp4/", 6, "a shape is N, RxC, tensor or channel"),
+        ("mxfp4/", 6, "a shape is N, RxC, tensor, channel or flatN"),
         ("mxfp4/0", 6, "a shape is"),
+        ("nf4/flat", 4, "a shape is N, RxC, tensor, channel or flatN"),
+        ("nf4/flat0", 4, "a shape is"),
+        ("q4_k/64", 5, "q4_k has one shape, blocks of 32 in groups of 256"),
+        ("int8/channel:te", 13, "nearest up none for int8/channel"),
+        ("nf4/64:torchao", 7, "nearest up none for nf4/64"),
+        ("block(q8_0, fp16, 32)", 6, "is a block format"),
         ("e4m3/99999999", 5, "a shape is"),
         ("e4m3/9999999", 5, "block is a number of elements from 1 to"),
         ("mxfp4:flor", 6, "did you mean 'floor'"),
@@ -81,23 +96,11 @@ def test_other_things_are_refused():
 
 
 def test_every_rule_is_well_formed():
-    known = {
-        "amax",
-        "tensor_amax",
-        "x",
-        "grow",
-        "largest",
-        "emax",
-        "p",
-        "top",
-        "input_max",
-        "input_eps",
-        "tensor",
-        "amax8",
-        "amax4",
-    }
+    known = {"amax", "tensor_amax", "x", "grow", "largest", "emax", "p", "top", "input_max", "input_eps", "tensor"}
+    known |= {"low", "high", "peak", "amax8", "amax4"}
+    searched = {"step", "depth", "tensor_step", "tensor_depth", "found"}
     for rule in SCALE_RULES:
-        names, levels = set(known), []
+        names, levels = known | (searched if rule.search else set()), []
         for line in rule.steps():
             assert line.formula.names() <= names, f"{rule.name}: {line} uses a name before its line"
             names.add(line.name)
@@ -107,7 +110,8 @@ def test_every_rule_is_well_formed():
         assert rule.source
         if rule.choice is not None:
             assert parse_formula(rule.choice.error).names() <= names | {"q"}
-        assert parse_formula(rule.value).names() <= {"q", "scale", "tensor", "micro8", "micro4"}
+        stored = {line.name for line in rule.steps()} & {"minimum", "tensor_minimum"}
+        assert parse_formula(rule.value).names() <= {"q", "scale", "tensor", "micro8", "micro4"} | stored
     assert {TENSOR, BLOCK, ELEMENT} == {line.level for rule in SCALE_RULES for line in rule.steps()}
 
 

@@ -156,6 +156,17 @@ block 0.3 -1.1 9 --to 'block(e2m1, ue5m3, 16)'
 block 0.3 inf 9 --to mxfp8_e4m3:te --quiet=code
 block 0.3 -1.1 9 1 2 3 --to nvfp4:4over6
 block 0.3 -1.1 9 1 2 3 0.1 --to hif4
+block 0.3 -1.1 9 1 2 3 0.1 --to int8/channel:ct
+block 0.3 -1.1 9 --to int4/32:modelopt
+block 0.3 -1.1 9 0.1 --to nf4/flat64:bnb
+block 0.3 -1.1 9 0.1 --to q8_0:ggml
+block 0.3 -1.1 9 0.1 --to q4_0:ggml
+block 0.3 -1.1 9 1 2 3 0.1 --to q4_1
+block 0.3 -1.1 9 1 2 3 0.1 --to q4_k
+block 0.3 -1.1 9 --to q4_k --json
+formats q4_k
+formats int8/channel:modelopt
+block 1 --to int8/channel:te
 block 1 --to 'block(e2m1 ue5m3, 16)'
 block 1 --to nvfp4:flor
 formats nvfp4

@@ -59,7 +59,7 @@ def test_fused_beside_separate_comes_back(a, b, c, fmt, direction):
 
 @given(
     st.lists(st.one_of(NUMBERS, st.floats(-1e6, 1e6)), min_size=1, max_size=9),
-    st.sampled_from(["mxfp8_e4m3", "mxfp4", "mxint8", "nvfp4"]),
+    st.sampled_from(["mxfp8_e4m3", "mxfp4", "mxint8", "nvfp4", "q4_0:ggml", "q4_1", "q4_k"]),
     DIRECTIONS,
     st.booleans(),
 )
@@ -243,6 +243,8 @@ def answers():
     yield fl.contrast(fl.fma("1", "2", "3", "fp16"), fl.multiply_then_add("1", "2", "3", "fp16"))
     yield quantize_blocks(["957", "nan"], "mxfp4")[0]
     yield quantize_blocks(["957", "1"], "nvfp4")[0]
+    yield quantize_blocks(["957", "1"], "q4_1")[0]
+    yield quantize_blocks(["957", "-1"], "q4_k")[0]
     yield compare(np.float32([1, 2, 3]), np.float32([1, 2.5, 3]))
     yield judge_difference(np.ones((2, 3), "f4"), np.ones((3, 2), "f4"), np.full((2, 2), 3, "f4"))
     yield fl.sum(["1", "0.1", "3"], format="fp16")

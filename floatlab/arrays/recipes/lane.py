@@ -13,12 +13,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from floatlab.arith.blocks import TIES_TO_ZERO, read_tensor_scale, wider
+from floatlab.arith.blocks import TIES_DOWN, TIES_TO_ZERO, read_tensor_scale, wider
 from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.lanes.parameters import SINGLE, container
 from floatlab.arrays.recipes import formulas
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
+from floatlab.formats.blocks import Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe
@@ -57,6 +58,8 @@ class FormulaLane:
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}
+        if any("peak" in line.formula.names() for line in self.rule.steps()):
+            known["peak"] = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
         tensor = self._tensor(known, rows, given)
         for size in self.fmt.groups:
             largest = np.abs(blocks).reshape(len(blocks), -1, size).max(axis=2)
@@ -127,6 +130,8 @@ class FormulaLane:
         lost = np.isnan(scaled)
         if lost.any():
             scaled = np.where(lost, 0, scaled)
+        if isinstance(self.fmt.element, Integers):
+            return self._integers(self.fmt.element, scaled, lost), known["x"]
         codes = self._rounded(scaled, self.numbers)
         if self.rule.wraps:
             wide = wider(self.numbers)
@@ -145,12 +150,22 @@ class FormulaLane:
             values = np.where(overflowed, decode_array(beyond, wide, np.float64, threads=1), values)
         return codes, values.astype(np.float32)
 
+    def _integers(self, kind: Integers, scaled: Array, lost: Array) -> Array:
+        """Return the codes of integers, of which there may be one more below zero."""
+        wide, half = wider(self.numbers), 1 << kind.width - 1
+        unit = 2.0**kind.quantum
+        n = decode_array(self._rounded(scaled, wide), wide, np.float64, threads=1) / unit
+        codes = np.clip(n, kind.lowest, half - 1).astype(np.int64) + kind.zero
+        return np.where(lost, self.rule.nan, codes & (2 * half - 1)).astype(np.uint8)
+
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
         """Return codes of scaled values: rounded as the rule says, unless the caller asked for another direction."""
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:
                 scaled = scaled.astype(np.float64) * _NUDGE
+            elif direction == TIES_DOWN:
+                scaled = scaled.astype(np.float64) * np.where(scaled < 0, 2 - _NUDGE, _NUDGE)
             else:
                 context = context.replace(rounding=Direction(direction))
         codes: Array = round_array(scaled, numbers, context=context, threads=1, as_codes=True)

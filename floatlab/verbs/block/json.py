@@ -99,6 +99,7 @@ def _block(
     operands: Any, steps: Any, tensor_scale: Datum | None, tensor_amax: Ratio | None, **fields: Any
 ) -> BlockDerivation:
     rule, scale_steps, groups = (fields.pop(name) for name in ("rule", "scale_steps", "groups"))
+    tensor_minimum = fields.pop("tensor_minimum", None)
     if len(operands) != len(steps):
         raise FileFormatError(f"{len(operands)} operands, and {len(steps)} steps")
     elements = tuple(
@@ -111,7 +112,7 @@ def _block(
         rule=parse_rule(rule, fields["format"]),
         steps=tuple(scale_steps),
         groups=tuple(map(tuple, groups)),
-        tensor=None if tensor_scale is None else TensorScale(tensor_amax, tensor_scale),
+        tensor=None if tensor_scale is None else TensorScale(tensor_amax, tensor_scale, tensor_minimum),
         **fields,
     )
 
@@ -133,7 +134,11 @@ BLOCK = schema(
     steps=Member(list_of(_STEP), _placed, "steps"),
     result={
         "scale": DATUM,
+        "minimum": field(DATUM, "minimum").replace(is_optional=True),
         "tensor_scale": Member(optional(DATUM), lambda block: block.tensor and block.tensor.datum, "tensor_scale"),
+        "tensor_minimum": Member(
+            DATUM, lambda block: block.tensor and block.tensor.minimum, "tensor_minimum", is_optional=True
+        ),
         "tensor_amax": Member(_NUMBER, lambda block: block.tensor and block.tensor.amax, "tensor_amax"),
         "groups": Member(list_of(list_of(INTEGER)), lambda block: block.groups, "groups"),
         "codes": derived(lambda block: [element_code(element, block.format) for element in block.elements]),

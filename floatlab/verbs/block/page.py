@@ -111,9 +111,11 @@ def _signed_glance(x: Ratio | Exact) -> str:
 
 def _format_row(fmt: BlockFormat) -> Row:
     bits = terminating_decimal(fmt.bits) or f"≈ {rounded_decimal(fmt.bits)}"
-    tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} scale for all"
-    size = {"tensor": "the tensor", "channel": "each row"}.get(fmt.shape, fmt.shape)
-    note = f"{fmt.element.name}, one {fmt.scale.name} scale for {size}{tensor}: {bits} bits a value"
+    scale = "scale and one minimum" if fmt.minimum else "scale"
+    whole = "all" if fmt.superblock is None else str(fmt.superblock)
+    tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} {scale} for {whole}"
+    size = {"tensor": "the tensor", "channel": "each row"}.get(fmt.shape, fmt.shape.removeprefix("flat"))
+    note = f"{fmt.element.name}, one {fmt.scale.name} {scale} for {size}{tensor}: {bits} bits a value"
     return Row(fmt.name, note)
 
 
@@ -122,7 +124,8 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     if tensor is None:
         return []
     if not _in_words(block) and tensor.amax is not None:
-        return [Row("tensor_amax", glance(tensor.amax.as_fraction())), *_formula_rows(block, TENSOR, tensor.datum)]
+        results = {"tensor": tensor.datum, "tensor_minimum": tensor.minimum}
+        return [Row("tensor_amax", glance(tensor.amax.as_fraction())), *_formula_rows(block, TENSOR, results)]
     if tensor.amax is None:
         return [Row("tensor", "given", _datum(tensor.datum))]
     if not tensor.amax.numerator:
@@ -134,17 +137,18 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
 
 def _in_words(block: BlockDerivation) -> bool:
     """Return whether the page explains the rule in words; it shows the formulas of all others."""
-    return block.rule.is_exact and block.rule.choice is None and block.rule.name != "none"
+    return block.rule.is_exact and block.rule.choice is None and block.rule.name not in ("none", "range")
 
 
-def _formula_rows(block: BlockDerivation, level: int, stored: Datum) -> list[Block]:
+def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
     """Return a row for each line of the rule that is computed for the tensor, or for each block."""
-    names = {line.name for line in block.rule.steps() if line.level == level}
+    lines = {line.name: line.level for line in block.rule.steps()}
+    names = {step.name for step in block.steps if lines.get(step.name, BLOCK) == level}
     return [
         Row(
             step.name,
             f"{step.formula} = {_amount(step.value)}".replace("= ≈", "≈"),
-            _datum(stored) if step.name in ("tensor", "scale") else (),
+            _datum(kept) if (kept := stored.get(step.name)) else (),
         )
         for step in block.steps
         if step.name in names or (level == BLOCK and step.name.startswith(ERROR))
@@ -172,9 +176,10 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
     fmt, amax = block.format, block.amax
     if not _in_words(block):
         shown = "NaN or ∞" if amax is None else glance(amax.as_fraction())
+        results = {"scale": block.scale, "minimum": block.minimum}
         rows: list[Block] = [
             Row("amax", shown, _binade(amax) if amax else ()),
-            *_formula_rows(block, BLOCK, block.scale),
+            *_formula_rows(block, BLOCK, results),
         ]
         if fmt.first_scale:
             rows.append(Row("", f"stored as 0x{block.scale_code:02x}"))
@@ -233,12 +238,17 @@ def outcome(element: Element, fmt: BlockFormat) -> str:
     if element.decoded is None:
         return "NaN"
     if rounded is not None and rounded.overflowed:
-        return f"saturates at {'-' * rounded.negative}{glance(fmt.magnitudes.largest)}"
+        return f"saturates at {_plain_value(element, fmt)}"
     if not element.flags:
-        return "exact"
+        return "" if element.error else "exact"
     if not element.decoded.numerator:
         return "becomes zero"
     return "underflow" if Flags.UNDERFLOW in element.flags else ""
+
+
+def _plain_value(element: Element, fmt: BlockFormat) -> str:
+    value = element_value(element.code, fmt)
+    return "NaN" if value is None else _amount(value)
 
 
 def _happened(element: Element, fmt: BlockFormat) -> Line:
@@ -304,8 +314,7 @@ def _quotient(element: Element, block: BlockDerivation) -> str:
 
 def _becomes(element: Element, block: BlockDerivation) -> str:
     """Return the value of an element's code, without and with the scales."""
-    value = element_value(element.code, block.format)
-    plain = "NaN" if value is None else _amount(value)
+    plain = _plain_value(element, block.format)
     scale = words.brief(block.scale)
     if block.rule.value == PRODUCT:
         return f" = {plain}, × {scale if block.tensor is None else f'{scale} × t'} = {_decoded(element)}"

@@ -21,28 +21,33 @@ def recipe_page(recipe: Recipe) -> Page:
     blocks: list[Block] = [
         Note(line(Span(recipe.name, Role.HEADING), f"  {row.purpose}")),
         Row("elements", fmt.element.name),
-        Row("scales", f"{fmt.scale.name}, one for {_block_in_words(fmt.shape)}"),
+        Row("scales", f"{fmt.scale.name}, one {'and a minimum ' * fmt.minimum}for {_block_in_words(fmt.shape)}"),
     ]
     if fmt.tensor is not None:
-        blocks.append(Row("tensor scale", f"{fmt.tensor.name}, one for {'each row' if fmt.by_row else 'the tensor'}"))
+        whole = "each row" if fmt.by_row else "the tensor" if fmt.superblock is None else f"{fmt.superblock} elements"
+        blocks.append(Row("tensor scale", f"{fmt.tensor.name}, one {'and a minimum ' * fmt.minimum}for {whole}"))
     blocks += [Row("bits", f"{bits} a value"), Row("source", row.source), Gap()]
     blocks += [heading(f"Scale rule {recipe.rule.name}"), *_rule_rows(recipe.rule), Gap()]
     blocks.append(heading("Scale rules for this format (write :RULE after it)"))
     rules = rules_for(fmt)
-    blocks.append(Row("exact", " ".join(rule.name for rule in rules if rule.is_exact)))
+    if any(rule.is_exact for rule in rules):
+        blocks.append(Row("exact", " ".join(rule.name for rule in rules if rule.is_exact)))
     if any(not rule.is_exact for rule in rules):
         blocks.append(Row("of libraries", " ".join(rule.name for rule in rules if not rule.is_exact)))
     return Page(tuple(blocks), f"the recipe {recipe.name}")
 
 
 def _block_in_words(shape: str) -> str:
-    return {"tensor": "the tensor", "channel": "each row"}.get(shape, shape)
+    flat = f"{shape.removeprefix('flat')} of the flattened tensor"
+    return flat if shape.startswith("flat") else {"tensor": "the tensor", "channel": "each row"}.get(shape, shape)
 
 
 def _rule_rows(rule: ScaleRule) -> list[Block]:
     working = {"": "exact; each result is rounded once", "input": "each operation in the format of the values"}
     rows: list[Block] = [Row("source", rule.source)]
     rows.append(Row("arithmetic", working.get(rule.working, f"each operation is rounded into {rule.working}")))
+    if rule.search:
+        rows.append(Row("search", f"{rule.search}(x) gives step, depth and found"))
     rows += [Row(text.name, str(text.formula)) for text in rule.steps()]
     if rule.choice is not None:
         factors = " and ".join(rule.choice.factors)
@@ -50,7 +55,11 @@ def _rule_rows(rule: ScaleRule) -> list[Block]:
         chosen = f"grow = {factors}, by the {measure[rule.choice.measure]} of {rule.choice.error}"
         rows.append(Row("choice", chosen))
     if rule.rounding != "RNE":
-        ways = {"RNZ": "to nearest, ties toward zero", "closest": "the first code with the least |q * scale - x|"}
+        ways = {
+            "RNZ": "to nearest, ties toward zero",
+            "RND": "to nearest, ties to the lower number",
+            "closest": "the first code with the least |q * scale - x|",
+        }
         rows.append(Row("rounding", ways.get(rule.rounding, rule.rounding)))
     if rule.value != PRODUCT:
         rows.append(Row("decoded", rule.value))
