@@ -212,8 +212,12 @@ class _PairDiagnosis:
         letter = " and ".join(LETTERS[each.side.name] for each in unknown)
         doubts = [f"{each.doubt} in {LETTERS[each.side.name]}" for each in unknown if each.doubt]
         if doubts:
-            said = f"I can't tell: {' and '.join(doubts)}, or sums that are rounded in one direction"
-            return self._done("unknown", f"{said}; how the sums round would tell.", causes)
+            rivals = [each.rival for each in unknown if each.rival]
+            rival = rivals[0] if rivals else "sums that are rounded in one direction"
+            tell = "the precision of the inputs" if rivals else "how the sums round"
+            return self._done(
+                "unknown", f"I can't tell: {' and '.join(doubts)}, or {rival}; {tell} would tell.", causes
+            )
         verb = "is" if len(unknown) == 1 else "are"
         said = f"I can't tell: {letter} {verb} off by more than rounding, and nothing that was tried explains it"
         return self._done("unknown", f"{said}; the precision of inputs and sums would tell.", causes)
@@ -334,16 +338,18 @@ class _PairDiagnosis:
             fault = small_fault(drifts[i], drifts[1 - i], views[i].noise.u)
             if fault is None:
                 continue
-            name, words = fault
+            name, words, is_certain = fault
             directed = self.grid.directed_ways(self.sides[i]) if self.grid.into == self.sides[i].narrowest else []
             if directed:
                 evidence = (("ways", directed[0].text),)
                 cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
-            if self._has_rival(i, drifts[i], words):
+            has_rival = self._has_rival(i, drifts[i], words)
+            if has_rival or not is_certain:
                 doubt = words if " " in words else f"a factor of {words}"
-                said = f"I can't tell: {doubt} in {LETTERS[whose]}, or sums that are rounded in one direction"
-                return self._done("unknown", f"{said}; how the sums round would tell.", ())
+                rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
+                said = f"I can't tell: {doubt} in {LETTERS[whose]}, or {rival}"
+                return self._done("unknown", f"{said}; how the sums are computed would tell.", ())
             known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
             cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
             return self._done("bug", bug_line((cause,)), (cause,))

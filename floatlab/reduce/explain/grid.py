@@ -13,6 +13,7 @@ from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.record import Individual
 from floatlab.reduce.explain.problem import ProductProblem, Side
@@ -55,8 +56,10 @@ class Way(Individual):
 
     text: str
     candidate: Candidate | None = None
-    compensated: bool = False
+    compensated: str = ""  # the rule of a compensated sum
     rounds_inputs: bool = False  # the modelled unit rounds the inputs to fewer digits
+    inputs: Format | None = None  # the format of the inputs, if all are numbers of a narrower one than their files'
+    rules: Context = DEFAULT
 
 
 class CandidateGrid:
@@ -90,13 +93,14 @@ class CandidateGrid:
         values = quantize(side, evidence["format"], rounding=evidence["rounding"])
         return side if kind is None else source_of(np.asarray(values, kind))
 
-    def _observed(self, side: Side) -> Source | None:
-        codes = side.source.codes[np.ix_(self.rows, self.columns)]
+    def _observed(self, side: Side) -> Source:
+        return self._goal(side, np.ix_(self.rows, self.columns))
+
+    def _goal(self, side: Side, index: tuple[Array | slice, ...]) -> Source:
+        """Return elements of a result as codes of the format of the sums."""
         if side.format == self.into:
-            return Source(codes.reshape(-1), self.into)
-        values = side.values[np.ix_(self.rows, self.columns)].reshape(-1)
-        made = source_of(values)
-        return Source(np.asarray(encode(made, self.into)), self.into)
+            return Source(side.source.codes[index].reshape(-1), self.into)
+        return Source(np.asarray(encode(source_of(side.values[index].reshape(-1)), self.into)), self.into)
 
     def directed(self) -> Iterator[tuple[str, Candidate, Array]]:
         """Give sums in other directions than to nearest even: the direction, the candidate and the codes it makes."""
@@ -112,11 +116,12 @@ class CandidateGrid:
     def directed_ways(self, side: Side) -> list[Way]:
         """Return the candidates that reproduce a result with a rounding direction other than RNE."""
         goal = self._observed(side)
-        return [
-            Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate)
+        ways = [
+            Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate, rules=as_context(direction))
             for direction, candidate, codes in self.directed()
-            if goal is not None and agreement(codes, goal, self.into).all()
+            if agreement(codes, goal, self.into).all()
         ]
+        return self._verified(ways, side, False)
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
         """Return for each result the candidates that reproduce all replayed elements."""
@@ -133,39 +138,49 @@ class CandidateGrid:
             except FloatlabError:
                 continue
             text = candidate_text(candidate, self.into)
-            rounds = any(row.terms.precision < self.sides[0].format.precision for row in candidate.machines)
-            self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=rounds))
+            self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=self._rounds_inputs(candidate)))
             for side, goal in zip(sides, goals, strict=True):
-                if goal is not None:
-                    share = float(agreement(codes, goal, self.into).mean())
-                    self.shares.setdefault(side.name, []).append((share, candidate))
-        for evaluator, candidate in self._units():
+                share = float(agreement(codes, goal, self.into).mean())
+                self.shares.setdefault(side.name, []).append((share, candidate))
+        for evaluator, way in self._units():
             self.tick()
-            self._collect(
-                evaluator.sampled(candidate), goals, found, Way(candidate_text(candidate, self.into), candidate)
-            )
+            assert way.candidate is not None
+            self._collect(evaluator.sampled(way.candidate), goals, found, way)
         if self.into.name in ("binary32", "binary64"):
-            pairs = self.evaluator._pairs
             for name in _COMPENSATED:
                 self.tick()
-                codes = simulate(pairs, SERIAL, Compensated(name, self.into, self.into, DEFAULT))
-                self._collect(codes, goals, found, Way(f"{name} sum", None, True))
+                codes = simulate(self.evaluator._pairs, SERIAL, self._compensated(name))
+                self._collect(codes, goals, found, Way(f"{name} sum", None, name))
         return [self._verified(ways, side) for ways, side in zip(found, sides, strict=True)]
 
-    def _units(self) -> Iterator[tuple[Evaluator, Candidate]]:
+    def _compensated(self, name: str) -> Compensated:
+        return Compensated(name, self.into, self.into, DEFAULT)
+
+    def _rounds_inputs(self, candidate: Candidate) -> bool:
+        """Say whether a modelled unit changes the inputs, which it rounds to its own format."""
+        return any(
+            row.terms.precision < side.format.precision
+            and not np.array_equal(quantize(values, row.terms, context=row.reading), values, equal_nan=True)
+            for row in candidate.machines[:1]
+            for side in self.whole_sides
+            for values in (decode(side.codes, side.format),)
+        )
+
+    def _units(self) -> Iterator[tuple[Evaluator, Way]]:
         """Give models of matrix units for inputs in wider files that are all numbers of a format they take."""
-        values = [np.asarray(decode(side.codes, side.format), np.float64) for side in self.sides]
         for format in map(parse_format, _UNITS):
             if self.sides[0].format.precision <= format.precision:
                 continue
-            if all(np.array_equal(np.asarray(quantize(side, format), np.float64), side) for side in values):
-                narrow = tuple(Source(np.asarray(encode(side, format)), format) for side in values)
-                evaluator = Evaluator(narrow, self.into)
+            if all(
+                np.array_equal(decode(encode(side, format), format), decode(side.codes, side.format))
+                for side in self.whole_sides
+            ):
+                evaluator = Evaluator(_in_format(self.sides, format), self.into)
                 for each in list_candidates(self.problem.terms, (format, format), self.into, ()):
                     if each.machines:
-                        yield evaluator, each
+                        yield evaluator, Way(candidate_text(each, self.into), each, inputs=format)
 
-    def _verified(self, ways: list[Way], side: Side) -> list[Way]:
+    def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
         """Drop the ways that do not give the whole result, as far as that is computed; keep in mind the nearest one."""
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
@@ -174,13 +189,13 @@ class CandidateGrid:
             missed = self.mismatches(way, side) if work <= _WHOLE else None
             if missed is None or not missed.any():
                 kept.append(way)
-            elif side.name not in self.nearest or missed.sum() < self.nearest[side.name].sum():
+            elif keeps_nearest and (side.name not in self.nearest or missed.sum() < self.nearest[side.name].sum()):
                 self.nearest[side.name] = missed
         return kept
 
-    def _collect(self, codes: Array, goals: Sequence[Source | None], found: list[list[Way]], way: Way) -> None:
+    def _collect(self, codes: Array, goals: Sequence[Source], found: list[list[Way]], way: Way) -> None:
         for goal, ways in zip(goals, found, strict=True):
-            if goal is not None and agreement(codes, goal, self.into).all():
+            if agreement(codes, goal, self.into).all():
                 ways.append(way)
 
     def chance(self) -> float:
@@ -199,15 +214,20 @@ class CandidateGrid:
         return min(float((one != other).mean()) for one, other in combinations(codes, 2))
 
     def mismatches(self, way: Way, side: Side) -> Array | None:
-        """Return the mask of elements that a candidate does not reproduce; None if that takes too much work."""
-        m, n = self.problem.shape
-        if way.candidate is not None and way.candidate.machines:
-            return None  # of inputs in their own format
-        if way.candidate is None or self.problem.special is not None or side.format != self.into:
+        """Return the mask of elements that a candidate does not reproduce; None if the inputs are not all finite."""
+        if self.problem.special is not None:
             return None
-        whole = Evaluator(self.whole_sides, self.into)
-        codes = whole.whole(way.candidate)
-        return ~agreement(codes, Source(side.source.codes.reshape(-1), self.into), self.into).reshape(m, n)
+        sides = self.whole_sides if way.inputs is None else _in_format(self.whole_sides, way.inputs)
+        whole = Evaluator(sides, self.into, way.rules)
+        if way.candidate is not None:
+            codes = whole.whole(way.candidate)
+        else:
+            codes = simulate(whole._factors, SERIAL, self._compensated(way.compensated)).reshape(-1)
+        return ~agreement(codes, self._goal(side, np.s_[:, :]), self.into).reshape(self.problem.shape)
+
+
+def _in_format(sides: tuple[Source, ...], format: Format) -> tuple[Source, ...]:
+    return tuple(Source(np.asarray(encode(side, format)), format) for side in sides)
 
 
 def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> CandidateGrid:

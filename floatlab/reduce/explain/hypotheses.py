@@ -6,7 +6,7 @@ accepted only if every residual is within the rounding error limit. Simpler hypo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -14,9 +14,10 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
-from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation, stray_words
+from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_apart, is_outdone, look_closer
+from floatlab.reduce.explain.patterns import is_apart, outdoing
+from floatlab.reduce.explain.precision.inputs import likely_models
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
 from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped
@@ -33,15 +34,15 @@ from floatlab.reduce.explain.problem import (
 from floatlab.reduce.explain.residuals import find_places, indices_of
 from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
-from floatlab.reduce.results.verdicts import DiagnosedCause
+from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
 
 _NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
-_CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # at most this many models are verified on all elements
 _FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
 _SCATTERED = 0.4  # sums in a narrow format are accepted with at most this share of wrong elements
 _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # with these causes, no cast is reported
+_CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # of precision, beside a fault
 _GAIN = 8  # elements, at least, that speak for a narrower format beside a fault
 _MOST_WRONG = 0.5  # a larger share of wrong elements is another result, not a region
 
@@ -54,6 +55,7 @@ class SideExplainer:
         self.problem, self.side, self.tick = problem, side, tick
         self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
+        self.doubt: tuple[str, str] | None = None  # a factor or bias, and a model that explains all as well as that
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             places = find_places(self.stray)
@@ -74,14 +76,19 @@ class SideExplainer:
         if not (self.side.finite & self.problem.known).any():
             status = "bug" if self.stray.any() else "product"
             return self._found(status, ())
-        searches = [self._by_bits, self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
+        searches = [self._by_bits, self._plain_or_flushed, self._models, self._cast_with_fault, self._models_with_fault]
+        searches += [self._with_all_wrong, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
             searches.insert(1, self._of_sums)  # whose bits are known
         for search in searches:
             found = search()
             if found is not None:
-                return found
+                if self.doubt is not None and found.status == "bug":
+                    return self._found("unknown", ()).replace(doubt=self.doubt[0], rival=self.doubt[1])
+                is_mixed = found.status == "bug" and any(each.name in _CHOICES for each in found.causes)
+                # Two causes at once are less likely than one.
+                return (self._of_sums() if is_mixed and not self.stray.any() else None) or found
         return self.narrower or self._unexplained()
 
     def _plain_or_flushed(self) -> SideExplanation | None:
@@ -99,66 +106,65 @@ class SideExplainer:
                 fault = Fault("output-rounded", (), digits)
                 fault = Fault("accumulator", (), (("ways", ways[0].text),)) if ways else fault
                 return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
-        best, known = fit.wrong, None
-        for evidence, wrong in other_roundings(self.side, view) if fit.wrong.any() else ():
+        known, wrong = self._cast
+        return None if not known or wrong.any() else self._of_cast(known, ())
+
+    @cached_property
+    def _cast(self) -> tuple[Evidence, Array]:
+        """The rounding of the finished sums that explains most elements, and the mask of the others."""
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        known: Evidence = ()
+        best = view.fit().wrong
+        for evidence, wrong in other_roundings(self.side, view) if best.any() else ():
             if wrong.sum() < best.sum():
                 best, known = wrong, evidence
-        places = find_places(best)
-        if known is None or (best.any() and (places is None or (fit.wrong & ~best).sum() < _GAIN + best.sum())):
+        return known, best
+
+    def _cast_with_fault(self) -> SideExplanation | None:
+        """Recognise results rounded to fewer digits, some of which are wrong besides."""
+        known, wrong = self._cast
+        places = find_places(wrong)
+        if not known or places is None:
             return None
-        faults: tuple[Fault, ...] = (Fault("output-rounded", (), known),)
-        if places is not None:
-            faults = (self.faults.placed(view, best), *faults)
-        return self._found("bug" if places else "rounding", faults, PLAIN, self.accumulators[0], fit.z)
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        if (view.fit().wrong & ~wrong).sum() < _GAIN + wrong.sum():
+            return None
+        return self._of_cast(known, (self.faults.placed(view, wrong),))
+
+    def _of_cast(self, known: Evidence, faults: tuple[Fault, ...]) -> SideExplanation:
+        z = view_of(self.problem, self.side, self.accumulators[0]).fit().z
+        rounded = Fault("output-rounded", (), known)
+        return self._found("bug" if faults else "rounding", (*faults, rounded), PLAIN, self.accumulators[0], z)
 
     # hypotheses that are right in most elements
 
-    def _options(self, rare: bool = False) -> Iterator[SampledModel]:
-        """Yield the models of the inputs, each with its residuals in the sample."""
-        views = [view_of(self.problem, self.side, each, sampled=True) for each in self.accumulators]
-        for model, product in self.problem.sampled_models(self.tick, rare):
-            for accumulator, view in zip(self.accumulators, views, strict=True):
-                fit = view.fit(product)
-                some = fit.z[view.totals.size > 0]
-                errors = np.minimum(fit.z[view.usable], OUTLIER)
-                rms = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
-                yield SampledModel(
-                    middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product, rms
-                )
+    @cached_property
+    def _sampled(self) -> tuple[list[SampledModel], list[SampledModel]]:
+        return likely_models(self.problem, self.side, self.accumulators, self.tick)
 
-    def _with_most_right(self) -> SideExplanation | None:
-        self.options = list(self._options())
-        near = [each for each in self.options if each.z <= NEAR]
-        if not near:
-            self.options += self._options(rare=True)
-            near = [each for each in self.options if each.z <= NEAR]
-        if not near:
-            return None
-        usable = int(near[0].view.usable.sum())
-        least = min(each.wrong for each in near)
-        own = self.accumulators[0]
-        near.sort(
-            key=lambda each: (
-                each.wrong > least + usable // 50,
-                each.model.weight + (_CAST if each.model is PLAIN and each.accumulator is not own else 0),
-                each.accumulator is not own,
-                round(each.rms, 2),
-            )
-        )
-        first = near[0]
-        if usable >= ENOUGH and first.model is PLAIN:
-            certain = {id(each): certainty(each, first) for each in near}
-            look_closer(self.problem, self.side, certain, near, first)
-            clearer = [each for each in near if certain[id(each)] > CERTAIN]
-            clearer.sort(key=lambda each: -certain[id(each)])
-            near = clearer + [each for each in near if each not in clearer]
-        least = min(each.wrong for each in near)
-        for faulty in (False, True):
-            for each in near[:_TRIED] if faulty else [one for one in near if one.wrong == least][:_TRIED]:
-                self.tick()
-                found = self._verified(each.model, each.accumulator, faulty)
-                if found is not None:
-                    return found
+    @property
+    def options(self) -> list[SampledModel]:
+        """All models of the inputs, with their residuals in the sample."""
+        return self._sampled[0]
+
+    @property
+    def near(self) -> list[SampledModel]:
+        """The models of the inputs that are right in most elements of the sample, the likeliest first."""
+        return self._sampled[1]
+
+    def _models(self) -> SideExplanation | None:
+        least = min((each.wrong for each in self.near), default=0)
+        return self._first([each for each in self.near if each.wrong == least], False)
+
+    def _models_with_fault(self) -> SideExplanation | None:
+        return self._first(self.near, True)
+
+    def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
+        for each in models[:_TRIED]:
+            self.tick()
+            found = self._verified(each.model, each.accumulator, faulty)
+            if found is not None:
+                return found
         return None
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
@@ -167,16 +173,21 @@ class SideExplainer:
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
         if not fit.wrong.any():
-            if product is not None and is_outdone(view, product):
+            if product is not None and (shift := outdoing(view, product)):
+                self.doubt = self.doubt or ((shift[0], model.words) if shift[1] else None)
                 return None
             status = "product" if model is PLAIN else "rounding"
             return self._found(status, (), model, accumulator, fit.z, view, product)
         flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
-        if product is not None and model.name == "inputs-quantized" and is_flipped(view, product, fit):
+        if (
+            product is not None
+            and model.name == "inputs-quantized"
+            and is_flipped(self.problem, model, view, product, fit)
+        ):
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
-        right = view.usable & ~fit.wrong
+        right = view.usable & ~fit.wrong & (view.totals.size > 0)
         if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > right.sum()):
             return None  # zeros are no evidence for a model of the inputs
         if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(

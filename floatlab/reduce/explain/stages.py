@@ -27,7 +27,8 @@ _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))  # parts, and the first sum of
 _GROUPS = (32, 64, 128)  # terms with one scale
 _FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))
 _LARGEST = 224, 449  # largest scaled numbers; powers of two times these change no normal number
-_SIDES = (("both", (0, 1)), ("x", (0,)), ("y", (1,)))
+_STORED = 2.0**-26  # a change this small, relative, changes no digit of numbers that are stored in binary32
+_SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
 
 class Model(Record):
@@ -38,11 +39,18 @@ class Model(Record):
     evidence: tuple[tuple[str, str], ...]
     make: Maker
     weight: int = 1  # complexity of the change; models of lower weight are tried first
+    changes: tuple[Side, Side] | None = None  # of each input, if they are changed one by one
 
     @property
     def text(self) -> str:
-        """The model in a few words."""
+        """What is known of the change, in a few words."""
         return ", ".join(value for _, value in self.evidence)
+
+    @property
+    def words(self) -> str:
+        """The model in a few words."""
+        verb = {"inputs-quantized": "quantised", "inputs-split": "in parts"}.get(self.name, "rounded")
+        return f"inputs {verb} ({self.text})"
 
 
 def plain(x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
@@ -105,13 +113,6 @@ def _scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axi
     return np.asarray(quantize(part / scale, name, overflow="saturate"), np.float64) * scale
 
 
-def _on_sides(sides: tuple[int, ...], change: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
-    left, right = (change if i in sides else _as_is for i in (0, 1))
-    with np.errstate(all="ignore"):
-        product: Array = left(x, all_x, 1) @ right(y, all_y, 0)
-    return product
-
-
 def _on_both(first: Side, second: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     with np.errstate(all="ignore"):
         product: Array = first(x, all_x, 1) @ second(y, all_y, 0)
@@ -134,6 +135,19 @@ def _in_parts(name: str, count: int, below: int, x: Array, y: Array, all_x: Arra
     return total
 
 
+def _changing(name: str, known: Known, changes: tuple[Side, Side], weight: int) -> Model:
+    return Model(
+        name=name, stage="inputs", evidence=known, make=partial(_on_both, *changes), weight=weight, changes=changes
+    )  # fmt: skip
+
+
+def _changing_each(name: str, known: Known, change: Side) -> Iterator[tuple[str, Model]]:
+    """Yield the models that change both inputs, or one, in the same way, each with the inputs that it changes."""
+    for which, (left, right) in _SIDES:
+        changes = change if left else _as_is, change if right else _as_is
+        yield which, _changing(name, (*known, ("inputs", which)), changes, 1)
+
+
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
     """Yield the models of inputs rounded to narrower formats, of quantised inputs, and of inputs split into parts."""
     widest = max(each.precision for each in formats)
@@ -142,16 +156,14 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
         if format.precision >= widest:
             continue
         for direction in DIRECTIONS:
-            for side, sides in _SIDES:
-                evidence = (("format", format.name), ("rounding", direction), ("inputs", side))
-                change = partial(_rounded, name, direction)
-                weight = (2 if side == "both" else 3) + (direction != "RNE") + (format.precision < 8) * 2
-                yield Model("inputs-rounded", "inputs", evidence, partial(_on_sides, sides, change), weight)
+            known = (("format", format.name), ("rounding", direction))
+            for which, model in _changing_each("inputs-rounded", known, partial(_rounded, name, direction)):
+                weight = (2 if which == "both" else 3) + (direction != "RNE") + (format.precision < 8) * 2
+                yield model.replace(weight=weight)
     for by_row, words in ((False, "tensor"), (True, "row")):
-        for side, sides in _SIDES:
-            evidence = (("format", "int8"), ("scale per", words), ("inputs", side))
-            make = partial(_on_sides, sides, partial(_quantized, by_row))
-            yield Model("inputs-quantized", "inputs", evidence, make, 3 if side == "both" else 4)
+        known = (("format", "int8"), ("scale per", words))
+        for which, model in _changing_each("inputs-quantized", known, partial(_quantized, by_row)):
+            yield model.replace(weight=3 if which == "both" else 4)
     for name in ("bf16", "tf32", "fp16"):
         if parse_format(name).precision < widest:
             for count, below in _PARTS:
@@ -163,22 +175,23 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
                 yield Model("inputs-split", "inputs", evidence, partial(_in_parts, name, count, below), 4)
     least = 2.0 ** formats[0].emin
     if any(((np.abs(side) < least) & (side != 0)).any() for side in (x, y)):
-        make = partial(_on_sides, (0, 1), partial(_flushed, least))
-        yield Model("flush-to-zero", "inputs", (("flushed", "inputs"),), make, 1)
-        yield Model(
-            "flush-to-zero", "inputs", (("flushed", "inputs and results"),), partial(_results_flushed, least, make), 1
+        flush = partial(_flushed, least)
+        model = _changing("flush-to-zero", (("flushed", "inputs"),), (flush, flush), 1)
+        yield model
+        yield model.replace(
+            evidence=(("flushed", "inputs and results"),), make=partial(_results_flushed, least, model.make)
         )
 
 
 def rare_models(n: int) -> Iterator[Model]:
     """Yield less usual models of quantised inputs: int4, groups of terms, FP8 with a scale."""
+    known: Known
     rows = {True: "row", False: "tensor"}
     for by_row in (True, False):
-        make = partial(_on_both, partial(_quantized, by_row), partial(_quantized, not by_row))
-        evidence = (("format", "int8"), ("scale per", f"{rows[by_row]} of x, {rows[not by_row]} of y"))
-        yield Model("inputs-quantized", "inputs", evidence, make, 4)
+        changes_both = partial(_quantized, by_row), partial(_quantized, not by_row)
+        known = (("format", "int8"), ("scale per", f"{rows[by_row]} of x, {rows[not by_row]} of y"))
+        yield _changing("inputs-quantized", known, changes_both, 4)
     changes: list[tuple[Side, Known]] = []
-    known: Known
     for by_row, words in rows.items():
         changes.append((partial(_quantized, by_row, steps=7), (("format", "int4"), ("scale per", words))))
         for name, most in _FP8:
@@ -191,8 +204,8 @@ def rare_models(n: int) -> Iterator[Model]:
                 if size < n:
                     changes.append((partial(_in_groups, size, steps, zero), known))
     for change, known in changes:
-        for side, sides in _SIDES:
-            yield Model("inputs-quantized", "inputs", (*known, ("inputs", side)), partial(_on_sides, sides, change), 5)
+        for _, model in _changing_each("inputs-quantized", known, change):
+            yield model.replace(weight=5)
 
 
 def scaled_models() -> Iterator[Model]:
@@ -200,15 +213,25 @@ def scaled_models() -> Iterator[Model]:
     for name in ("e4m3", "e5m2"):
         for most in range(*_LARGEST):
             known = (("format", parse_format(name).name), ("scale per", "tensor"), ("largest", str(most)))
-            make = partial(_on_sides, (0, 1), partial(_scaled, name, float(most), False))
-            yield Model("inputs-quantized", "inputs", (*known, ("inputs", "both")), make, 6)
+            change = partial(_scaled, name, float(most), False)
+            yield _changing("inputs-quantized", (*known, ("inputs", "both")), (change, change), 6)
 
 
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
-    """Return a model's evidence; it names all formats and directions that round these inputs to the same numbers."""
-    if model.name != "inputs-rounded":
-        return model.evidence
+    """Return a model's evidence, about these inputs.
+
+    It names the inputs that the model changes, and all formats and directions that round these to the same numbers.
+    """
     known = dict(model.evidence)
+    if model.changes is not None and known.get("inputs") == "both":
+        changed = [
+            name
+            for name, side, axis, change in (("x", x, 1, model.changes[0]), ("y", y, 0, model.changes[1]))
+            if (np.abs(change(side, side, axis) - side) > _STORED * np.abs(side)).any()
+        ]
+        known["inputs"] = changed[0] if len(changed) == 1 else "both"
+    if model.name != "inputs-rounded":
+        return tuple(known.items())
     sides = [side for side, name in ((x, "x"), (y, "y")) if known["inputs"] in ("both", name)]
     goal = [quantize(side, known["format"], rounding=known["rounding"]) for side in sides]
     for key, others in (("rounding", DIRECTIONS), ("format", ("tf32", "binary16"))):

@@ -9,7 +9,7 @@ import numpy as np
 
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.sources import native_dtype
-from floatlab.arrays.types import Array
+from floatlab.arrays.types import Array, DType
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import half_ulp
@@ -23,6 +23,7 @@ _DIGITS = 15
 _SOME = 1 << 12  # numbers that are looked at first
 _MOST = 1 << 16  # numbers whose printed digits are looked at
 _SURE = 20.0  # −ln of the largest accepted probability of a coincidence
+_STEPS = 1, -1, 2, -3  # to numbers nearby
 _TOWARD = 0.9  # if at least this share has no larger magnitude, the rounding was toward zero
 _SPARE = 3  # at least this many trailing significand bits are 0 after rounding to fewer bits
 
@@ -79,7 +80,7 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 
 def printed_digits(side: Side, exact: Array) -> Evidence:
     """Return the digits to which all values were rounded, if the exact values have more digits."""
-    usable = side.finite & np.isfinite(exact)
+    usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero has any number of digits
     values, exact = side.values[usable], exact[usable]
     step = max(1, values.size // _SOME)
     values, exact = values[::step], exact[::step]
@@ -88,7 +89,8 @@ def printed_digits(side: Side, exact: Array) -> Evidence:
         return ()
     with np.errstate(all="ignore"):
         usual = exact.astype(kind).astype(np.float64)
-    changed = int((values != usual).sum())
+    is_changed = values != usual
+    changed = int(is_changed.sum())
     for format in _formats(side):
         share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
         if -changed * log(max(share, 1e-6)) > _SURE:
@@ -96,9 +98,18 @@ def printed_digits(side: Side, exact: Array) -> Evidence:
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
     for known, _ in _printed(side):
         share = float(_has_digits(usual, known, side.format).mean())
-        if -changed * log(max(share, 1e-6)) > _SURE:
+        # Large numbers have few decimals, and so have their neighbours.
+        near = np.array([_has_digits(_moved(values[is_changed], i, kind), known, side.format) for i in _STEPS])
+        if -np.log(np.maximum(near.mean(axis=0), max(share, 1e-6))).sum() > _SURE:
             return known
     return ()
+
+
+def _moved(values: Array, steps: int, kind: DType) -> Array:
+    """Return neighbours of numbers in a native dtype."""
+    with np.errstate(all="ignore"):
+        moved: Array = (values.astype(kind) + steps * np.spacing(values.astype(kind))).astype(np.float64)
+    return moved
 
 
 def printed_from(side: Side, other: Side) -> Evidence:
@@ -153,7 +164,9 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
         few = some[:: max(1, some.size // 16)]
         if all(_has_digits(part, known, side.format).all() for part in (few, some, values[:_MOST])):
             with np.errstate(all="ignore"):
-                exponent = np.floor(np.log10(np.where(side.values == 0, 1.0, np.abs(side.values))))
+                # The number nearest to a power of ten may be just below it.
+                size = np.abs(side.values) * (1 + 2.0 ** (2 - side.format.precision))
+                exponent = np.floor(np.log10(np.where(side.values == 0, 1.0, size)))
             yield known, np.where(side.values == 0, 0.0, 0.5 * 10.0 ** (exponent - count + 1))
             return
 

@@ -16,7 +16,8 @@ from floatlab.reduce.explain.stages import Model, scaled_models
 _LINES = 8  # rows and columns that are tried
 _OFF = 0.003, 2.0  # times √Σ(x·y)²: the least error of rounding to FP8; the most if all small numbers become 0
 _FLIPPED = 0.3  # at most this share of elements depends on a number close to a tie
-_STEP = 0.3  # times √Σ(x·y)²: the largest change that one input's rounding makes
+_CLEARLY = 2  # for each of these, at least so many that only the model explains
+_TIES = 3  # of one element, at most
 _NEARER = 0.05  # the right scale leaves at most this share of the plain product's error
 
 
@@ -43,9 +44,17 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
     return model if left < _NEARER * plain else None
 
 
-def is_flipped(view: View, product: Array, fit: Fit) -> bool:
+def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array, fit: Fit) -> bool:
     """Return whether a few inputs close to a tie explain the residuals of a model."""
-    if fit.wrong.mean() > _FLIPPED:
+    right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
+    if fit.wrong.mean() > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
+    x, y = problem.x, problem.y
+    # The largest change of a number is half the distance of two quantised numbers.
+    steps = [
+        2 * np.abs(change(side, side, axis) - side).max(axis=axis, keepdims=True)
+        for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True)
+    ]
+    one = steps[0] * np.abs(y).max(axis=0, keepdims=True) + steps[1] * np.abs(x).max(axis=1, keepdims=True)
     error = np.abs(view.totals.error(view.values, product))
-    return bool((error <= _STEP * np.sqrt(view.totals.squares))[fit.wrong].all())
+    return bool((error <= _TIES * one + view.half)[fit.wrong].all())

@@ -1,0 +1,63 @@
+"""The models of the inputs that are right in most elements of a sample of a result, the likeliest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from floatlab.formats import Format
+from floatlab.reduce.explain.faults import NEAR
+from floatlab.reduce.explain.findings import ENOUGH, SampledModel
+from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, look_closer
+from floatlab.reduce.explain.problem import ProductProblem, Side, middle, view_of
+from floatlab.reduce.explain.stages import PLAIN
+
+_CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
+_MOST_WRONG = 0.5  # if the best of the usual models is wrong in more, the rare ones are tried too
+
+
+def likely_models(
+    problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
+) -> tuple[list[SampledModel], list[SampledModel]]:
+    """Return all models with their residuals in the sample, and those right in most of its elements, sorted."""
+    found = list(_sampled(problem, side, accumulators, tick, False))
+    near = [each for each in found if each.z <= NEAR]
+    if not near or min(each.wrong for each in near) > _MOST_WRONG * near[0].view.usable.sum():
+        found += _sampled(problem, side, accumulators, tick, True)
+        near = [each for each in found if each.z <= NEAR]
+    if not near:
+        return found, []
+    usable = int(near[0].view.usable.sum())
+    least = min(each.wrong for each in near)
+    own = accumulators[0]
+    near.sort(
+        key=lambda each: (
+            each.wrong > least + usable // 50,
+            each.model.weight + (_CAST if each.model is PLAIN and each.accumulator is not own else 0),
+            each.accumulator is not own,
+            round(each.rms, 2),
+        )
+    )
+    first = near[0]
+    if usable >= ENOUGH and first.model is PLAIN:
+        certain = {id(each): certainty(each, first) for each in near}
+        look_closer(problem, side, certain, near, first)
+        clearer = [each for each in near if certain[id(each)] > CERTAIN]
+        clearer.sort(key=lambda each: -certain[id(each)])
+        near = clearer + [each for each in near if each not in clearer]
+    return found, near
+
+
+def _sampled(
+    problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None], rare: bool
+) -> Iterator[SampledModel]:
+    views = [view_of(problem, side, each, sampled=True) for each in accumulators]
+    for model, product in problem.sampled_models(tick, rare):
+        for accumulator, view in zip(accumulators, views, strict=True):
+            fit = view.fit(product)
+            some = fit.z[view.totals.size > 0]
+            errors = np.minimum(fit.z[view.usable], OUTLIER)
+            rms = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
+            wrong = int(fit.wrong.sum())
+            yield SampledModel(middle(some if some.size else fit.z), wrong, model, accumulator, view, product, rms)
