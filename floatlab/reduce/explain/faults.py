@@ -21,6 +21,7 @@ from floatlab.reduce.explain.residuals import (
     indices_of,
     moved_rows,
     robust_shifts,
+    shortest_between,
     term_counts,
     term_range,
     weighted_median,
@@ -74,7 +75,7 @@ class FaultFinder:
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
         return Fault(
             "region",
-            tuple((0, count) for count in values.shape),
+            (tuple((0, count) for count in values.shape),),
             (known, ("all", "elements")),
             wrong,
         )
@@ -104,7 +105,8 @@ class FaultFinder:
             return None
         room = 1 if (values[wrong] == 0).all() else self.problem.terms
         most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
-        if ((np.abs(values - exact) <= most) & (np.abs(exact) <= most))[wrong].all():
+        small = (np.abs(values - exact) <= most) & (np.abs(exact) <= most) & (view.totals.size > 0)
+        if small[wrong].all():
             return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         return None
 
@@ -170,6 +172,7 @@ class FaultFinder:
             zero = exact == 0
             low, high = (np.where(zero, np.nan, end(*ends)) for end in (np.minimum, np.maximum))
         factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
+        factor[...] = shortest_between(float(np.nanmax(low)), float(np.nanmin(high))) if holds else factor
         with np.errstate(all="ignore"):
             error = np.abs(error + (rough - factor) * exact)
             left = middle(error / sigma)
@@ -191,14 +194,19 @@ class FaultFinder:
             return None
         return self.placed(view, wrong)
 
-    def of_narrow_sums(self, view: View, format: Format, beyond: Array) -> Fault | None:
-        """Look for faults of sums in a narrow format; `beyond` says what is wrong as sums in the usual one."""
+    def of_narrow_sums(self, view: View, format: Format, beyond: Array, by_bits: bool) -> Fault | None:
+        """Look for faults of sums in a narrow format; `beyond` says what is wrong as sums in the usual one.
+
+        With `by_bits`, only sums that give the bits of most elements count.
+        """
         made = whole_sums_in(self.problem, self.side, format)
         if made is not None:
             off = beyond & (made != self.side.values)
             clipped = self.clipped(view, made, off)
             stands = standing_out(self.problem, self.side, off, format)
             return clipped or (self.placed(view, stands) if stands.any() else None)
+        if by_bits:
+            return None
         wrong = view.fit().wrong
         found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
         return found or self.scattered(view, view.fit(times=_SURELY).wrong)

@@ -16,7 +16,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import is_apart, outdoing
+from floatlab.reduce.explain.patterns import explains_more, is_apart, outdoing
 from floatlab.reduce.explain.precision.inputs import likely_models
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
 from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
@@ -75,7 +75,7 @@ class SideExplainer:
         """Return the first hypothesis whose residuals are only rounding."""
         if not (self.side.finite & self.problem.known).any():
             status = "bug" if self.stray.any() else "product"
-            return self._found(status, ())
+            return self._found(status, (), PLAIN, self.accumulators[0])
         searches = [self._by_bits, self._plain_or_flushed, self._models, self._cast_with_fault, self._models_with_fault]
         searches += [self._with_all_wrong, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
@@ -99,7 +99,7 @@ class SideExplainer:
         if flushed is not None:
             return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
         if not fit.wrong.any() and middle(fit.z) > NEAR:
-            digits, into = printed_digits(self.side, view.totals.product), self.side.narrowest
+            digits, into = printed_digits(self.side, view.totals), self.side.narrowest
             tried = not digits and into == self.side.format
             ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []
             if digits or ways:
@@ -173,8 +173,10 @@ class SideExplainer:
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
         if not fit.wrong.any():
-            if product is not None and (shift := outdoing(view, product)):
-                self.doubt = self.doubt or ((shift[0], model.words) if shift[1] else None)
+            shift = None if product is None else outdoing(view, product)
+            if shift is not None and shift[1]:
+                self.doubt = self.doubt or (shift[0], model.words)
+            if product is not None and (shift is not None or not explains_more(view, product)):
                 return None
             status = "product" if model is PLAIN else "rounding"
             return self._found(status, (), model, accumulator, fit.z, view, product)
@@ -312,12 +314,12 @@ class SideExplainer:
             for accumulator in self.accumulators:
                 if scaled := self._verified(model, accumulator, False):
                     return scaled
-        for format, each in zip(self._narrow_sums(), narrow_views, strict=True):
-            fault = self.faults.of_narrow_sums(each, format, fit.wrong)
-            if fault is not None:
-                return self._found("bug", (fault,), PLAIN, format, None, each)
         outdone = any(2 * each.fit().wrong.sum() < fit.wrong.sum() for each in narrow_views)
         scattered = None if outdone else self.faults.scattered(view, fit.wrong)
+        for format, each in zip(self._narrow_sums(), narrow_views, strict=True):
+            fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
+            if fault is not None:
+                return self._found("bug", (fault,), PLAIN, format, None, each)
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
         if share >= 0.5:
@@ -354,8 +356,6 @@ class SideExplainer:
                 status = "rounding" if faults or model.name else "product"
                 return self._found(status, faults, model, self.accumulators[0])
         return None
-
-    # results
 
     def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
         share = 1.0 if fault.wrong is None else float(fault.wrong.mean())

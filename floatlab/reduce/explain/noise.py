@@ -175,6 +175,7 @@ class Noise(Record):
             return np.zeros(totals.size.shape, np.bool_)
         with np.errstate(all="ignore"):
             exact: Array = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
+            exact |= totals.size == 0  # sums of zeros
             if product is not None:  # the inputs or the sums of blocks were rounded
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
         return exact

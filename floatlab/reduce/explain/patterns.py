@@ -162,6 +162,17 @@ def is_apart(one: SampledModel) -> bool:
     return bool(usable.any() and np.nanmedian(change[usable]) > _CHANGES)
 
 
+def explains_more(view: View, product: Array) -> bool:
+    """Return whether a model leaves less than the plain product; its limit alone has more room."""
+    error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
+    usable = view.usable & (view.totals.size > 0)
+    if not (error <= room)[usable].all():
+        return True
+    with np.errstate(all="ignore"):
+        left = np.abs(view.totals.error(view.values, product))[usable]
+    return bool(np.median(left) * (1 + _SAME / sqrt(max(1, left.size))) < np.median(error[usable]))
+
+
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
     """Return the factor or bias that explains the errors of the plain product as well as a model does, if one does.
 

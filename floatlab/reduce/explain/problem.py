@@ -21,8 +21,15 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
+_CHANCE = 10  # digits, at least, that are all 0 in numbers of a narrower format
 _UNRELATED = 0.2  # times √Σ(x·y)²: rounding the inputs to two digits changes less
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
+
+
+def _spare_bits(values: Array, own: Format, format: Format) -> int:
+    """Return how many digits of numbers a narrower format has no room for; subnormal numbers have few."""
+    exponent = np.frexp(values[values != 0])[1]
+    return int(np.maximum(np.minimum(own.precision, exponent - own.qmin) - format.precision, 0).sum())
 
 
 def matrices_of(
@@ -74,6 +81,8 @@ class Side:
         for format in _NARROW:
             if format.precision < self.format.precision and values.any():
                 some = values[:: max(1, values.size // 4096)]
+                if _spare_bits(some, self.format, format) < _CHANCE:
+                    continue
                 for part in (some, values):
                     if not np.array_equal(np.asarray(quantize(part, format), np.float64), part):
                         break

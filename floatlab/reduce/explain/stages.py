@@ -28,6 +28,7 @@ _GROUPS = (32, 64, 128)  # terms with one scale
 _FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))
 _LARGEST = 224, 449  # largest scaled numbers; powers of two times these change no normal number
 _STORED = 2.0**-26  # a change this small, relative, changes no digit of numbers that are stored in binary32
+_BEYOND = 1.1  # times the largest number, inputs overflow in every direction
 _SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
 
@@ -68,7 +69,8 @@ def _as_is(part: Array, whole: Array, axis: int) -> Array:
 
 
 def _rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
-    return np.asarray(quantize(part, name, rounding=direction), np.float64)
+    made = np.asarray(quantize(part, name, rounding=direction), np.float64)
+    return np.where(np.abs(part) > float(parse_format(name).largest) * _BEYOND, np.copysign(np.inf, part), made)
 
 
 def _flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
@@ -124,7 +126,7 @@ def _in_parts(name: str, count: int, below: int, x: Array, y: Array, all_x: Arra
     for side in (x, y):
         rest, found = side, []
         for _ in range(count):
-            found.append(np.asarray(quantize(rest, name, overflow="saturate"), np.float64))
+            found.append(np.asarray(quantize(rest, name), np.float64))
             rest = rest - found[-1]
         parts.append(found)
     with np.errstate(all="ignore"):

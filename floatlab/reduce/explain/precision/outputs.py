@@ -12,7 +12,7 @@ from floatlab.arrays.sources import native_dtype
 from floatlab.arrays.types import Array, DType
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.findings import Fault
-from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.results.verdicts import Evidence
 
@@ -66,7 +66,7 @@ def casts_of(
         if wrong.any():
             yield (("format", side.narrowest.name),)
     elif not faults:
-        digits = printed_digits(side, exact)
+        digits = printed_digits(side, view.totals, product)
         if digits:
             yield digits
 
@@ -78,29 +78,34 @@ def holds_mostly(side: Side, exact: Array) -> bool:
     return not some.size or bool((np.asarray(quantize(some, side.narrowest), np.float64) == some).mean() > 0.5)
 
 
-def printed_digits(side: Side, exact: Array) -> Evidence:
-    """Return the digits to which all values were rounded, if the exact values have more digits."""
+def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
+    """Return the digits to which all values were rounded, if the values of the product have more digits."""
+    exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
     usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero has any number of digits
-    values, exact = side.values[usable], exact[usable]
-    step = max(1, values.size // _SOME)
-    values, exact = values[::step], exact[::step]
+    step = max(1, int(usable.sum()) // _SOME)
+    values, exact, partial = (each[usable][::step] for each in (side.values, exact, partial))
     kind = native_dtype(side.format)
     if kind is None or kind.itemsize < 4 or not values.size:
         return ()
     with np.errstate(all="ignore"):
         usual = exact.astype(kind).astype(np.float64)
     is_changed = values != usual
-    changed = int(is_changed.sum())
+    # Equal numbers are one witness.
+    changed, places = np.unique(values[is_changed], return_index=True)
+    # Terms that cancel leave numbers with few digits too.
+    cancelled = np.log2(np.maximum(partial[is_changed][places] / np.abs(changed), 1.0))
     for format in _formats(side):
         share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
-        if -changed * log(max(share, 1e-6)) > _SURE:
+        spare = log(2) * np.maximum(side.format.precision - format.precision - cancelled, 0)
+        if min(-changed.size * log(max(share, 1e-6)), float(spare.sum())) > _SURE:
             less = (np.abs(values) <= np.abs(usual)).mean() > _TOWARD
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
-    for known, _ in _printed(side):
+    for known, _ in _printed(side) if changed.size else ():
         share = float(_has_digits(usual, known, side.format).mean())
         # Large numbers have few decimals, and so have their neighbours.
-        near = np.array([_has_digits(_moved(values[is_changed], i, kind), known, side.format) for i in _STEPS])
-        if -np.log(np.maximum(near.mean(axis=0), max(share, 1e-6))).sum() > _SURE:
+        near = np.array([_has_digits(_moved(changed, i, kind), known, side.format) for i in _STEPS])
+        least = max(share, float(near.sum() + 1) / (near.size + 1), 1e-6)
+        if -np.log(np.maximum(near.mean(axis=0), least)).sum() > _SURE:
             return known
     return ()
 
