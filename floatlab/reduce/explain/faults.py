@@ -30,6 +30,7 @@ from floatlab.reduce.explain.rivals import ShiftRivals, standing_out, whole_sums
 from floatlab.reduce.explain.stages import transposed_inputs
 
 NEAR = 3.0  # the largest median error, in sigmas, that counts as rounding
+_FLUSHED, _TINY = 0.1, 1e3  # of the elements; times what may be flushed are the sums of all terms, at most
 _LONG = 8  # at least this many elements along an axis are needed to show a bias
 _CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
 _COARSE = 8  # digits of results, at least, that a bias or a factor is seen in
@@ -42,8 +43,6 @@ _SCATTERED = 0.4  # of the elements, at most, are wrong beside a bias or a facto
 _FAR = 4.0  # times the room of rounding is the median shift, beside wrong elements
 _TELLING = 0.5  # of the product is the room of rounding at most, or anything fits
 _SURELY = 3.0  # times the room of sums in narrow formats, whose errors are hard to foresee, are wrong elements off
-
-
 _AXES = ("column", "row", "result")
 
 
@@ -97,10 +96,15 @@ class FaultFinder:
         return Fault("clipped", (), tuple(known), wrong) if known and not left.any() else None
 
     def flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Explain wrong zeros that subnormal results would have been."""
+        """Explain wrong zeros that subnormal results would have been, and subnormal products that were dropped."""
         least = 2.0**self.side.format.emin
         values = self.side.values
         exact = view.totals.product if product is None else product
+        many = 2 * self.problem.terms * least
+        if product is None and wrong.mean() > _FLUSHED and view.totals.size[view.usable].max() < many * _TINY:
+            error = np.abs(view.totals.error(view.values))
+            if (error <= many + view.noise.limit(view.totals))[wrong].all():
+                return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
         if ((values != 0) & (np.abs(values) < least)).any():
             return None
         room = 1 if (values[wrong] == 0).all() else self.problem.terms
@@ -216,6 +220,9 @@ class FaultFinder:
         places = find_places(wrong)
         name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
         zero = not view.values[wrong].any()
+        boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
+        if zero and name == "region" and any(view.values[box].any() for box in boxes):
+            name, where = "elements", indices_of(wrong)  # others in that rectangle are right
         holds = (("holds", "zeros" if zero else "other numbers"),) * (name == "region" or (zero and len(where) > 1))
         return Fault(name, where, holds, wrong)
 

@@ -74,7 +74,7 @@ class CandidateGrid:
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
         self.rows = spread_indices(m, max(int(most**0.5), most // n))
         self.columns = spread_indices(n, max(1, most // len(self.rows)))
-        x, y = (self._changed(side, model) for side in problem.sources)
+        x, y = (self._changed(side, model, axis) for side, axis in zip(problem.sources, (1, 0), strict=True))
         self.sides = (
             Source(x.codes[self.rows], x.format), Source(np.ascontiguousarray(y.codes[:, self.columns]), y.format),
         )  # fmt: skip
@@ -84,14 +84,16 @@ class CandidateGrid:
         self.accumulator = own_accumulator(into)
         self.is_narrow = into.precision < self.accumulator.precision
 
-    @staticmethod
-    def _changed(side: Source, model: Model) -> Source:
+    def _changed(self, side: Source, model: Model, axis: int) -> Source:
         evidence = dict(model.evidence)
         if model.name != "inputs-rounded":
             return side
         kind = native_dtype(side.format)
-        values = quantize(side, evidence["format"], rounding=evidence["rounding"])
-        return side if kind is None else source_of(np.asarray(values, kind))
+        values = np.asarray(quantize(side, evidence["format"], rounding=evidence["rounding"]), kind)
+        if self.problem.has_bias and kind is not None:
+            last = np.s_[:, -1] if axis else np.s_[-1]
+            values[last] = side.codes.view(kind)[last]
+        return side if kind is None else source_of(values)
 
     def _observed(self, side: Side) -> Source:
         return self._goal(side, np.ix_(self.rows, self.columns))

@@ -190,8 +190,8 @@ class SideExplainer:
         ):
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
         right = view.usable & ~fit.wrong & (view.totals.size > 0)
-        if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > right.sum()):
-            return None  # zeros are no evidence for a model of the inputs
+        if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), _GAIN)):
+            return None  # zeros, or few numbers, are no evidence for a model of the inputs
         if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
             self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
         ):
@@ -237,7 +237,7 @@ class SideExplainer:
             self.tick()
             left = self.faults.left(each.view, each.product)
             # A model that does not change the product is no separate explanation.
-            if left <= NEAR and (each.model is PLAIN or is_apart(each)):
+            if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > _GAIN:
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
@@ -373,7 +373,7 @@ class SideExplainer:
     ) -> SideExplanation:
         causes = [self._cause(each, "result") for each in faults]
         if model.name:
-            evidence = known_of(model, self.problem.x, self.problem.y)
+            evidence = known_of(model, *self.problem.factors)
             causes.insert(0, self._cause(Fault(model.name, (), evidence), model.stage))
         own = self.accumulators[0]
         if accumulator is not own and status in ("product", "rounding", "bug") and not faults:

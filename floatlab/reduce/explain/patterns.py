@@ -27,6 +27,7 @@ _OFF = 0.1  # from one, at most, is the factor with which they follow it
 OUTLIER = 20.0  # medians
 _LOOSE = 1.5  # times the limit: means are only estimates of a shift
 _CHANGES = 0.5  # sigmas
+_FEW = 8  # elements
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
@@ -184,8 +185,8 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
         usable = view.usable & (square > 0) & (totals.size > 0)
         weight = np.where(usable, 1 / square, 0.0)
         modelled = np.where(usable, totals.error(view.values, product), 0.0)
-    if not modelled.any():
-        return None  # no residual can be smaller
+    if not modelled.any() or usable.sum() < _FEW:
+        return None  # no residual can be smaller, or a factor explains anything
     # A product that errs by rounding needs no rival: what the model changes is then too small for one.
     drift = drift_of(view)
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:

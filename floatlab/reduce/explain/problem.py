@@ -94,9 +94,12 @@ class Side:
 class ProductProblem:
     """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
 
-    def __init__(self, x: Source, y: Source, results: tuple[Format, ...]) -> None:
-        """Multiply the inputs exactly enough to judge results of these formats."""
-        self.sources = x, y
+    def __init__(self, x: Source, y: Source, results: tuple[Format, ...], has_bias: bool = False) -> None:
+        """Multiply the inputs exactly enough to judge results of these formats.
+
+        With `has_bias`, the last term is a bias, which no model of the inputs changes.
+        """
+        self.sources, self.has_bias = (x, y), has_bias
         # The widest format of inputs and results: a result in a narrower format was rounded to it at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
@@ -133,14 +136,14 @@ class ProductProblem:
         """Return the models of the inputs with their products in the sample, the unchanged inputs first; cached."""
         if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
-            as_they_are = PLAIN.make(x, y, self.x, self.y)
+            as_they_are = self.made(PLAIN, x, y)
             # The same numbers in another memory layout may be multiplied in another order.
             room = 2 * (self.terms + 1) * 2.0**-_DOUBLE.precision * self.sample.size
             formats = self.sources[0].format, self.sources[1].format
             found: list[tuple[Model, Array | None]] = [] if rare else [(PLAIN, None)]
-            for model in rare_models(self.terms) if rare else input_models(formats, self.x, self.y):
+            for model in rare_models(formats, self.terms) if rare else input_models(formats, *self.factors):
                 tick()
-                product = model.make(x, y, self.x, self.y)
+                product = self.made(model, x, y)
                 with np.errstate(all="ignore"):
                     alike = (np.abs(product - as_they_are) <= room) | (product == as_they_are)
                 if not (alike | np.isnan(as_they_are)).all():
@@ -150,7 +153,20 @@ class ProductProblem:
 
     def whole(self, model: Model) -> Array:
         """Return the whole product that a model gives, not only the sample."""
-        return model.make(self.x, self.y, self.x, self.y)
+        return self.made(model, self.x, self.y)
+
+    @property
+    def factors(self) -> tuple[Array, Array]:
+        """The factors of the product, without the bias."""
+        return (self.x[:, :-1], self.y[:-1]) if self.has_bias else (self.x, self.y)
+
+    def made(self, model: Model, x: Array, y: Array) -> Array:
+        """Return the product of some rows and columns of the factors that a model gives."""
+        if not self.has_bias:
+            return model.make(x, y, self.x, self.y)
+        with np.errstate(all="ignore"):
+            product: Array = model.make(x[:, :-1], y[:-1], *self.factors) + x[:, -1:] * y[-1:]
+        return product
 
     @cached_property
     def sample(self) -> Totals:
@@ -250,5 +266,5 @@ def unrelated_share(view: View) -> float:
 def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
     """Return whether a model's product is non-finite in all `stray` elements."""
     rows, columns = (np.flatnonzero(stray.any(axis=axis)) for axis in (1, 0))
-    made = model.make(problem.x[rows], problem.y[:, columns], problem.x, problem.y)
+    made = problem.made(model, problem.x[rows], problem.y[:, columns])
     return not np.isfinite(made[stray[np.ix_(rows, columns)]]).any()

@@ -22,6 +22,7 @@ Maker = Callable[[Array, Array, Array, Array], Array]  # parts of x and y, all o
 
 DIRECTIONS = ("RNE", "RNA", "RTZ")
 _NARROWER = ("fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
+_MOST_PRODUCTS = 1 << 26  # are made one by one
 _CHUNK = 64  # terms whose products are rounded at once
 _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))  # parts, and the first sum of their indices that is left out
 _GROUPS = (32, 64, 128)  # terms with one scale
@@ -81,11 +82,33 @@ def _results_flushed(least: float, make: Maker, x: Array, y: Array, all_x: Array
     return _flushed(least, make(x, y, all_x, all_y), all_x, 0)
 
 
-def _quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: int = 127) -> Array:
+def _products_flushed(least: float, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    total = np.zeros((x.shape[0], y.shape[1]))
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            total += _flushed(least, x[:, k : k + 1] * y[k : k + 1], all_x, 0)
+    return total
+
+
+def _quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127) -> Array:
     most = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
     scale = np.where(most == 0, 1.0, most / steps)
-    made: Array = np.rint(part / scale) * scale
+    made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
     return made
+
+
+def _with_zero(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
+    """Round to unsigned integers of 8 bits, with a zero point."""
+    ends = (part.min(axis, keepdims=True), part.max(axis, keepdims=True)) if by_row else (whole.min(), whole.max())
+    least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+    scale = np.where(most == least, 1.0, (most - least) / 255)
+    zero = np.rint(-least / scale)
+    made: Array = (np.clip(np.rint(part / scale) + zero, 0, 255) - zero) * scale
+    return made
+
+
+def _rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
+    return _rounded(name, direction, _rounded("fp32", "RNE", part, whole, axis), whole, axis)
 
 
 def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int) -> Array:
@@ -176,6 +199,12 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
                 )
                 yield Model("inputs-split", "inputs", evidence, partial(_in_parts, name, count, below), 4)
     least = 2.0 ** formats[0].emin
+    smallest = [float(np.abs(side[side != 0]).min(initial=np.inf)) for side in (x, y)]
+    if smallest[0] * smallest[1] < least and x.size * y.shape[1] <= _MOST_PRODUCTS:
+        make = partial(_products_flushed, least)
+        yield Model("flush-to-zero", "products", (("flushed", "products"),), make, 2)
+        both = partial(_results_flushed, least, make)
+        yield Model("flush-to-zero", "products", (("flushed", "products and results"),), both, 2)
     if any(((np.abs(side) < least) & (side != 0)).any() for side in (x, y)):
         flush = partial(_flushed, least)
         model = _changing("flush-to-zero", (("flushed", "inputs"),), (flush, flush), 1)
@@ -185,7 +214,7 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
         )
 
 
-def rare_models(n: int) -> Iterator[Model]:
+def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
     """Yield less usual models of quantised inputs: int4, groups of terms, FP8 with a scale."""
     known: Known
     rows = {True: "row", False: "tensor"}
@@ -196,6 +225,10 @@ def rare_models(n: int) -> Iterator[Model]:
     changes: list[tuple[Side, Known]] = []
     for by_row, words in rows.items():
         changes.append((partial(_quantized, by_row, steps=7), (("format", "int4"), ("scale per", words))))
+        for steps in (128.0, 127.5):
+            known = (("format", "int8"), ("scale per", words), ("scale", f"largest / {steps:g}"))
+            changes.append((partial(_quantized, by_row, steps=steps), known))
+        changes.append((partial(_with_zero, by_row), (("format", "uint8"), ("scale per", f"{words} with a zero"))))
         for name, most in _FP8:
             known = (("format", parse_format(name).name), ("scale per", words), ("largest", f"{most:g}"))
             changes.append((partial(_scaled, name, most, by_row), known))
@@ -205,6 +238,17 @@ def rare_models(n: int) -> Iterator[Model]:
                 known = (("format", name), ("scale per", f"group of {size} terms{' with a zero' * zero}"))
                 if size < n:
                     changes.append((partial(_in_groups, size, steps, zero), known))
+    for by_row, words in rows.items():
+        for other in (True, False):
+            changes_both = partial(_with_zero, by_row), partial(_quantized, other)
+            known = (("format", "uint8 and int8"), ("scale per", f"{words} of x with a zero, {rows[other]} of y"))
+            yield _changing("inputs-quantized", known, changes_both, 5)
+    if max(each.precision for each in formats) > parse_format("fp32").precision:
+        for name in ("tf32", "fp16", "bf16"):
+            for direction in DIRECTIONS:
+                known = (("format", parse_format(name).name), ("rounding", direction), ("first", "to binary32 first"))
+                for _, model in _changing_each("inputs-rounded", known, partial(_rounded_twice, name, direction)):
+                    yield model.replace(weight=4)
     for change, known in changes:
         for _, model in _changing_each("inputs-quantized", known, change):
             yield model.replace(weight=5)
@@ -232,7 +276,7 @@ def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
             if (np.abs(change(side, side, axis) - side) > _STORED * np.abs(side)).any()
         ]
         known["inputs"] = changed[0] if len(changed) == 1 else "both"
-    if model.name != "inputs-rounded":
+    if model.name != "inputs-rounded" or "first" in known:
         return tuple(known.items())
     sides = [side for side, name in ((x, "x"), (y, "y")) if known["inputs"] in ("both", name)]
     goal = [quantize(side, known["format"], rounding=known["rounding"]) for side in sides]

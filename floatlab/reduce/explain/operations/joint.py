@@ -19,6 +19,7 @@ from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
 from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
+from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
 
@@ -170,7 +171,11 @@ class _JointDiagnosis:
             kinds = {native_dtype(each.format) for each in (x, y, *results)}
             plain = len(kinds) == 1 and None not in kinds
             maps = tuple(_BiasLast(each) for each in (None, *maps)) if plain else ()
-        return diagnose(x, y, *results, maps=maps, progress=self.progress, keep_interrupted=self.keep_interrupted)
+        factors, made = matrices_of(x, y, *results)
+        problem = ProductProblem(*factors, (made[0].format, made[1].format), self.products.has_bias)
+        return diagnose(
+            *factors, *made, maps=maps, progress=self.progress, keep_interrupted=self.keep_interrupted, problem=problem
+        )
 
     def _status(self) -> str:
         return min((part.found.status for part in self.parts), key=_ORDER.index)

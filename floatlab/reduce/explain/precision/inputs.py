@@ -14,7 +14,6 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, middle, view_o
 from floatlab.reduce.explain.stages import PLAIN
 
 _CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
-_MOST_WRONG = 0.5  # if the best of the usual models is wrong in more, the rare ones are tried too
 
 
 def likely_models(
@@ -23,7 +22,7 @@ def likely_models(
     """Return all models with their residuals in the sample, and those right in most of its elements, sorted."""
     found = list(_sampled(problem, side, accumulators, tick, False))
     near = [each for each in found if each.z <= NEAR]
-    if not near or min(each.wrong for each in near) > _MOST_WRONG * near[0].view.usable.sum():
+    if not any(each.model is PLAIN or not each.wrong for each in near):
         found += _sampled(problem, side, accumulators, tick, True)
         near = [each for each in found if each.z <= NEAR]
     if not near:

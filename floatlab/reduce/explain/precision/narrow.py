@@ -28,6 +28,7 @@ _BLOCKS = (4, 8, 16, 32, 64, 128, 256)
 _WHOLE = 1 << 25  # at most this many multiply-adds are replayed one by one
 _MOSTLY = 0.4  # a replay reproduces at least this share of the sample
 _TRIED = 3  # at most this many candidates are replayed on all elements
+_LEAST = 4  # elements of a result, at least, so that their errors say something
 _TIES = 0.1  # of the partial sums, at most, are next to a tie, so that the order decides
 _TWICE = 0.01  # of the elements, at most, have a product that was rounded twice, by way of binary32
 _HALF = 11  # digits of the widest format that is called narrow here
@@ -175,6 +176,8 @@ def partial_sums(
     found = []
     for accumulator in accumulators:
         usable = side.finite[index] & problem.known[index]
+        if (usable & (problem.totals.size[index] > 0)).sum() < _LEAST:
+            continue
         noise = problem.noise(accumulator)
         view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.narrowest)
         for model in sum_models(accumulator, problem.terms):

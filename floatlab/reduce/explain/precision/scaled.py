@@ -38,7 +38,7 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
     found = []
     for model in scaled_models():
         tick()
-        product = model.make(x, y, problem.x, problem.y)[usable]
+        product = problem.made(model, x, y)[usable]
         found.append((float(np.median(np.abs(values - product) / size)), model))
     left, model = min(found, key=lambda each: each[0])
     return model if left < _NEARER * plain else None
@@ -49,7 +49,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
     if fit.wrong.mean() > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
-    x, y = problem.x, problem.y
+    x, y = problem.factors
     # The largest change of a number is half the distance of two quantised numbers.
     steps = [
         2 * np.abs(change(side, side, axis) - side).max(axis=axis, keepdims=True)
