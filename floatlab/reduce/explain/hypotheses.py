@@ -12,14 +12,20 @@ from functools import cached_property
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import explains_more, is_apart, outdoing
+from floatlab.reduce.explain.patterns import are_even, explains_more, is_apart, outdoing
 from floatlab.reduce.explain.precision.inputs import likely_models
-from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
-from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
+from floatlab.reduce.explain.precision.narrow import (
+    best_replay,
+    has_exact_sums,
+    narrow_formats,
+    narrow_sums,
+    partial_sums,
+)  # fmt: skip
+from floatlab.reduce.explain.precision.outputs import best_cast, casts_of, printed_digits
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped
 from floatlab.reduce.explain.problem import (
     ProductProblem,
@@ -36,7 +42,6 @@ from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
 
-_NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # at most this many models are verified on all elements
 _FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
@@ -86,9 +91,10 @@ class SideExplainer:
             if found is not None:
                 if self.doubt is not None and found.status == "bug":
                     return self._found("unknown", ()).replace(doubt=self.doubt[0], rival=self.doubt[1])
-                is_mixed = found.status == "bug" and any(each.name in _CHOICES for each in found.causes)
-                # Two causes at once are less likely than one.
-                return (self._of_sums() if is_mixed and not self.stray.any() else None) or found
+                several = any(each.name in _CHOICES or ("all", "elements") in each.evidence for each in found.causes)
+                # Two causes at once, or an error in all elements, are less likely than one choice of precision.
+                tried = found.status == "bug" and several and not self.stray.any()
+                return (self._of_sums() if tried else None) or found
         return self.narrower or self._unexplained()
 
     def _plain_or_flushed(self) -> SideExplanation | None:
@@ -111,14 +117,7 @@ class SideExplainer:
 
     @cached_property
     def _cast(self) -> tuple[Evidence, Array]:
-        """The rounding of the finished sums that explains most elements, and the mask of the others."""
-        view = view_of(self.problem, self.side, self.accumulators[0])
-        known: Evidence = ()
-        best = view.fit().wrong
-        for evidence, wrong in other_roundings(self.side, view) if best.any() else ():
-            if wrong.sum() < best.sum():
-                best, known = wrong, evidence
-        return known, best
+        return best_cast(self.side, view_of(self.problem, self.side, self.accumulators[0]))
 
     def _cast_with_fault(self) -> SideExplanation | None:
         """Recognise results rounded to fewer digits, some of which are wrong besides."""
@@ -298,7 +297,9 @@ class SideExplainer:
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
-        narrow_views = [view_of(self.problem, self.side, each) for each in self._narrow_sums()]
+        narrow_views = [
+            view_of(self.problem, self.side, each) for each in narrow_formats(self.side, self.accumulators[0])
+        ]
         combined = self.faults.combined(view, narrow_views)
         if combined is not None:
             return self._found("bug", combined, PLAIN, self.accumulators[0], None, view)
@@ -316,10 +317,13 @@ class SideExplainer:
                     return scaled
         outdone = any(2 * each.fit().wrong.sum() < fit.wrong.sum() for each in narrow_views)
         scattered = None if outdone else self.faults.scattered(view, fit.wrong)
-        for format, each in zip(self._narrow_sums(), narrow_views, strict=True):
+        for format, each in zip(narrow_formats(self.side, self.accumulators[0]), narrow_views, strict=True):
             fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, format, None, each)
+        if scattered is not None and are_even(view, fit.wrong):
+            found = self._found("unknown", (), z=fit.z, view=view)
+            return found.replace(doubt="wrong elements", rival="the errors of an FFT or a fast matrix product")
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
         if share >= 0.5:
@@ -328,11 +332,6 @@ class SideExplainer:
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
-
-    def _narrow_sums(self) -> list[Format]:
-        digits = self.side.narrowest.precision, self.accumulators[0].precision
-        own = [each for each in _NARROW_SUMS if each in (self.side.format, self.side.narrowest)]
-        return own or [each for each in _NARROW_SUMS if digits[0] <= each.precision < digits[1]]
 
     def _replayed(self) -> SideExplanation | None:
         """Return the computation that gives the bits, however far off they are."""

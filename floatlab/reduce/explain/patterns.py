@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log, sqrt
 
 import numpy as np
@@ -10,6 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.explain.findings import ENOUGH, SampledModel
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
+from floatlab.reduce.results.verdicts import Evidence
 
 _DOUBT = 12.0  # −ln of the largest accepted probability of a coincidence
 _LENIENT = 2.0  # an order of a library may change so many times fewer elements than those that were simulated
@@ -28,6 +30,7 @@ OUTLIER = 20.0  # medians
 _LOOSE = 1.5  # times the limit: means are only estimates of a shift
 _CHANGES = 0.5  # sigmas
 _FEW = 8  # elements
+_EVEN = 4.0  # times the other errors, and an ulp of the largest element, are errors of one size at most
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
@@ -45,6 +48,15 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
         if count >= _STRIP and count >= size * chance / _LENIENT:
             return False  # other orders in some rows or columns: the edge of a tile
     return True
+
+
+def least_shown(views: Sequence[View]) -> Evidence:
+    """Return the median relative error from which a single wrong element is found, as evidence."""
+    with np.errstate(all="ignore"):
+        limits = [(view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product) for view in views]
+        limit = np.maximum.reduce(limits)
+    some = limit[np.isfinite(limit)]
+    return (("a wrong element shows from", f"{float(np.median(some)):.2g} of it on"),) if some.size else ()
 
 
 class Drift(Record):
@@ -161,6 +173,15 @@ def is_apart(one: SampledModel) -> bool:
         change = np.abs(one.exact - totals.product) / one.view.noise.sigma(totals)
     usable = one.view.usable & (totals.size > 0)
     return bool(usable.any() and np.nanmedian(change[usable]) > _CHANGES)
+
+
+def are_even(view: View, wrong: Array) -> bool:
+    """Return whether errors are as large in small elements as in large ones, as those of fast algorithms are."""
+    error, exact = np.abs(view.totals.error(view.values)), np.abs(view.totals.product[view.usable])
+    others = error[view.usable & ~wrong & (error > 0)]
+    even = others.size > 0 and float(np.median(error[wrong])) <= _EVEN * float(np.median(others))
+    small = float(error[wrong].max()) <= _EVEN * view.noise.u * float(exact.max())
+    return int(wrong.sum()) > ENOUGH and even and small
 
 
 def explains_more(view: View, product: Array) -> bool:

@@ -21,6 +21,7 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
+_FEW = 4  # numbers
 _CHANCE = 10  # digits, at least, that are all 0 in numbers of a narrower format
 _UNRELATED = 0.2  # times √Σ(x·y)²: rounding the inputs to two digits changes less
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
@@ -28,7 +29,10 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
     """Return how many digits of numbers a narrower format has no room for; subnormal numbers have few."""
-    exponent = np.frexp(values[values != 0])[1]
+    different = np.unique(np.abs(values[values != 0]))
+    if values.size > _FEW and different.size < 2:
+        return 0  # one number says little
+    exponent = np.frexp(different)[1]
     return int(np.maximum(np.minimum(own.precision, exponent - own.qmin) - format.precision, 0).sum())
 
 

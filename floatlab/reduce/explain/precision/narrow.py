@@ -55,8 +55,9 @@ def best_replay(
 ) -> tuple[Replay, Array] | None:
     """Return the narrow computation that reproduces most elements, and the mask of the others."""
     best: tuple[Replay, Array] | None = None
+    exact = problem.noise(SINGLE).is_exact(problem.totals)  # nothing there is next to a tie
     for replay in narrow_replays(problem, side, tick):
-        missed = usable & replay.misses(side.values)
+        missed = usable & (replay.misses(side.values) | (exact & (replay.values != side.values)))
         if best is None or missed.sum() < best[1].sum():
             best = replay, missed
         if not missed.any():
@@ -151,6 +152,13 @@ def has_exact_sums(problem: ProductProblem) -> bool:
     """Say whether the usual sums of most elements are exact: whatever is off is then a fault, or has its bits."""
     exact = problem.noise(SINGLE).is_exact(problem.totals)
     return bool(exact[problem.totals.size > 0].mean() > 0.5) if problem.totals.size.any() else False
+
+
+def narrow_formats(side: Side, usual: Format) -> list[Format]:
+    """Return the 16-bit formats in which the sums of a result may have been made."""
+    kinds = [parse_format(name) for name in ("fp16", "bf16")]
+    own = [each for each in kinds if each in (side.format, side.narrowest)]
+    return own or [each for each in kinds if side.narrowest.precision <= each.precision < usual.precision]
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:

@@ -14,7 +14,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.results.verdicts import Evidence
+from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
 _DIRECTIONS = ("RTZ", "RTN", "RTP", "RNA")
@@ -48,6 +48,16 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
     for known, half in _printed(side):
         # A tie between two printed numbers may round either way.
         yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= room + half * (1 + 1e-6))
+
+
+def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
+    """Return the rounding of the finished sums that explains most elements, and the mask of the others."""
+    known: Evidence = ()
+    best = view.fit().wrong
+    for evidence, wrong in other_roundings(side, view) if best.any() else ():
+        if wrong.sum() < best.sum():
+            best, known = wrong, evidence
+    return known, best
 
 
 def casts_of(
@@ -129,6 +139,19 @@ def printed_from(side: Side, other: Side) -> Evidence:
         if np.array_equal(made.astype(kind).astype(np.float64), wanted):
             return known
     return ()
+
+
+def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> DiagnosedCause | None:
+    """Return the format of one result's sums, or of its final rounding, if the two results are of different formats."""
+    wide, narrow = sorted(sides, key=lambda side: -side.narrowest.precision)
+    if wide.narrowest.precision == narrow.narrowest.precision or narrow.format == wide.format:
+        return None
+    if np.array_equal(quantize(wide.values, narrow.format), narrow.values, equal_nan=True):
+        evidence = (("format", narrow.format.name),)
+        return DiagnosedCause("output-rounded", "output", narrow.name, 1.0, (), evidence)
+    inputs = max(source.format.precision for source in problem.sources)
+    side = wide if wide.format.precision > inputs else narrow
+    return DiagnosedCause("accumulator", "accumulator", side.name, 1.0, (), (("format", side.format.name),))
 
 
 def _formats(side: Side) -> list[Format]:
