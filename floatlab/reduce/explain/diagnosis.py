@@ -81,7 +81,7 @@ def diagnose(
     """
     factors, results = matrices_of(x, y, actual, expected)
     with np.errstate(all="ignore"):  # results may hold anything, and are squared and divided
-        problem = problem or ProductProblem(*factors, (results[0].format, results[1].format))
+        problem = problem or ProductProblem(*factors, (results[0].format, results[1].format), tick=progress)
         pair = _PairDiagnosis(problem, results, maps, progress or (lambda: None))
         try:
             return pair.diagnose()

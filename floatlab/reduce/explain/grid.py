@@ -30,6 +30,7 @@ from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
 
+NUMPY = "numpy.matmul of this machine"
 _TERMS = 1 << 17  # at most this many terms in the replayed elements
 _MOST, _LEAST = 256, 36  # elements
 _LONG = 400  # terms, beyond which sums in formats without arithmetic of the processor are tried in few orders
@@ -242,22 +243,28 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
     return grid
 
 
+def numpy_product(x: Source, y: Source) -> Array | None:
+    """Return the product that NumPy makes on this machine; None for formats that it has no library routine for."""
+    kind = native_dtype(x.format)
+    if x.format != y.format or kind is None or kind.itemsize == 2:
+        return None
+    with np.errstate(all="ignore"):
+        made: Array = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
+    return made
+
+
 def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
     """Return the libraries whose product of these inputs has every bit of a result: NumPy's, and those of maps."""
     found = []
     x, y = problem.sources
-    kind = native_dtype(x.format)
-    same = x.format == y.format
-    if same and side.format == x.format and kind is not None and kind.itemsize > 2:
-        with np.errstate(all="ignore"):
-            made = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
-        if np.array_equal(made.view(side.source.codes.dtype), side.source.codes):
-            found.append(Way("numpy.matmul of this machine"))
-    elif same and x.format.precision < _SINGLE.precision and side.format in (x.format, _SINGLE):
+    if side.format == x.format and (product := numpy_product(x, y)) is not None:
+        if np.array_equal(product, side.values, equal_nan=True):
+            found.append(Way(NUMPY))
+    elif x.format == y.format and x.format.precision < _SINGLE.precision and side.format in (x.format, _SINGLE):
         with np.errstate(all="ignore"):
             made = (problem.x.astype(np.float32) @ problem.y.astype(np.float32)).astype(np.float64)
         if np.array_equal(np.asarray(quantize(made, side.format), np.float64), side.values):
-            found.append(Way("numpy.matmul of this machine, in binary32"))
+            found.append(Way(f"{NUMPY}, in binary32"))
     for each in maps:
         try:
             replayed = source_of(np.asarray(each.replay(*(values_of(source) for source in problem.sources))))

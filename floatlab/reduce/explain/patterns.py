@@ -97,7 +97,11 @@ def drift_of(view: View) -> Drift:
         spread = _spread(error - factor * exact, weight)
         scale = factor / sqrt(spread / down) if down > 0 and spread > 0 else 0.0
     residuals = left[0], left[1], spread
-    return Drift((stands[0], stands[1]), scale, factor, residuals, int((weight > 0).sum()), (means[0], means[1]))
+    # Equal elements, as constant inputs make them, are one observation.
+    count = int((weight > 0).sum())
+    apart = len(np.unique(exact[weight > 0])) / max(1, count)
+    stands, scale = [each * apart for each in stands], scale * sqrt(apart)
+    return Drift((stands[0], stands[1]), scale, factor, residuals, count, (means[0], means[1]))
 
 
 def _spread(error: Array, weight: Array) -> float:

@@ -98,10 +98,18 @@ class Side:
 class ProductProblem:
     """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
 
-    def __init__(self, x: Source, y: Source, results: tuple[Format, ...], has_bias: bool = False) -> None:
+    def __init__(
+        self,
+        x: Source,
+        y: Source,
+        results: tuple[Format, ...],
+        has_bias: bool = False,
+        tick: Callable[[], None] | None = None,
+    ) -> None:
         """Multiply the inputs exactly enough to judge results of these formats.
 
-        With `has_bias`, the last term is a bias, which no model of the inputs changes.
+        With `has_bias`, the last term is a bias, which no model of the inputs changes. If the product is large, `tick`
+        is called after each step.
         """
         self.sources, self.has_bias = (x, y), has_bias
         # The widest format of inputs and results: a result in a narrower format was rounded to it at the end.
@@ -119,7 +127,7 @@ class ProductProblem:
         self.terms = first.shape[1]
         self.shape = (first.shape[0], second.shape[1])
         self.precise = max(each.precision for each in results) > _SINGLE.precision
-        self.totals = multiply_exactly(first, second, self.precise)
+        self.totals = multiply_exactly(first, second, self.precise, tick)
         self.rows = spread_indices(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
         self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}

@@ -14,7 +14,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.first_line import bug_line
-from floatlab.reduce.explain.grid import Replaying
+from floatlab.reduce.explain.grid import NUMPY, Replaying
 from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
 from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
@@ -94,7 +94,7 @@ class _BiasLast:
 
     def __init__(self, inner: Replaying | None) -> None:
         self.inner = inner
-        self.name = "numpy.matmul of this machine, then the bias" if inner is None else getattr(inner, "name", "a map")
+        self.name = f"{NUMPY}, then the bias" if inner is None else getattr(inner, "name", "a map")
 
     def replay(self, a: object, b: object) -> Array:
         """Return the product of all terms but the last, plus the last."""
@@ -172,7 +172,8 @@ class _JointDiagnosis:
             plain = len(kinds) == 1 and None not in kinds
             maps = tuple(_BiasLast(each) for each in (None, *maps)) if plain else ()
         factors, made = matrices_of(x, y, *results)
-        problem = ProductProblem(*factors, (made[0].format, made[1].format), self.products.has_bias)
+        formats = made[0].format, made[1].format
+        problem = ProductProblem(*factors, formats, self.products.has_bias, self.progress)
         return diagnose(
             *factors, *made, maps=maps, progress=self.progress, keep_interrupted=self.keep_interrupted, problem=problem
         )

@@ -15,6 +15,7 @@ from floatlab.reduce.explain.stages import Model, scaled_models
 
 _LINES = 8  # rows and columns that are tried
 _OFF = 0.003, 2.0  # times √Σ(x·y)²: the least error of rounding to FP8; the most if all small numbers become 0
+_LEAST = 8  # numbers
 _FLIPPED = 0.3  # at most this share of elements depends on a number close to a tie
 _CLEARLY = 2  # for each of these, at least so many that only the model explains
 _TIES = 3  # of one element, at most
@@ -30,8 +31,8 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
     # Zeros fit any scale that rounds the inputs to 0.
     usable = side.finite[index] & problem.known[index] & (totals.squares > 0) & (side.values[index] != 0)
     values, size = side.values[index][usable], np.sqrt(totals.squares[usable])
-    if not values.size:
-        return None
+    if values.size < _LEAST:
+        return None  # one of so many scales fits few numbers by chance
     plain = float(np.median(np.abs(values - totals.product[usable]) / size))
     if not _OFF[0] < plain < _OFF[1]:
         return None
