@@ -10,8 +10,9 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
+from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
-from floatlab.reduce.explain.patterns import BIAS, drift_of
+from floatlab.reduce.explain.patterns import BIAS, drift_of, may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
     between,
@@ -27,10 +28,10 @@ from floatlab.reduce.explain.residuals import (
     weighted_median,
 )
 from floatlab.reduce.explain.rivals import ShiftRivals, standing_out, whole_sums_in
-from floatlab.reduce.explain.stages import transposed_inputs
+from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 
 NEAR = 3.0  # the largest median error, in sigmas, that counts as rounding
-_FLUSHED, _TINY = 0.1, 1e3  # of the elements; times what may be flushed are the sums of all terms, at most
+_REPLAYED = 0.98  # of the elements, at least, are what sums give that flush subnormal numbers
 _LONG = 8  # at least this many elements along an axis are needed to show a bias
 _CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
 _COARSE = 8  # digits of results, at least, that a bias or a factor is seen in
@@ -72,12 +73,7 @@ class FaultFinder:
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # inputs that may have been flushed to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
-        return Fault(
-            "region",
-            (tuple((0, count) for count in values.shape),),
-            (known, ("all", "elements")),
-            wrong,
-        )
+        return Fault("region", (tuple((0, count) for count in values.shape),), (known, ("all", "elements")), wrong)
 
     def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for bounds that replace all numbers beyond them, such as the zero of a rectified result."""
@@ -100,10 +96,9 @@ class FaultFinder:
         least = 2.0**self.side.format.emin
         values = self.side.values
         exact = view.totals.product if product is None else product
-        many = 2 * self.problem.terms * least
-        if product is None and wrong.mean() > _FLUSHED and view.totals.size[view.usable].max() < many * _TINY:
-            error = np.abs(view.totals.error(view.values))
-            if (error <= many + view.noise.limit(view.totals))[wrong].all():
+        if product is None and may_be_flushed(view, wrong, least):
+            grid = grid_of(self.problem, PLAIN, self.side.narrowest, self.tick)
+            if grid.flushing_share(self.side) >= _REPLAYED:
                 return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
         if ((values != 0) & (np.abs(values) < least)).any():
             return None
@@ -223,7 +218,10 @@ class FaultFinder:
         boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
         if zero and name == "region" and any(view.values[box].any() for box in boxes):
             name, where = "elements", indices_of(wrong)  # others in that rectangle are right
-        holds = (("holds", "zeros" if zero else "other numbers"),) * (name == "region" or (zero and len(where) > 1))
+        more = (("elements", f"{int(wrong.sum()):,}"),) * bool(name == "elements" and wrong.sum() > len(where))
+        holds = more + (("holds", "zeros" if zero else "other numbers"),) * (
+            name == "region" or (zero and len(where) > 1)
+        )
         return Fault(name, where, holds, wrong)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:

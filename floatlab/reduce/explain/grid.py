@@ -116,6 +116,21 @@ class CandidateGrid:
                 self.tick()
                 yield direction, candidate, evaluator.sampled(candidate)
 
+    def flushing_share(self, side: Side) -> float:
+        """Return the share of the replayed elements that some sum gives which flushes subnormal numbers to zero."""
+        goal, best = self._observed(side), 0.0
+        formats = self.sides[0].format, self.sides[1].format
+        for inputs, results in ((True, True), (False, True), (True, False)):
+            rules = Context(flush_inputs=inputs, flush_results=results)
+            evaluator = Evaluator(self.sides, self.into, rules)
+            orders = list_candidates(
+                self.problem.terms, formats, self.into, _DIRECTED, (self.accumulator,), (), 1, rules
+            )
+            for candidate in orders:
+                self.tick()
+                best = max(best, float(agreement(evaluator.sampled(candidate), goal, self.into).mean()))
+        return best
+
     def directed_ways(self, side: Side) -> list[Way]:
         """Return the candidates that reproduce a result with a rounding direction other than RNE."""
         goal = self._observed(side)

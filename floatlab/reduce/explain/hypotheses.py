@@ -15,9 +15,9 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
-from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import are_even, explains_more, is_apart, outdoing
-from floatlab.reduce.explain.precision.inputs import likely_models
+from floatlab.reduce.explain.grid import grid_of
+from floatlab.reduce.explain.patterns import are_even, explains_more, is_apart, may_be_flushed, outdoing
+from floatlab.reduce.explain.precision.inputs import far_replay, likely_models
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
     has_exact_sums,
@@ -44,10 +44,10 @@ from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
 
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # at most this many models are verified on all elements
-_FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
 _SCATTERED = 0.4  # sums in a narrow format are accepted with at most this share of wrong elements
 _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # with these causes, no cast is reported
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # of precision, beside a fault
+_LOCAL = {"elements", "region", "not-the-product"}
 _GAIN = 8  # elements, at least, that speak for a narrower format beside a fault
 _MOST_WRONG = 0.5  # a larger share of wrong elements is another result, not a region
 
@@ -77,10 +77,16 @@ class SideExplainer:
         return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis whose residuals are only rounding."""
+        """Return the first hypothesis whose residuals are only rounding; a doubt, if what it says may be flushing."""
+        found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
+        is_local = found.status == "bug" and {each.name for each in found.causes} <= _LOCAL and not self.stray.any()
+        if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
+            return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
+        return found
+
+    def _first_found(self) -> SideExplanation:
         if not (self.side.finite & self.problem.known).any():
-            status = "bug" if self.stray.any() else "product"
-            return self._found(status, (), PLAIN, self.accumulators[0])
+            return self._found("bug" if self.stray.any() else "product", (), PLAIN, self.accumulators[0])
         searches = [self._by_bits, self._plain_or_flushed, self._models, self._cast_with_fault, self._models_with_fault]
         searches += [self._with_all_wrong, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
@@ -90,12 +96,15 @@ class SideExplainer:
             found = search()
             if found is not None:
                 if self.doubt is not None and found.status == "bug":
-                    return self._found("unknown", ()).replace(doubt=self.doubt[0], rival=self.doubt[1])
+                    return self._in_doubt(*self.doubt)
                 several = any(each.name in _CHOICES or ("all", "elements") in each.evidence for each in found.causes)
                 # Two causes at once, or an error in all elements, are less likely than one choice of precision.
                 tried = found.status == "bug" and several and not self.stray.any()
                 return (self._of_sums() if tried else None) or found
         return self.narrower or self._unexplained()
+
+    def _in_doubt(self, what: str, rival: str) -> SideExplanation:
+        return self._found("unknown", ()).replace(doubt=what, rival=rival)
 
     def _plain_or_flushed(self) -> SideExplanation | None:
         """Recognise a product whose subnormal results alone are zero, or one rounded to fewer digits in another way."""
@@ -171,11 +180,14 @@ class SideExplainer:
         view = view_of(self.problem, self.side, accumulator)
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
+        if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
+            return None  # zeros are no evidence for a model of the inputs
         if not fit.wrong.any():
             shift = None if product is None else outdoing(view, product)
             if shift is not None and shift[1]:
                 self.doubt = self.doubt or (shift[0], model.words)
-            if product is not None and (shift is not None or not explains_more(view, product)):
+            vain = product is not None and accumulator is self.accumulators[0] and not explains_more(view, product)
+            if shift is not None or vain:
                 return None
             status = "product" if model is PLAIN else "rounding"
             return self._found(status, (), model, accumulator, fit.z, view, product)
@@ -303,11 +315,10 @@ class SideExplainer:
         combined = self.faults.combined(view, narrow_views)
         if combined is not None:
             return self._found("bug", combined, PLAIN, self.accumulators[0], None, view)
-        replayed = self._replayed()
-        if replayed is None:
-            self.faults.doubts_all, self.faults.doubt = False, ""
-            replayed = self._with_all_wrong()
-        if replayed is not None:
+        if not self.stray.any() and (far := far_replay(self.problem, self.side, view, self.options, self.tick)):
+            return self._found("rounding" if far[0] or far[1].name else "product", *far, self.accumulators[0])
+        self.faults.doubts_all, self.faults.doubt = False, ""
+        if replayed := self._with_all_wrong():
             return replayed
         if self.faults.doubt:
             return self._found("unknown", (), z=fit.z, view=view).replace(doubt=self.faults.doubt)
@@ -322,8 +333,7 @@ class SideExplainer:
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, format, None, each)
         if scattered is not None and are_even(view, fit.wrong):
-            found = self._found("unknown", (), z=fit.z, view=view)
-            return found.replace(doubt="wrong elements", rival="the errors of an FFT or a fast matrix product")
+            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
         if share >= 0.5:
@@ -332,29 +342,6 @@ class SideExplainer:
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
-
-    def _replayed(self) -> SideExplanation | None:
-        """Return the computation that gives the bits, however far off they are."""
-        own, into = own_accumulator(self.side.narrowest), self.side.narrowest
-        view = view_of(self.problem, self.side, self.accumulators[0])
-        error = np.abs(view.totals.error(view.values))[view.usable]
-        size = view.totals.size[view.usable]
-        if self.stray.any() or middle(view.fit().z) * view.noise.u > _FAR:
-            return None
-        rounded = [each for each in self.options if each.model.name == "inputs-rounded"]
-        likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
-        for model in (PLAIN, *(each.model for each in likely)):
-            grid = grid_of(self.problem, model, into, self.tick)
-            (ways,) = grid.ways((self.side,))
-            names = names_between([], ways, own)[0] if ways else {}
-            directed = model is PLAIN and (error <= 2.1 * self.problem.terms * view.noise.u * size).all()
-            if not ways and into == self.side.format and directed and (ways := grid.directed_ways(self.side)):
-                names = {"accumulator": ways[0].text}
-            faults = tuple(Fault(name, (), (("ways", text),)) for name, text in names.items() if name != "order")
-            if ways:
-                status = "rounding" if faults or model.name else "product"
-                return self._found(status, faults, model, self.accumulators[0])
-        return None
 
     def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
         share = 1.0 if fault.wrong is None else float(fault.wrong.mean())

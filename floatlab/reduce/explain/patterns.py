@@ -188,6 +188,13 @@ def are_even(view: View, wrong: Array) -> bool:
     return int(wrong.sum()) > ENOUGH and even and small
 
 
+def may_be_flushed(view: View, wrong: Array, least: float) -> bool:
+    """Return whether products and partial sums below `least` that became zero may explain errors, by their size."""
+    most = 2 * view.totals.terms * least
+    small = np.abs(view.totals.error(view.values)) <= most + view.noise.limit(view.totals)
+    return bool(wrong.any() and (small & (view.totals.size > 0))[wrong].all())
+
+
 def explains_more(view: View, product: Array) -> bool:
     """Return whether a model leaves less than the plain product; its limit alone has more room."""
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)

@@ -184,8 +184,8 @@ def partial_sums(
     found = []
     for accumulator in accumulators:
         usable = side.finite[index] & problem.known[index]
-        if (usable & (problem.totals.size[index] > 0)).sum() < _LEAST:
-            continue
+        if (usable & (side.values[index] != 0)).sum() < _LEAST:
+            continue  # zeros are no evidence
         noise = problem.noise(accumulator)
         view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.narrowest)
         for model in sum_models(accumulator, problem.terms):
