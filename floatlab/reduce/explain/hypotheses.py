@@ -26,7 +26,7 @@ from floatlab.reduce.explain.precision.narrow import (
     partial_sums,
 )  # fmt: skip
 from floatlab.reduce.explain.precision.outputs import best_cast, casts_of, printed_digits
-from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped
+from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped, is_stored_scale
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
@@ -101,7 +101,9 @@ class SideExplainer:
                 # Two causes at once, or an error in all elements, are less likely than one choice of precision.
                 tried = found.status == "bug" and several and not self.stray.any()
                 return (self._of_sums() if tried else None) or found
-        return self.narrower or self._unexplained()
+        if self.narrower is not None:  # the bound of such sums has room for much else
+            return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
+        return self._unexplained()
 
     def _in_doubt(self, what: str, rival: str) -> SideExplanation:
         return self._found("unknown", ()).replace(doubt=what, rival=rival)
@@ -255,6 +257,8 @@ class SideExplainer:
             product = self.problem.whole(model)
             wrong = view.fit(product).wrong
             fault = self.faults.shifted(view, product, wrong)
+            if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
+                return self._found("rounding", (), model, accumulator, None, view, product)
             if fault is not None and fault.name and self._is_certain(view, product, wrong):
                 return self._found("bug", (fault,), model, accumulator, None, view, product)
         return None
@@ -316,7 +320,8 @@ class SideExplainer:
         if combined is not None:
             return self._found("bug", combined, PLAIN, self.accumulators[0], None, view)
         if not self.stray.any() and (far := far_replay(self.problem, self.side, view, self.options, self.tick)):
-            return self._found("rounding" if far[0] or far[1].name else "product", *far, self.accumulators[0])
+            status, product = ("rounding", self.problem.whole(far[1])) if far[0] or far[1].name else ("product", None)
+            return self._found(status, *far, self.accumulators[0], None, view, product)
         self.faults.doubts_all, self.faults.doubt = False, ""
         if replayed := self._with_all_wrong():
             return replayed

@@ -27,7 +27,8 @@ def likely_models(
     # A median of few different elements may be above its usual limit by chance.
     few = len(np.unique(problem.sample.product)) < _FEW
     near = [each for each in found if each.z <= NEAR or (few and not each.wrong)]
-    if not any(each.model is PLAIN or not each.wrong for each in near):
+    best = min((each.wrong for each in near), default=0)
+    if not near or (best and not any(each.model is PLAIN and each.wrong == best for each in near)):
         found += _sampled(problem, side, accumulators, tick, True)
         near = [each for each in found if each.z <= NEAR]
     if not near:

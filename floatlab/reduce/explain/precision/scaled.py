@@ -10,12 +10,14 @@ from collections.abc import Callable
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View
 from floatlab.reduce.explain.stages import Model, scaled_models
 
 _LINES = 8  # rows and columns that are tried
 _OFF = 0.003, 2.0  # times √Σ(x·y)²: the least error of rounding to FP8; the most if all small numbers become 0
 _LEAST = 8  # numbers
+_STORED = 2.0**-22
 _FLIPPED = 0.3  # at most this share of elements depends on a number close to a tie
 _CLEARLY = 2  # for each of these, at least so many that only the model explains
 _TIES = 3  # of one element, at most
@@ -59,3 +61,8 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     one = steps[0] * np.abs(y).max(axis=0, keepdims=True) + steps[1] * np.abs(x).max(axis=1, keepdims=True)
     error = np.abs(view.totals.error(view.values, product))
     return bool((error <= _TIES * one + view.half)[fit.wrong].all())
+
+
+def is_stored_scale(fault: Fault) -> bool:
+    """Return whether a factor is near enough to 1 to be what rounding two scales to binary32 makes."""
+    return fault.name == "scale" and abs(float(dict(fault.evidence)["factor"]) - 1) <= _STORED
