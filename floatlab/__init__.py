@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     from floatlab.reduce.explain.attribution import attribute
     from floatlab.reduce.explain.comparison import compare
     from floatlab.reduce.reveal.revelation import examine, reveal
-    from floatlab.training.laboratory import train
-    from floatlab.verbs.json_documents import from_json
+    from floatlab.training.trajectories import train
+    from floatlab.verbs.from_json import from_json
 
 __version__ = "0.1.0"
 
@@ -134,7 +134,7 @@ _ROOMS = {
         "attribute",
     ),
     "floatlab.reduce.explain.comparison": ("compare",),
-    "floatlab.verbs.json_documents": ("from_json",),
+    "floatlab.verbs.from_json": ("from_json",),
     "floatlab.training": (
         "train",
     ),
@@ -160,7 +160,7 @@ def __getattr__(name: str) -> object:
     """Return a public name from its subpackage, or the subpackage of that name; import it at first use."""
     if name not in _ROOM_OF and name not in _OPEN_ROOMS:
         raise AttributeError(f"module 'floatlab' has no attribute {name!r}")
-    from floatlab.faces import open_module
+    from floatlab.lazy_names import open_module
 
     if name in _OPEN_ROOMS:
         return open_module(f"floatlab.{name}")

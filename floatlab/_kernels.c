@@ -40,6 +40,11 @@
 #ifndef CLONES
 #define CLONES APART
 #endif
+#if defined(__GNUC__) && !defined(__clang__)
+#define SCALAR APART __attribute__((optimize("no-tree-vectorize")))
+#else
+#define SCALAR APART
+#endif
 
 enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ }; /* paths of rounding; READ: words are written unchanged */
 enum { OTHER, IEEE, SHIFTED };                  /* paths of reading, from slow to fast */
@@ -364,6 +369,7 @@ done:
 }
 
 #include "_kernels_table.h"
+#include "_kernels_registers.h"
 
 PyDoc_STRVAR(reset_doc,
              "reset_mode() -> mode\n\n"
@@ -410,6 +416,9 @@ static PyMethodDef methods[] = {
     {"look_up_narrow", narrow, METH_VARARGS, narrow_doc},
     {"look_up_wide", wide, METH_VARARGS, wide_doc},
     {"look_up_binades", binades, METH_VARARGS, binades_doc},
+    {"look_up_few", few, METH_VARARGS, few_doc},
+    {"look_up_bytes", bytes, METH_VARARGS, bytes_doc},
+    {"has_registers", registers, METH_NOARGS, registers_doc},
     {"take_words", take_words, METH_VARARGS, take_doc},
     {0},
 };

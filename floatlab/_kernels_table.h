@@ -2,96 +2,214 @@
 
    The codes of a sign are segments of the words without sign: a segment starts where a rounding moves to the next code.
    A bucket is the words that share their upper bits. In narrow formats a bucket has at most one start inside it, so an
-   entry is that start and the codes on both sides. In wide formats an entry is the number of starts up to the bucket and
-   a slope; together they give the number of starts up to a word, or up to two less, which comparisons settle. */
+   entry is that start and the codes on both sides. In wide formats an entry is a line that gives the number of starts up
+   to a word, or one less, which a comparison settles. */
 
-/* Buffers of one call; each is released once. */
+/* A call: buffers, of which the last is written, and a number after them. */
 typedef struct {
     Py_buffer held[4];
     int count;
-} Buffers;
+    long number;
+} Given;
 
-static void release(Buffers *b)
-{
-    while (b->count)
-        PyBuffer_Release(&b->held[--b->count]);
-}
+#define LENGTH(i, type) (g->held[i].len / (Py_ssize_t)sizeof(type))
 
-/* Take the buffers, of which only the last is written; return 0 with an exception set on failure. */
-static int take_buffers(Buffers *b, PyObject **given, int count, const size_t *sizes)
+/* A loop from words to codes, or from codes to words, with one or two tables. */
+#define LOOP(name)                                                                                                     \
+    int name(const void *restrict from, const void *restrict table, const void *restrict second, void *restrict to,    \
+             Py_ssize_t count, int number)
+
+/* A look-up: its buffers, and the size of their elements; which lengths it accepts; the loop, and a message. */
+typedef struct {
+    int count;
+    size_t sizes[4];
+    int (*fits)(const Given *);
+    LOOP((*loop));
+    const char *fault;
+} Lookup;
+
+/* Take the buffers of a tuple, and the number after them; return 0 with an exception set on failure. */
+static int take_given(Given *g, PyObject *args, const Lookup *lookup)
 {
-    for (int i = 0; i < count; i++) {
-        if (PyObject_GetBuffer(given[i], &b->held[i], i == count - 1 ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0)
+    if (PyTuple_Size(args) != lookup->count + 1) {
+        PyErr_SetString(PyExc_TypeError, "buffers, and a number after them");
+        return 0;
+    }
+    g->number = PyLong_AsLong(PyTuple_GetItem(args, lookup->count));
+    if (g->number == -1 && PyErr_Occurred())
+        return 0;
+    for (int i = 0; i < lookup->count; i++) {
+        int flags = i == lookup->count - 1 ? PyBUF_WRITABLE : PyBUF_SIMPLE;
+        if (PyObject_GetBuffer(PyTuple_GetItem(args, i), &g->held[i], flags) < 0)
             return 0;
-        b->count++;
-        if ((uintptr_t)b->held[i].buf % sizes[i] || (size_t)b->held[i].len % sizes[i]) {
+        g->count++;
+        if ((uintptr_t)g->held[i].buf % lookup->sizes[i] || (size_t)g->held[i].len % lookup->sizes[i]) {
             PyErr_SetString(PyExc_ValueError, "a buffer is not aligned, or not a whole number of elements");
             return 0;
         }
     }
-    return 1;
+    int fine = lookup->fits(g);
+    if (!fine)
+        PyErr_SetString(PyExc_ValueError, lookup->fault);
+    return fine;
 }
 
-#define HELD(i, type) ((type *)b.held[i].buf)
-#define LENGTH(i, type) (b.held[i].len / (Py_ssize_t)sizeof(type))
-
-CLONES static int look_up_narrow(const uint32_t *restrict words, const uint64_t *restrict entries, uint8_t *restrict codes,
-                                 Py_ssize_t count, int shift)
+static PyObject *look_up(PyObject *args, const Lookup *lookup)
 {
-    uint32_t below = ((uint32_t)1 << shift) - 1;
+    Given g = {.count = 0};
+    const Py_buffer *held = g.held;
+    int said = 0, fine = take_given(&g, args, lookup), last = lookup->count - 1;
+    if (fine) {
+        Py_BEGIN_ALLOW_THREADS
+        said = lookup->loop(held[0].buf, held[1].buf, held[2].buf, held[last].buf, held[0].len / (Py_ssize_t)lookup->sizes[0],
+                            (int)g.number);
+        Py_END_ALLOW_THREADS
+    }
+    while (g.count)
+        PyBuffer_Release(&g.held[--g.count]);
+    return fine ? PyLong_FromLong(said) : NULL;
+}
+
+static int has_entries(const Given *g, Py_ssize_t entries)
+{
+    return g->number > 8 && g->number < 32 && entries == (Py_ssize_t)1 << (32 - g->number);
+}
+
+CLONES static LOOP(loop_narrow)
+{
+    const uint32_t *restrict words = from, below = ((uint32_t)1 << number) - 1;
+    const uint64_t *restrict entries = table;
+    uint8_t *restrict codes = to;
     uint64_t unsettled = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        uint64_t entry = entries[words[i] >> shift];
+        uint64_t entry = entries[words[i] >> number];
         unsettled |= entry;
         codes[i] = (uint8_t)(entry >> ((words[i] & below) < (uint32_t)entry ? 32 : 48));
     }
     return (int)(unsettled >> 63);
 }
 
-CLONES static int look_up_wide(const uint32_t *restrict words, const uint64_t *restrict entries,
-                               const uint32_t *restrict starts, uint16_t *restrict codes, Py_ssize_t count, int shift,
-                               uint32_t last)
+static int narrow_fits(const Given *g)
 {
-    uint32_t below = ((uint32_t)1 << shift) - 1, half = (last + 1) / 2, unsettled = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        uint32_t magnitude = words[i] & 0x7fffffff, minus = -(words[i] >> 31);
-        uint64_t entry = entries[words[i] >> shift];
-        uint32_t base = (uint32_t)entry, slope = (uint32_t)(entry >> 32);
-        uint32_t rank = base + (uint32_t)((uint64_t)(magnitude & below) * slope >> 32);
-        unsettled |= base;
-        rank = rank < last ? rank : last;
-        rank += magnitude >= starts[rank];
-        rank = rank < last ? rank : last;
-        rank += magnitude >= starts[rank];
-        rank -= minus & half;
-        codes[i] = (uint16_t)((rank ^ minus) - minus);
-    }
-    return unsettled >> 31;
+    return has_entries(g, LENGTH(1, uint64_t)) && LENGTH(2, uint8_t) == LENGTH(0, uint32_t);
 }
 
-/* Search for the codes of words whose entry did not settle them. */
-static void search_wide(const uint32_t *words, const uint64_t *entries, const uint32_t *starts, uint16_t *codes,
-                        Py_ssize_t count, int shift, uint32_t half)
+PyDoc_STRVAR(narrow_doc,
+             "look_up_narrow(words, entries, codes, shift) -> whether an entry was unsettled\n\n"
+             "Write the code of each word of binary32. An entry, for each value of the word's bits above `shift`, has the\n"
+             "first of the lower bits that gives the second code, and both codes; its last bit: it does not settle a code.");
+
+static PyObject *narrow(PyObject *self, PyObject *args)
+{
+    static const Lookup lookup = {3, {4, 8, 1}, narrow_fits, loop_narrow,
+                                  "an entry for each value of the upper bits, and a code for each word"};
+    return look_up(args, &lookup);
+}
+
+enum { FRACTION = 26 }; /* bits of a place among the starts after the point */
+
+/* The code of a word by a binary search among the starts of its bucket: `line` has the index of the first, and how many. */
+APART static uint16_t search_starts(uint32_t word, uint64_t line, const uint32_t *starts)
+{
+    uint32_t low = (uint16_t)(line >> (FRACTION + 16)), high = low + (uint16_t)line;
+    const uint32_t first = low & 1 << 15, minus = (uint32_t)((int32_t)word >> 31);
+    high = high < 1 << 16 ? high : 1 << 16;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (starts[middle] <= (word & 0x7fffffff))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint16_t)(((low - first) ^ minus) - minus);
+}
+
+/* Loops that look up are separate from those that compute: the first have no vector instructions, since gathering is slow. */
+SCALAR static void take_lines(const uint32_t *restrict words, const uint64_t *restrict entries, uint64_t *restrict lines,
+                              Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        lines[i] = entries[words[i] >> 16];
+}
+
+SCALAR static void take_starts(const uint16_t *restrict at, const uint32_t *restrict starts, uint32_t *restrict next,
+                               Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        next[i] = starts[at[i]];
+}
+
+/* Evaluate the lines; return whether one does not settle a code. */
+CLONES static int evaluate(const uint32_t *restrict words, const uint64_t *restrict lines, uint16_t *restrict at, Py_ssize_t count)
+{
+    uint64_t unsettled = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        at[i] = (uint16_t)((lines[i] + (uint64_t)(uint16_t)lines[i] * (words[i] << 16)) >> (FRACTION + 16));
+        unsettled |= lines[i];
+    }
+    return (int)(unsettled >> 63);
+}
+
+/* Step to the next start if the word reaches it, and form the two's complement of the sign and the rank. */
+CLONES static void step(const uint32_t *restrict words, const uint32_t *restrict next, uint16_t *restrict codes, Py_ssize_t count)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (!((uint32_t)entries[words[i] >> shift] >> 31))
-            continue;
-        uint32_t magnitude = words[i] & 0x7fffffff, minus = -(words[i] >> 31), low = 0, high = half;
-        const uint32_t *of_sign = starts + (minus & half);
-        while (low < high) {
-            uint32_t middle = (low + high) / 2;
-            if (of_sign[middle] <= magnitude)
-                low = middle + 1;
-            else
-                high = middle;
+        uint16_t minus = (uint16_t)((int32_t)words[i] >> 31), reached = (words[i] & 0x7fffffff) >= next[i];
+        codes[i] = (uint16_t)((((codes[i] & 0x7fff) + reached) ^ minus) - minus);
+    }
+}
+
+static LOOP(loop_wide)
+{
+    enum { SOME = 512, EIGHT = 8 };
+    const uint32_t *words = from;
+    uint16_t *codes = to;
+    uint64_t lines[SOME] = {0};
+    uint32_t next[SOME];
+    for (Py_ssize_t i = 0; i < count; i += SOME, words += SOME, codes += SOME) {
+        Py_ssize_t some = count - i < SOME ? count - i : SOME;
+        take_lines(words, table, lines, some);
+        int unsettled = evaluate(words, lines, codes, some);
+        take_starts(codes, second, next, some);
+        step(words, next, codes, some);
+        for (Py_ssize_t k = 0; k < some && unsettled; k += EIGHT) { /* few are searched, so look at several at once */
+            uint64_t any = 0;
+            for (Py_ssize_t j = k; j < k + EIGHT; j++)
+                any |= lines[j];
+            for (Py_ssize_t j = k; j < k + EIGHT && j < some && any >> 63; j++)
+                if (lines[j] >> 63)
+                    codes[j] = search_starts(words[j], lines[j], second);
         }
-        codes[i] = (uint16_t)((low ^ minus) - minus);
     }
+    return 0;
 }
 
-CLONES static int look_up_binades(const uint32_t *restrict words, const uint64_t *restrict entries,
-                                  uint16_t *restrict codes, Py_ssize_t count)
+static int wide_fits(const Given *g)
 {
+    return has_entries(g, LENGTH(1, uint64_t)) && g->number == 16 && LENGTH(2, uint32_t) == 1 << 16 &&
+           LENGTH(3, uint16_t) == LENGTH(0, uint32_t);
+}
+
+PyDoc_STRVAR(wide_doc,
+             "look_up_wide(words, entries, starts, codes, 16) -> 0\n\n"
+             "Write the code of each word of binary32, in two's complement. `starts` are the words, without sign, at which\n"
+             "ranks 1, 2, … start: 2^15, and 2^15 others for numbers of the other sign, if these differ. An entry, for each\n"
+             "value of a word's upper bits, has a line: from bit 16 on its height at the first word, and in the lower bits\n"
+             "its slope, in units of 2^-26. The line's integer part is the index of the last start up to a word, plus 0 or\n"
+             "1. If bit 63 is set, the height is the index of a first start, and the slope the number of starts to search.");
+
+static PyObject *wide(PyObject *self, PyObject *args)
+{
+    static const Lookup lookup = {4, {4, 8, 4, 2}, wide_fits, loop_wide,
+                                  "an entry for each value of the upper bits, 2^16 starts, and a code for each word"};
+    return look_up(args, &lookup);
+}
+
+CLONES static LOOP(loop_binades)
+{
+    const uint32_t *restrict words = from;
+    const uint64_t *restrict entries = table;
+    uint16_t *restrict codes = to;
     uint64_t unsettled = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         uint64_t entry = entries[words[i] >> 23];
@@ -104,106 +222,37 @@ CLONES static int look_up_binades(const uint32_t *restrict words, const uint64_t
     return (int)(unsettled >> 63);
 }
 
-PyDoc_STRVAR(narrow_doc,
-             "look_up_narrow(words, entries, shift, codes) -> whether an entry was unsettled\n\n"
-             "Write the code of each word of binary32. An entry, for each value of the word's bits above `shift`, has the\n"
-             "first of the lower bits that gives the second code, and both codes; its last bit: it does not settle a code.");
-
-static PyObject *narrow(PyObject *self, PyObject *args)
+static int binades_fit(const Given *g)
 {
-    PyObject *given[3];
-    int shift, unsettled = 0;
-    Buffers b = {.count = 0};
-    static const size_t sizes[] = {4, 8, 1};
-    if (!PyArg_ParseTuple(args, "OOiO", &given[0], &given[1], &shift, &given[2]))
-        return NULL;
-    if (!take_buffers(&b, given, 3, sizes)) {
-        release(&b);
-        return NULL;
-    }
-    Py_ssize_t count = LENGTH(0, uint32_t);
-    int fine = shift > 8 && shift < 32 && LENGTH(1, uint64_t) == (Py_ssize_t)1 << (32 - shift) && LENGTH(2, uint8_t) == count;
-    if (fine) {
-        Py_BEGIN_ALLOW_THREADS
-        unsettled = look_up_narrow(HELD(0, uint32_t), HELD(1, uint64_t), HELD(2, uint8_t), count, shift);
-        Py_END_ALLOW_THREADS
-    } else
-        PyErr_SetString(PyExc_ValueError, "an entry for each value of the upper bits, and a code for each word");
-    release(&b);
-    return fine ? PyBool_FromLong(unsettled) : NULL;
-}
-
-PyDoc_STRVAR(wide_doc,
-             "look_up_wide(words, entries, shift, starts, codes)\n\n"
-             "Write the code of each word of binary32, in two's complement. `starts` are the words at which ranks 1, 2, …\n"
-             "start, first of positive and then, as many, of negative numbers. An entry has the index of the first start\n"
-             "after the start of its bucket, and 2^32 times the starts for each word in it; the code of a word whose entry\n"
-             "has an index from 2^31 on is searched.");
-
-static PyObject *wide(PyObject *self, PyObject *args)
-{
-    PyObject *given[4];
-    int shift;
-    Buffers b = {.count = 0};
-    static const size_t sizes[] = {4, 8, 4, 2};
-    if (!PyArg_ParseTuple(args, "OOiOO", &given[0], &given[1], &shift, &given[2], &given[3]))
-        return NULL;
-    if (!take_buffers(&b, given, 4, sizes)) {
-        release(&b);
-        return NULL;
-    }
-    Py_ssize_t count = LENGTH(0, uint32_t), starts = LENGTH(2, uint32_t);
-    int fine = shift > 8 && shift < 32 && LENGTH(1, uint64_t) == (Py_ssize_t)1 << (32 - shift) && starts > 0 &&
-               starts < (Py_ssize_t)1 << 30 && LENGTH(3, uint16_t) == count;
-    if (fine) {
-        Py_BEGIN_ALLOW_THREADS
-        if (look_up_wide(HELD(0, uint32_t), HELD(1, uint64_t), HELD(2, uint32_t), HELD(3, uint16_t), count, shift,
-                         (uint32_t)starts - 1))
-            search_wide(HELD(0, uint32_t), HELD(1, uint64_t), HELD(2, uint32_t), HELD(3, uint16_t), count, shift,
-                        (uint32_t)starts / 2);
-        Py_END_ALLOW_THREADS
-    } else
-        PyErr_SetString(PyExc_ValueError, "an entry for each value of the upper bits, starts, and a code for each word");
-    release(&b);
-    return fine ? Py_NewRef(Py_None) : NULL;
+    return has_entries(g, LENGTH(1, uint64_t)) && g->number == 23 && LENGTH(2, uint16_t) == LENGTH(0, uint32_t);
 }
 
 PyDoc_STRVAR(binades_doc,
-             "look_up_binades(words, entries, codes) -> whether an entry was unsettled\n\n"
+             "look_up_binades(words, entries, codes, 23) -> whether an entry was unsettled\n\n"
              "Write the code of each word of binary32, in two's complement. An entry, for each sign and exponent, has a\n"
              "number to add to the significand (24 bits), a shift (5), whether to add 1 to an odd rank (1), and from bit 32\n"
              "on the rank of the binade's start; its last bit: it does not settle a code.");
 
 static PyObject *binades(PyObject *self, PyObject *args)
 {
-    PyObject *given[3];
-    int unsettled = 0;
-    Buffers b = {.count = 0};
-    static const size_t sizes[] = {4, 8, 2};
-    if (!PyArg_ParseTuple(args, "OOO", &given[0], &given[1], &given[2]))
-        return NULL;
-    if (!take_buffers(&b, given, 3, sizes)) {
-        release(&b);
-        return NULL;
-    }
-    Py_ssize_t count = LENGTH(0, uint32_t);
-    int fine = LENGTH(1, uint64_t) == 512 && LENGTH(2, uint16_t) == count;
-    if (fine) {
-        Py_BEGIN_ALLOW_THREADS
-        unsettled = look_up_binades(HELD(0, uint32_t), HELD(1, uint64_t), HELD(2, uint16_t), count);
-        Py_END_ALLOW_THREADS
-    } else
-        PyErr_SetString(PyExc_ValueError, "an entry for each of 512 signs and exponents, and a code for each word");
-    release(&b);
-    return fine ? PyBool_FromLong(unsettled) : NULL;
+    static const Lookup lookup = {3, {4, 8, 2}, binades_fit, loop_binades,
+                                  "an entry for each of 512 signs and exponents, and a code for each word"};
+    return look_up(args, &lookup);
 }
 
-#define TAKE(in, out)                                                       \
-    CLONES static void take_##in##_##out(const in *restrict codes, const out *restrict table, out *restrict words, \
-                                         Py_ssize_t count)                  \
-    {                                                                       \
-        for (Py_ssize_t i = 0; i < count; i++)                              \
-            words[i] = table[codes[i]];                                     \
+#define TAKE(in, out)                                                                                \
+    CLONES static LOOP(take_##in##_##out)                                                            \
+    {                                                                                                \
+        const in *restrict codes = from;                                                             \
+        const out *restrict values = table;                                                          \
+        out *restrict words = to;                                                                    \
+        for (Py_ssize_t i = 0; i < count; i++)                                                       \
+            words[i] = values[codes[i]];                                                             \
+        return 0;                                                                                    \
+    }                                                                                                \
+    static int take_##in##_##out##_fits(const Given *g)                                           \
+    {                                                                                             \
+        return LENGTH(1, out) == (Py_ssize_t)1 << 8 * sizeof(in) && LENGTH(2, out) == LENGTH(0, in); \
     }
 TAKE(uint8_t, uint32_t)
 TAKE(uint8_t, uint64_t)
@@ -211,37 +260,21 @@ TAKE(uint16_t, uint32_t)
 TAKE(uint16_t, uint64_t)
 
 PyDoc_STRVAR(take_doc,
-             "take_words(codes, table, size, words)\n\n"
-             "Write the word of each code. The table has 2^8 or 2^16 words of `size` bytes, 4 or 8; its length decides the\n"
-             "size of codes.");
+             "take_words(codes, table, words, which)\n\n"
+             "Write the word of each code. `which` is 2 if codes have two bytes instead of one, plus 1 if words have eight\n"
+             "bytes instead of four. The table has a word for each code.");
 
 static PyObject *take_words(PyObject *self, PyObject *args)
 {
-    PyObject *given[3];
-    int word;
-    Buffers b = {.count = 0};
-    if (!PyArg_ParseTuple(args, "OOiO", &given[0], &given[1], &word, &given[2]))
+#define OF(in, out) {3, {sizeof(in), sizeof(out), sizeof(out)}, take_##in##_##out##_fits, take_##in##_##out, fault}
+    static const char fault[] = "a table with a word for each code, and as many words as codes";
+    static const Lookup lookups[] = {OF(uint8_t, uint32_t), OF(uint8_t, uint64_t), OF(uint16_t, uint32_t), OF(uint16_t, uint64_t)};
+    long which = PyTuple_Size(args) == 4 ? PyLong_AsLong(PyTuple_GetItem(args, 3)) : 0;
+    if (which == -1 && PyErr_Occurred())
         return NULL;
-    size_t size = word == 8 ? 8 : 4, sizes[] = {1, size, size};
-    if (!take_buffers(&b, given, 3, sizes)) {
-        release(&b);
+    if (which < 0 || which > 3) {
+        PyErr_SetString(PyExc_ValueError, "the last argument is from 0 to 3");
         return NULL;
     }
-    Py_ssize_t count = b.held[2].len / (Py_ssize_t)size, entries = b.held[1].len / (Py_ssize_t)size;
-    int is_wide = entries == 1 << 16;
-    int fine = (is_wide || entries == 1 << 8) && b.held[0].len == count * (1 + is_wide) &&
-               !(is_wide && (uintptr_t)b.held[0].buf % 2);
-    if (fine) {
-        Py_BEGIN_ALLOW_THREADS
-        if (is_wide)
-            size == 4 ? take_uint16_t_uint32_t(HELD(0, uint16_t), HELD(1, uint32_t), HELD(2, uint32_t), count)
-                      : take_uint16_t_uint64_t(HELD(0, uint16_t), HELD(1, uint64_t), HELD(2, uint64_t), count);
-        else
-            size == 4 ? take_uint8_t_uint32_t(HELD(0, uint8_t), HELD(1, uint32_t), HELD(2, uint32_t), count)
-                      : take_uint8_t_uint64_t(HELD(0, uint8_t), HELD(1, uint64_t), HELD(2, uint64_t), count);
-        Py_END_ALLOW_THREADS
-    } else
-        PyErr_SetString(PyExc_ValueError, "a table of 2^8 or 2^16 words, and as many words as codes");
-    release(&b);
-    return fine ? Py_NewRef(Py_None) : NULL;
+    return look_up(args, &lookups[which]);
 }

@@ -36,7 +36,7 @@ class FileFormatError(FloatlabError, ValueError):
 
 
 class RefusedError(FloatlabError):
-    """An action that is not available to visitors of a served explorer (`floatlab.confinement`)."""
+    """An action that is not available to visitors of a served explorer (`floatlab.sandbox`)."""
 
 
 class MissingPartError(FloatlabError):

@@ -124,8 +124,8 @@ def generator(request):
 @pytest.fixture
 def confine(monkeypatch):
     """Confine this process as a served explorer is, until the end of the test."""
-    from floatlab import confinement
+    from floatlab import sandbox
 
-    monkeypatch.setattr(confinement, "_bounds", [])
+    monkeypatch.setattr(sandbox, "_bounds", [])
     monkeypatch.chdir(".")  # and restore the working directory
-    return confinement.confine
+    return sandbox.confine

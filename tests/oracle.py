@@ -16,7 +16,7 @@ from floatlab.formats import Format
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ")
 OVERFLOWS = ("native", "saturate", "propagate", "none", "none-nan")
-STOCHASTIC = ("SRA", "SRB", "SRC")  # with N random bits, of P3109
+STOCHASTIC = ("SRA", "SRB", "SRC")  # P3109's, with N random bits
 HALF = Fraction(1, 2)
 
 
@@ -70,7 +70,7 @@ def value_of(fmt: Format, magnitude: int) -> Fraction:
 
 
 def largest_magnitude(fmt: Format) -> int:
-    """Return the last finite magnitude: all of them, less the NaNs, less infinity."""
+    """Return the last finite magnitude: the number of magnitudes, minus the NaNs, minus infinity."""
     return (1 << (fmt.exponent_bits + trailing(fmt))) - fmt.nans - (1 if fmt.infinities else 0) - 1
 
 
@@ -106,7 +106,7 @@ def decode(fmt: Format, code: int) -> Meaning:
         if field and not integer_bit:
             return Meaning("unsupported", negative)
         if integer_bit and not field:
-            field = 1  # a pseudo-denormal is worth 1.rest · 2^emin
+            field = 1  # the value of a pseudo-denormal is 1.rest · 2^emin
     magnitude = (field << t) + rest
     if magnitude > largest_magnitude(fmt):
         infinite = fmt.infinities and magnitude == largest_magnitude(fmt) + 1
@@ -172,7 +172,7 @@ def floor_power(x: Fraction) -> int:
 
 
 def goes_up(fmt: Format, rules: Rules, negative: bool, odd: bool, position: Fraction) -> bool:
-    """Say whether the larger magnitude of two neighbours is taken; 0 < position < 1 is the place between them."""
+    """Return whether the larger of two neighbouring magnitudes is chosen; x is at 0 < position < 1 between them."""
     direction = rules.direction
     if direction in ("RNE", "RNA"):
         if position != HALF:
@@ -257,7 +257,7 @@ def project(fmt: Format, x: Fraction, rules: Rules = NEAREST, negative: bool = F
     if tiny and rules.flush_results and fmt.zero:
         return zero_code(fmt, negative), frozenset(["underflow", "inexact"])
     if magnitude is None:
-        magnitude = 0  # a format without zero: its smallest number is all there is below
+        magnitude = 0  # a format without zero: the smallest number replaces everything below it
     if magnitude > largest_magnitude(fmt):
         return _overflowed(fmt, rules, negative), frozenset(["overflow", "inexact"])
     flags = [] if exact else ["inexact", "underflow"] if tiny else ["inexact"]
@@ -291,8 +291,8 @@ def _below_zero(fmt: Format, rules: Rules, direction: str) -> tuple[int, frozens
 def _overflowed(fmt: Format, rules: Rules, negative: bool) -> int:
     """Return the result of an overflow (7.4): directions that never step past a number stay at the largest.
 
-    P3109's SatNone (`none`) rounds to odd to the odd one of the largest number and ∞; its executable specification
-    (`none-nan`) always leaves the range to odd, and gives NaN where there is no ∞.
+    With P3109's SatNone (`none`), rounding to odd gives whichever of the largest number and ∞ is odd. In its executable
+    specification (`none-nan`), it always gives ∞, or NaN if there is no ∞.
     """
     largest = largest_magnitude(fmt)
     stays = rules.direction == "RTZ" or rules.direction == ("RTP" if negative else "RTN")

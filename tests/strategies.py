@@ -1,4 +1,4 @@
-"""What Hypothesis draws from: formats of every shape, their codes, and the rationals where rounding goes wrong."""
+"""Strategies for Hypothesis: formats of every shape, their codes, and rationals that are hard to round."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def custom_formats(draw: st.DrawFn) -> Format:
 
 pattern_formats = st.builds(
     lambda w, t, suffix: parse_format(f"e{w}m{t}{suffix}"),
-    # Not up to W = 19: those numbers have 80,000 digits, and Hypothesis prints what it draws.
+    # Not up to W = 19: such numbers have 80,000 digits, and Hypothesis prints the numbers that it draws.
     st.integers(2, 13), st.integers(2, 236), st.sampled_from(["", "fn", "f", "fnuz", "_ieee"]),
 )  # fmt: skip
 

@@ -178,7 +178,7 @@ def test_backends_multiply_in_the_mode_of_their_user():
         (run,) = multiply_on(tiny, tiny, "numpy", 1).runs
         assert mode() == bits_of("both flushed")
     assert run.codes.tolist() == [[0, 0], [0, 0]]
-    assert run.errors.largest == 4.0  # and that is told: 2 · 2^-148 are 4 · 2^-149
+    assert run.errors.largest == 4.0  # which is reported: 2 · 2^-148 is 4 · 2^-149
 
 
 @pytest.fixture

@@ -25,14 +25,14 @@ TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 
 MOST_LINES, MOST_FILES = 400, 16
 # The modules that may open files; all other modules call these.
-OPENERS = ("cli", "files", "vectors", "writing.py", "arrays/container/storage.py", "tui/app/settings.py")
+OPENERS = ("cli", "files", "vectors", "atomic_write.py", "arrays/container/storage.py", "tui/app/settings.py")
 # The modules that may import a framework, but only inside a function.
 FRAMEWORKS = {"torch", "jax", "cupy", "tensorflow"}
-FRAMEWORK_USERS = ("peers.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/coded.py")
+FRAMEWORK_USERS = ("other_libraries.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/coded.py")
 # Rooms below the first array, and those that only draw and write: they start without NumPy.
 WITHOUT_NUMPY = ("formats", "numbers", "arith", "vectors", "page", "wire", "cli")
 # Layers 0 and 1, where a plain import for types alone would make `floatlab show` start later.
-LOWEST = ("__init__.py", "formats", "numbers", "record.py", "errors.py", "presenter.py", "fpmode.py", "writing.py")
+LOWEST = ("__init__.py", "formats", "numbers", "record.py", "errors.py", "presenter.py", "fpmode.py", "atomic_write.py")
 
 
 def place(path: Path) -> str:
@@ -81,7 +81,7 @@ def imported_names(node: ast.AST) -> list[str]:
 def import_graph() -> dict[str, set[str]]:
     """Return the modules of the package that each module imports anywhere, also in functions and for types only.
 
-    The face is left out: it names the public rooms for type checkers, and opens them when they are asked for.
+    `floatlab/__init__.py` is omitted: it names all public subpackages, but imports them only when they are used.
     """
     graph: dict[str, set[str]] = {}
     for name, path in NAMES.items():
@@ -305,7 +305,7 @@ def test_the_face_shows_what_it_says():
 
 
 def _is_overload(node: ast.AST) -> bool:
-    """Say whether a function is one of several signatures, which stand before the function that is documented."""
+    """Return whether a function is only an overload, which precedes the documented function."""
     return any(isinstance(each, ast.Name) and each.id == "overload" for each in getattr(node, "decorator_list", ()))
 
 

@@ -104,7 +104,7 @@ def test_contexts_that_contradict_each_other_are_told():
         fl.arrays.encode([1.0], "e4m3", _RTZ, "saturate")
 
 
-# What numbers are taken for.
+# How numbers are interpreted.
 
 
 def bits(found):
@@ -237,6 +237,7 @@ def answers():
         fl.encode("0.1", "fp16"), fused, separate, fl.contrast(fused, separate), fl.less("1", "2"),
         fl.to_integer("2.5"),
         *quantize_blocks(["957", "1"], "mxfp8_e4m3"), fl.sum([0.1, 0.2]), matrix_product(x, y), fl.reveal(np.sum, n=6),
+        matrix_product([[1, 2]], [[3], [1]], machine="b200.mxf4.f32", scales=([[1]], [[1]])),
         examine(np.sum, 6), fl.reveal("numpy.matmul", shape=(12, 8, 20)), invariance("numpy.matmul", (8, 12, 6)),
         fl.attribute(["1", "2^-24"], ["1", "1"], "1.0", machines=[], targets=[]),
         fl.compare([1.0, 2.0], [1.0, 2.5]), fl.train("1.125", update="0.00041999", steps=3, remedies="plain"),

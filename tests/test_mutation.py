@@ -1,7 +1,7 @@
 """The mutation guard: if any case of the kernel is changed, a small set of the real tests must fail.
 
-`increments` has one case for each direction; each is replaced by the ways in which it could be
-wrong. A mutant that no check notices would mean that the tests cannot see that mistake.
+`increments` has one case for each direction; each is replaced by plausible wrong versions. A mutant that passes all
+checks would be a mistake that the tests do not detect.
 """
 
 import pytest

@@ -91,7 +91,7 @@ def test_a_wheel_is_as_wide_as_what_was_built_and_no_wider(sources):
     assert "Root-Is-Purelib: false" in tags
     if sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED"):
         assert "-cp311-abi3-" in wheel.name
-    # The compiler is gone, the source is newer: what an earlier build left does not stand in for it.
+    # The compiler is missing and the source is newer: files of an earlier build must not be used.
     os.utime(sources / code_of(HOUSE)[0], (2**31, 2**31))
     wheel = build(sources, "wheel", CC="false")
     assert wheel.name == f"floatlab-{floatlab.__version__}-py3-none-any.whl"
@@ -146,7 +146,7 @@ def test_the_extension_is_not_compiled_where_floats_are_rounded_twice():
 
 @needs_compiler
 def test_loops_are_functions_of_their_own():
-    """A compiler that knows nothing of modes could compute before the mode is set, were a loop part of what sets it."""
+    """If a loop were inlined into the code that sets the mode, a compiler could compute before the mode is set."""
     assembler = compiled("-S", "-o-", "-DFLOATLAB_MOST=0").stdout
     for name in ("convert64", "accumulate32", "accumulate64", "magic_values32", "magic_uint8_t32"):
         assert re.search(rf"^_?{name}:", assembler, re.MULTILINE), name

@@ -14,9 +14,9 @@ from floatlab.arith.extrema import minimum as minimum
 from floatlab.arith.extrema import minimum_magnitude as minimum_magnitude
 from floatlab.arith.extrema import minimum_magnitude_number as minimum_magnitude_number
 from floatlab.arith.extrema import minimum_number as minimum_number
-from floatlab.arith.fused import Contrast as Contrast
-from floatlab.arith.fused import contrast as contrast
-from floatlab.arith.fused import multiply_then_add as multiply_then_add
+from floatlab.arith.fma_contrast import Contrast as Contrast
+from floatlab.arith.fma_contrast import contrast as contrast
+from floatlab.arith.fma_contrast import multiply_then_add as multiply_then_add
 from floatlab.arith.integers import Integer as Integer
 from floatlab.arith.integers import IntegerResult as IntegerResult
 from floatlab.arith.integers import from_integer as from_integer

@@ -13,11 +13,11 @@ from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_for
 from floatlab.formats.catalog import short_name
 from floatlab.formats.format import Format
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import EXACT_ERROR_BITS, Derivation
 from floatlab.numbers.exact import Code, Exact, Infinity, Literal, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, round_exact
 from floatlab.numbers.reading import encode, read
 from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Overflow, as_context
-from floatlab.numbers.steps import EXACT_ERROR_BITS, Derivation
 from floatlab.presenter import Answering
 from floatlab.record import Record
 

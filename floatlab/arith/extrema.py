@@ -9,9 +9,9 @@ from floatlab.arith.operands import DerivationBuilder, begin, counts_as_nan
 from floatlab.arith.specials import infinite, propagate
 from floatlab.formats import Format
 from floatlab.numbers.datum import NumberClass
+from floatlab.numbers.derivation import Choose, Derivation, Preference
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Flags
-from floatlab.numbers.steps import Choose, Derivation, Preference
 
 
 def minimum(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
@@ -252,7 +252,7 @@ def _extreme(
     return done.replace(flags=done.flags | flags) if flags else done
 
 
-_Extended = tuple[int, Exact]  # ±1 for ±∞, and 0 for finite numbers, with their value: these tuples have an order
+_Extended = tuple[int, Exact]  # (±1, 0) for ±∞, (0, value) for finite numbers: in the order of the numbers
 
 
 def _extended(work: DerivationBuilder, index: int) -> _Extended:
@@ -263,7 +263,7 @@ def _extended(work: DerivationBuilder, index: int) -> _Extended:
 
 
 def _preferred(left: _Extended, right: _Extended, larger: bool, by_magnitude: bool) -> tuple[int, Preference]:
-    """Return the index of the chosen operand, and what decided."""
+    """Return the index of the chosen operand, and the reason for the choice."""
     if by_magnitude:
         magnitudes = [(abs(infinite), abs(exact)) for infinite, exact in (left, right)]
         if magnitudes[0] != magnitudes[1]:

@@ -9,11 +9,11 @@ from floatlab.arith.specials import propagate
 from floatlab.errors import FormatError, quoted
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import Combination, Combine, Derivation, Integral, Round, Rule
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import Rounded, infinity_code, round_exact, round_to_quantum
 from floatlab.numbers.reading import read
 from floatlab.numbers.rounding import DEFAULT, Context, Flags, NanRule
-from floatlab.numbers.steps import Combination, Combine, Derivation, Integral, Round, Rule
 from floatlab.presenter import Answering
 from floatlab.record import Record
 

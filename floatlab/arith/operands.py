@@ -8,19 +8,19 @@ from functools import lru_cache
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum, NumberClass
+from floatlab.numbers.derivation import Decode, Derivation, Encode, Promote, Round, Rule, Special
 from floatlab.numbers.exact import Exact, Literal
 from floatlab.numbers.projection import given_by_table, round_exact
 from floatlab.numbers.reading import convert, encode, read
 from floatlab.numbers.rounding import Context, Direction, Flags, as_context
 from floatlab.numbers.scalars import own_datum, whole_number
-from floatlab.numbers.steps import Decode, Derivation, Encode, Promote, Round, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeGuard
 
+    from floatlab.numbers.derivation import Step, Truth
     from floatlab.numbers.rounding import AnyContext
-    from floatlab.numbers.steps import Step, Truth
 
 # Operands of several formats are promoted to the first of these that contains all of them.
 PROMOTIONS = ("binary16", "bfloat16", "binary32", "binary64", "binary128")

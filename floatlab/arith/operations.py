@@ -11,10 +11,10 @@ from __future__ import annotations
 from floatlab.arith.operands import DerivationBuilder, begin, counts_as_nan
 from floatlab.arith.specials import default_nan, infinite, invalid, propagate
 from floatlab.formats import Format
+from floatlab.numbers.derivation import Align, Combination, Combine, Derivation, Divide, Root, Rule, Special
 from floatlab.numbers.exact import GUARD_DIGITS, Exact, Ratio, SquareRoot, square_root
 from floatlab.numbers.projection import infinity_code
 from floatlab.numbers.rounding import DEFAULT, Direction, Flags, NanRule
-from floatlab.numbers.steps import Align, Combination, Combine, Derivation, Divide, Root, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

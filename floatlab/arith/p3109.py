@@ -13,10 +13,10 @@ from floatlab.arith.specials import default_nan, infinite
 from floatlab.errors import FormatError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import Combination, Combine, Decode, Derivation, Rule
 from floatlab.numbers.exact import Exact, Infinity, Ratio
 from floatlab.numbers.projection import infinity_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Context, Flags, as_context
-from floatlab.numbers.steps import Combination, Combine, Decode, Derivation, Rule
 from floatlab.record import Record
 
 Extended = Exact | Infinity | None  # None: a NaN
@@ -281,7 +281,7 @@ def _sum(a: Extended, b: Extended) -> Extended:
 
 
 def _quotient(x: Extended, by: Extended) -> Extended | Ratio:
-    """Return an element before it is rounded: x/s, with the report's rules for scales that are no usual number."""
+    """Return an element before it is rounded: x/s, with the report's rules for special scales."""
     if x is None or by is None:
         return None
     negative = x.negative != by.negative

@@ -7,14 +7,14 @@ from floatlab.arith.specials import infinite, propagate
 from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import Combination, Combine, Derivation, Rule, Special
 from floatlab.numbers.exact import Exact, Ratio
 from floatlab.numbers.projection import infinity_code
 from floatlab.numbers.reading import parse_literal
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Flags
 from floatlab.numbers.scalars import whole_number
-from floatlab.numbers.steps import Combination, Combine, Derivation, Rule, Special
 
-MOST_SCALED = 1 << 20  # more than any format's exponents differ by
+MOST_SCALED = 1 << 20  # larger than the exponent range of any format
 
 
 def negate(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
@@ -238,7 +238,7 @@ def next_down(a: object, format: Format | str | None = None, context: AnyContext
 
 
 def _sign(datum: Datum) -> bool:
-    """Return the sign; the only NaN of a format without −0 has none, though its code is that of −0 elsewhere."""
+    """Return the sign bit; false for a NaN that takes the code of −0, since it has no sign."""
     return bool(datum.sign_bit) and not (datum.is_nan and datum.format.nan_in_place_of_negative_zero)
 
 

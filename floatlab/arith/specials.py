@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum, NumberClass, quieted
+from floatlab.numbers.derivation import Derivation, Rule
 from floatlab.numbers.projection import infinity_code, nan_code
 from floatlab.numbers.rounding import Context, Flags, NanRule
-from floatlab.numbers.steps import Derivation, Rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import islice
 from math import isqrt
 
-from floatlab.arith.fused import contrast, multiply_then_add
+from floatlab.arith.fma_contrast import contrast, multiply_then_add
 from floatlab.arith.operations import fma
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format

@@ -2,19 +2,19 @@
 
 The modules and subpackages, from the highest layer to the lowest:
 
-* calls: `conversion`, `operations`, `order`, `blocks`, `packing`, `recurrences`; `compare/`: how two arrays differ;
+* calls: `conversion`, `operations`, `ulps`, `blocks`, `packing`, `recurrences`; `compare/`: how two arrays differ;
 * `container/`: FloatArray, NumPy's functions on it, and its files;
 * arguments and results of calls: `types`, `sources`, `codec`, `scales` of blocks;
 * `lanes/`: the three implementations of rounding and decoding: compiled, NumPy, and scalar.
 """
 
-from floatlab.faces import face
+from floatlab.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = face(__name__, {
+__all__, __getattr__, __dir__ = lazy_names(__name__, {
     "container.array": "FloatArray",
     "container.storage": "load save",
     "conversion": "decode encode quantize",
     "operations": "add divide fma multiply operate sqrt subtract",
-    "order": "next_after ordinal spacing ulp_distance",
+    "ulps": "next_after ordinal spacing ulp_distance",
     "packing": "pack unpack",
 })  # fmt: skip

@@ -13,9 +13,9 @@ from floatlab.arrays.operations import multiply as multiply
 from floatlab.arrays.operations import operate as operate
 from floatlab.arrays.operations import sqrt as sqrt
 from floatlab.arrays.operations import subtract as subtract
-from floatlab.arrays.order import next_after as next_after
-from floatlab.arrays.order import ordinal as ordinal
-from floatlab.arrays.order import spacing as spacing
-from floatlab.arrays.order import ulp_distance as ulp_distance
 from floatlab.arrays.packing import pack as pack
 from floatlab.arrays.packing import unpack as unpack
+from floatlab.arrays.ulps import next_after as next_after
+from floatlab.arrays.ulps import ordinal as ordinal
+from floatlab.arrays.ulps import spacing as spacing
+from floatlab.arrays.ulps import ulp_distance as ulp_distance

@@ -203,7 +203,7 @@ class Recurrence:
         moves: Array | None = None,
         first: int = 0,
     ) -> int:
-        """Do steps on rows, in place; return their number. A step that makes a row of `finite` non-finite is the last.
+        """Do steps on rows, in place; return their number. Stops after a step that makes a row of `finite` non-finite.
 
         `inputs` has the values of rows before every step: (steps, count) numbers, or one per step. `outputs` receives
         rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call. For each

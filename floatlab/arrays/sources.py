@@ -89,7 +89,7 @@ def is_typed(x: object) -> bool:
 
 
 def is_floating(x: object) -> bool:
-    """Return whether an operand has a floating-point format of its own; integers have none.
+    """Return whether an operand has its own floating-point format; integers have none.
 
     >>> is_floating(np.float16(1)), is_floating(np.int8(1)), is_floating(1.0)
     (True, False, False)

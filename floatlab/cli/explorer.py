@@ -7,8 +7,8 @@ import sys
 
 from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, read_question
-from floatlab.confinement import confine
 from floatlab.errors import quoted
+from floatlab.sandbox import confine
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.verbs.option import UsageError
@@ -91,7 +91,7 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
     from floatlab.tui.app.browser import Address, serve
 
     files = None if chosen.option("files") is None else os.getcwd()
-    os.chdir(here)  # the child processes import floatlab relative to this folder, not to the shared one
+    os.chdir(here)  # the child processes import floatlab from this folder, not from the one that visitors can read
     visitor = Question(VERB.name).having(served=True, files=files, theme=chosen.option("theme"))
     host, port = chosen.option("host", DEFAULT_HOST), chosen.option("port", DEFAULT_PORT)
     address = Address(host, port, chosen.option("name", ""))

@@ -26,9 +26,7 @@ def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
         if option.part == "formats" and option.may_be(value):
             return f"{quoted(value)} is a {option.noun}, not a number: {option.spellings[0]} {quoted(value)} names it"
     if verb.needs_values and "," in value and all(can_read(part, parse_literal) for part in value.split(",")):
-        return (
-            f"{quoted(value)}: a decimal has a point, and values stand apart by spaces: {value.replace(',', ' ')[:60]}"
-        )
+        return f"{quoted(value)}: a decimal has a point, values are separated by spaces: {value.replace(',', ' ')[:60]}"
     return ""
 
 

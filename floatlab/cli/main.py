@@ -83,7 +83,7 @@ def _report(error: Exception) -> str:
     import tempfile
     import traceback
 
-    from floatlab.confinement import confined
+    from floatlab.sandbox import confined
 
     told = f"an internal error ({type(error).__name__}); please report it with"
     try:
@@ -117,10 +117,10 @@ def _command(words: list[str]) -> int:
     values = list(question.values)
     if not values and verb.needs_values:
         example = verb.examples[0]
-        raise UsageError(f"{name} needs a value, as in floatlab {example}; floatlab {name} --help tells more")
+        raise UsageError(f"{name} needs a value, as in floatlab {example}; see floatlab {name} --help")
     if "-" in values and verb.needs_values:
         if values != ["-"]:
-            raise UsageError("- reads the values from standard input and stands alone (sub A B subtracts)")
+            raise UsageError("- reads the values from standard input and takes no other value (sub A B subtracts)")
         if manner.svg is not None:
             raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
         split = str.split if verb.joins else lambda text: [text]

@@ -63,7 +63,7 @@ def put(text: str, drawn: bool = False) -> None:
         try:
             out.write(text)
         except UnicodeEncodeError:
-            from floatlab.page.layout import ascii_only
+            from floatlab.page.text_layout import ascii_only
 
             out.write(ascii_only(text))
         out.flush()
@@ -210,7 +210,7 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
     if manner.quiet:
         found = [answer.codes() if manner.quiet == "code" else answer.words() for answer in answers]
         return "".join(f"{word}\n" for words in found for word in words)
-    from floatlab.page.layout import to_text
+    from floatlab.page.text_layout import to_text
 
     return ("" if first else "\n") + to_text(_page(answers), manner.width, manner.colour, manner.ascii)
 
@@ -248,7 +248,7 @@ def write_files(question: Question, answer: Answer, manner: Manner) -> None:
 
 def save(option: str, path: str, text: str) -> None:
     """Write the output of an option to its file; raises FileFormatError that names both."""
-    from floatlab.writing import replacing
+    from floatlab.atomic_write import replacing
 
     with refusing(option, path), replacing(path) as file:
         file.write(text.encode())
@@ -280,12 +280,12 @@ def check_outputs(manner: Manner, read: list[str]) -> None:
     files = {f"--{name}": path for name in _WRITING if (path := getattr(manner, name)) not in (None, "-")}
     if not files:
         return
-    from floatlab.writing import state_of
+    from floatlab.atomic_write import state_of
 
     kept = [(state, "is read by this command") for word in read for state in _states(word)]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
-            kept.append((os.fstat(stream.fileno()), "is what this command writes to already; - is standard output"))
+            kept.append((os.fstat(stream.fileno()), "is the output of this command already; - is standard output"))
     new: dict[str, str] = {}
     for option, path in files.items():
         with refusing(option, path):

@@ -6,12 +6,12 @@ import os
 from functools import lru_cache
 from itertools import islice
 
-from floatlab.confinement import admitted, confined, exists, is_folder
 from floatlab.errors import FileFormatError, FloatlabError
-from floatlab.files.bundles import npz_names, open_npz
+from floatlab.files.npz import npz_names, open_npz
 from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import read_tensors
 from floatlab.record import Record
+from floatlab.sandbox import admitted, confined, exists, is_folder
 
 _MOST = 5000  # the largest number of names read from a folder
 _TOLD = 64  # the largest number of arrays in a .npz whose headers are read for their shapes

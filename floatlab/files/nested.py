@@ -11,7 +11,7 @@ from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE
 from floatlab.arrays.sources import ArraySource, HeldSource, array_format
 from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, printable, quoted
-from floatlab.files.plain import parse_dtype
+from floatlab.files.raw import parse_dtype
 from floatlab.files.safe_open import length_of, named, open_file, read_bytes
 from floatlab.files.text import CALL, MAX_TEXT, Reader
 from floatlab.formats import Format

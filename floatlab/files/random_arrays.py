@@ -18,7 +18,7 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.numpy_rounding import draws
 from floatlab.arrays.sources import ArraySource, Piece, Source, array_format, native_dtype
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
-from floatlab.files.plain import parse_shape
+from floatlab.files.raw import parse_shape
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from floatlab.arrays.sources import ArraySource
-from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.pickles import pickle_kind, refuse_pickle
 from floatlab.files.safe_open import named, open_file, read_start, shown
 from floatlab.files.text import is_nested, open_text, parse_list
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
+from floatlab.sandbox import exists
 
 _MEANT = {
     "(": "; lists are in square brackets, as in [[1, 2], [3, 4]]",
     "{": "; lists are in square brackets, as in [[1, 2], [3, 4]]",
-    "<tf.": "; of what TensorFlow prints, give the array after numpy=",
+    "<tf.": "; from TensorFlow's output, give the array after numpy=",
 }
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
 _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
@@ -58,7 +58,7 @@ def open_array(
     if kind not in ("npz", "safetensors") and name is not None:
         raise FileFormatError(f"{shown(path)} has one array only: leave out the name {quoted(name)}")
     if kind == "npz":
-        from floatlab.files.bundles import open_npz
+        from floatlab.files.npz import open_npz
 
         return open_npz(path, name)
     if kind == "safetensors":
@@ -66,11 +66,11 @@ def open_array(
 
         return open_safetensors(path, name)
     if kind == "npy":
-        from floatlab.files.plain import open_npy
+        from floatlab.files.npy import open_npy
 
         return open_npy(path)
     if kind == "raw" and dtype is not None:
-        from floatlab.files.plain import open_raw
+        from floatlab.files.raw import open_raw
 
         return open_raw(path, dtype, shape)
     if kind == "nested":

@@ -13,9 +13,9 @@ from typing import IO
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.confinement import admitted
+from floatlab.atomic_write import no_file
 from floatlab.errors import FileFormatError, quoted
-from floatlab.writing import no_file
+from floatlab.sandbox import admitted
 
 _LONG = 80  # longer paths are cut to this many characters in messages
 _PIECE = 1 << 22  # the number of bytes per read call

@@ -16,7 +16,7 @@ import numpy as np
 from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, guess, quoted
-from floatlab.files.plain import PlainSource, bits_of
+from floatlab.files.raw import RawSource, bits_of
 from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
@@ -125,7 +125,7 @@ def open_safetensors(path: str, name: str | None) -> ArraySource:
         kind = _kind(tensor.dtype)
         if kind is None:
             raise FileFormatError(f"has the tensor {quoted(tensor.name)} in {quoted(tensor.dtype)}, which is not read")
-        return PlainSource(path if name is None else f"{path}::{name}", path, file, tensor.shape, kind, tensor.start)
+        return RawSource(path if name is None else f"{path}::{name}", path, file, tensor.shape, kind, tensor.start)
 
 
 def chosen(name: str | None, names: list[str], noun: str) -> str:

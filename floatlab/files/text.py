@@ -99,7 +99,7 @@ class Reader:
         return known
 
     def _settle(self) -> None:
-        """Round a batch of literals. A literal whose binary64 value is a tie is read exactly: it may be no tie."""
+        """Round a batch of literals. A literal whose binary64 value is a tie is read exactly: it may not be a tie."""
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
         held = np.ones(len(values), bool)  # True if the binary64 value is a number of the format
@@ -191,7 +191,7 @@ def open_text(path: str, format: Format) -> ArraySource:
 
 
 def _row_hint(word: str, rows: int) -> str:
-    """Return what rows with such a word may need."""
+    """Return a hint to correct a row that contains this word, as the end of an error message; may be empty."""
     if ";" in word:
         return "; the numbers of a row are separated by commas or spaces"
     return "; a header begins with #" if not rows and word.lstrip("'\"")[:1].isalpha() else ""

@@ -160,7 +160,7 @@ def catalog_row(format: Format) -> CatalogRow:
     """
     named = _BY_NAME.get(format.name)
     if format.is_table:
-        from floatlab.formats.tables import table_row
+        from floatlab.formats.table_catalog import table_row
 
         named = table_row(format.name)
     if named is not None and named.format == format:
@@ -211,7 +211,7 @@ def _lookup(name: str) -> Format:
         return p3109(k, p, signed, found[4] == "e")
     if found := _PATTERN.fullmatch(plain):
         return _pattern(found[1], int(found[2]), int(found[3]), found[4])
-    from floatlab.formats.tables import TABLE_NAMES, table_row  # here, since few commands name such a format
+    from floatlab.formats.table_catalog import TABLE_NAMES, table_row  # here, since few commands name such a format
 
     if row := table_row(plain):
         return row.format

@@ -49,8 +49,8 @@ def root_of_e(power: Fraction, digits: int) -> tuple[int, int]:
         term = (term * rest >> bits) // k
         total += term
         k += 1
-    # The true value is within 2^(_GUARD/2) units of the computed one; a cut below that would straddle it, so ask again
-    # for more digits until both ends of the error agree.
+    # The true value is within `slack` units of the computed one. If truncation gives different results at both ends of
+    # this interval, compute more digits.
     slack, cut = 1 << _GUARD // 2 + power.numerator.bit_length(), bits - digits
     low, high = (total - slack) >> cut, (total + slack) >> cut
     return (low, twos - digits) if low == high else root_of_e(power, digits + _GUARD)

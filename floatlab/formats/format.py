@@ -63,6 +63,7 @@ class Format(Record):
     )  # fmt: skip
 
     is_table: ClassVar[bool] = False  # whether it is a TableFormat, whose magnitudes are ranks in a table
+    is_irrational: ClassVar[bool] = False  # whether the numbers are powers of √e, so that only 0 and ±1 are rational
 
     def __init__(
         self,

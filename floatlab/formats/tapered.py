@@ -1,14 +1,14 @@
-"""Posits and takums: formats whose exponent takes more bits the further a number is from 1, and leaves the rest.
+"""Posits and takums: the further a number is from 1, the more bits its exponent takes, and the fewer its fraction has.
 
-Both are two's complements: a negative number's fields are read from its code as it is, with formulas that include the
-sign. Rounding is halfway between codes: the boundary is the number with one bit more.
+Codes are in two's complement. The fields of a negative number are read from its code without negating it; the formulas
+include the sign. Rounding is halfway between codes: the boundary is the number with one bit more.
 """
 
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
 from floatlab.formats.exponential import root_of_e
-from floatlab.formats.table import GUARD, Field, Place, Real, TwosComplementFormat, compare, fields
+from floatlab.formats.table_format import GUARD, Field, Place, Real, TwosComplementFormat, compare, fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 _EXPONENT = 2  # es of the Posit Standard 2022, for every width
-_GHOSTED = 12  # narrower takums are read as if zeros followed
-_DIGITS = 1 << 14  # a number that agrees with an irrational boundary in this many digits is not decided
+_GHOSTED = 12  # takums with fewer bits are read as if zeros followed
+# A number that agrees with an irrational boundary in this many digits raises an error. Of a number, more are known.
+_DIGITS = 1 << 12
 
 
 class Posit(TwosComplementFormat):
@@ -60,7 +61,7 @@ class Posit(TwosComplementFormat):
         return fields(code, self.width, ("S", "regime", "exponent", "fraction"), lengths)
 
     def reading(self, code: int) -> str:
-        """Say how the fields give the number."""
+        """Return in words how the fields determine the number."""
         s, (r, _, e, f, f_bits) = self.sign(code), self._split(code, self.width)
         power = (1 - 2 * s) * ((r << _EXPONENT) + e + s)
         return f"({1 - 3 * s} + {f}/{1 << f_bits}) × 2^{power}: regime {r}, exponent {e}"
@@ -103,7 +104,7 @@ class Takum(TwosComplementFormat):
         return fields(code, self.width, ("S", "D", "regime", "characteristic", "mantissa"), lengths)
 
     def reading(self, code: int) -> str:
-        """Say how the fields give the number."""
+        """Return in words how the fields determine the number."""
         s, (_, c, m, p) = self.sign(code), self._split(code, self.width)
         return f"({1 - 3 * s} + {m}/{1 << p}) × 2^{(1 - 2 * s) * (c + s)}: characteristic {c}"
 
@@ -113,17 +114,14 @@ class LogarithmicTakum(Takum):
 
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
 
+    is_irrational = True
+
     def __init__(self, name: str, width: int) -> None:
         """Set the fields."""
         super().__init__(name, width)
 
-    @property
-    def is_irrational(self) -> bool:
-        """True: no power of √e but 1 is rational."""
-        return True
-
     def power(self, code: int, width: int | None = None) -> Fraction:
-        """Return ℓ, the power of √e: with the sign of the code, since the fields are read as they are.
+        """Return ℓ, the power of √e. The fields of a negative code are read without negating it, so ℓ changes its sign.
 
         >>> LogarithmicTakum("takum_log8", 8).power(0x04)
         Fraction(-191, 1)
@@ -136,11 +134,11 @@ class LogarithmicTakum(Takum):
         return -power if code >> (width - 1) else power
 
     def number(self, code: int, width: int) -> Real:
-        """Return √e^ℓ, cut off far below the precision."""
+        """Return √e^ℓ, truncated far below the precision."""
         return root_of_e(self.power(code, width), width + GUARD)
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return bounds of a positive number, one unit of the last of `digits` apart; equal for 1."""
+        """Return bounds of a positive number, one unit apart in the last of `digits` digits; equal for 1."""
         power = self.power(rank)
         c, q = root_of_e(power, digits)
         return (c, q), (c + bool(power), q)
@@ -167,11 +165,11 @@ class LogarithmicTakum(Takum):
         return self._against(x, self.power(2 * rank + 1, self.width + 1)) if rank else 1
 
     def _between(self, x: Real, rank: int, negative: bool, linear: bool) -> Place:
-        if linear:  # from the digits of the neighbours that were cut off; the draw has 32
+        if linear:  # the truncated neighbours have far more digits than the 32 of the draw
             return super()._between(x, rank, negative, linear)
         return Place(rank, 2 + self.reaches(x, rank, negative), 2, None)
 
     def reading(self, code: int) -> str:
-        """Say how the fields give the number."""
+        """Return in words how the fields determine the number."""
         _, c, m, p = self._split(code, self.width)
         return f"{'−' * self.sign(code)}√e^({self.power(code)}): characteristic {c}, mantissa {m}/{1 << p}"

@@ -1,6 +1,7 @@
 """Layer 1: exact numbers, the single rounding kernel, and the codec between codes, values and text."""
 
 from floatlab.numbers.datum import Datum, NumberClass, decode, hexadecimal_code
+from floatlab.numbers.derivation import Decode, Derivation, Encode, Read, Round, Special, Step
 from floatlab.numbers.exact import Exact, Literal, Ratio
 from floatlab.numbers.projection import Rounded, Tail, round_exact
 from floatlab.numbers.reading import convert, encode, parse_literal, read
@@ -16,7 +17,6 @@ from floatlab.numbers.rounding import (
     as_context,
     parse_direction,
 )
-from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Special, Step
 
 __all__ = [
     "DEFAULT", "Absent", "Context", "Datum", "Decode", "Derivation", "Direction", "Encode", "Exact", "Flags",

@@ -6,8 +6,8 @@ from enum import Enum
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, hexadecimal_float, shortest_decimal, shortest_within
 from floatlab.numbers.exact import GUARD_DIGITS, Exact
+from floatlab.numbers.printing import DIGIT_LIMIT, exact_decimal, hexadecimal_float, shortest_decimal, shortest_within
 from floatlab.numbers.projection import given_by_table, infinity_code, nan_code, round_exact
 from floatlab.numbers.rounding import DEFAULT, Context, Flags, NanRule
 from floatlab.presenter import Drawn
@@ -162,7 +162,7 @@ class Datum(Drawn, Record):
         if magnitude > fmt.largest_magnitude:
             return None
         if given_by_table(fmt):
-            from floatlab.numbers.entries import value_of
+            from floatlab.numbers.table_values import value_of
 
             return value_of(fmt, code)
         negative = fmt.signed and code >> (fmt.width - 1) != 0
@@ -180,9 +180,9 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds of a finite value: equal unless it is irrational, else one unit of the last of `digits`."""
+        """Return bounds of a finite value: equal if it is rational, else one unit of the last digit apart."""
         if given_by_table(self.format):
-            from floatlab.numbers.entries import bounds_of
+            from floatlab.numbers.table_values import bounds_of
 
             return bounds_of(self.format, self.code, digits)
         return self.exact, self.exact
@@ -192,7 +192,7 @@ class Datum(Drawn, Record):
         """The value as a power of √e, if it is irrational (in logarithmic takums); else empty."""
         if not given_by_table(self.format):
             return ""
-        from floatlab.numbers.entries import symbol
+        from floatlab.numbers.table_values import symbol
 
         return symbol(self.format, self.code)
 
@@ -209,12 +209,12 @@ class Datum(Drawn, Record):
     def ulp(self) -> Exact:
         """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes.
 
-        In a format given by a table: the distance to the next larger magnitude; at the largest, to the one below.
+        In a format given by a table: the distance to the next larger magnitude; at the largest, to the next smaller.
         """
         if not self.is_finite:
             raise UnsupportedError(f"{self!r} has no ulp")
         if given_by_table(self.format):
-            from floatlab.numbers.entries import gap
+            from floatlab.numbers.table_values import gap
 
             return gap(self.format, self.code)
         return Exact(False, 1, self.quantum_exponent)
@@ -385,7 +385,7 @@ def shortest(datum: Datum) -> str:
     if not datum.is_finite:
         return special_text(datum)
     if given_by_table(datum.format) and datum.magnitude:
-        from floatlab.numbers.entries import catchment
+        from floatlab.numbers.table_values import catchment
 
         return shortest_within(bool(datum.sign_bit), *catchment(datum.format, datum.code))
     return shortest_decimal(datum.exact, datum.format, datum.magnitude)

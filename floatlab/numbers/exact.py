@@ -200,6 +200,15 @@ LONG = 8192
 FAR = 1 << 17
 
 
+def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
+    """Return whether all numbers between c·2^q and (c + 1)·2^q are on one side of each irrational boundary."""
+    from floatlab.formats.table_format import TableFormat
+
+    assert isinstance(format, TableFormat)
+    below, above = (format.place((each, q), negative) for each in (c, c + 1))
+    return (below.rank, below.rest2) == (above.rank, above.rest2)
+
+
 class Ratio(Record):
     """The number (−1)^negative · numerator/denominator · 2^twos · 10^tens.
 
@@ -253,10 +262,13 @@ class Ratio(Record):
                 return Exact(self.negative, n, twos), self.truncated
             c = n >> excess
             return Exact(self.negative, c, twos + excess), self.truncated or c << excess != n
-        scale = max(format.precision + GUARD_DIGITS + 2 - n.bit_length() + d.bit_length(), 0)
-        c, rest = divmod(n << scale, d)
-        if not rest and not self.truncated:  # the numerator had the denominator's factors of five
-            return Exact(self.negative, c, twos - scale).normalized(), False
+        for guard in (GUARD_DIGITS, LONG):
+            scale = max(format.precision + guard + 2 - n.bit_length() + d.bit_length(), 0)
+            c, rest = divmod(n << scale, d)
+            if not rest and not self.truncated:  # the numerator had the denominator's factors of five
+                return Exact(self.negative, c, twos - scale).normalized(), False
+            if not format.is_irrational or _is_decided(format, self.negative, c, twos - scale):
+                break
         return Exact(self.negative, c, twos - scale), True
 
     @property

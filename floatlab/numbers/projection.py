@@ -38,7 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from floatlab.formats.table import TableFormat
+    from floatlab.formats.table_format import TableFormat
 
 _OVERFLOW = Flags.OVERFLOW | Flags.INEXACT
 _UNDERFLOW = Flags.UNDERFLOW | Flags.INEXACT

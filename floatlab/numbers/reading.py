@@ -12,17 +12,17 @@ import re
 from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum, decode, special_code
-from floatlab.numbers.decimals import integer_from_digits
+from floatlab.numbers.derivation import Decode, Derivation, Encode, Read, Round, Rule, Special
 from floatlab.numbers.exact import GUARD_DIGITS, Code, Exact, Infinity, Literal, NotANumber, Ratio
+from floatlab.numbers.printing import integer_from_digits
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
-from floatlab.numbers.rounding import DEFAULT, Context, Flags, as_context
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, as_context
 from floatlab.numbers.scalars import exact_value
-from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from floatlab.numbers.derivation import Operand, Step, Truth
     from floatlab.numbers.rounding import AnyContext
-    from floatlab.numbers.steps import Operand, Step, Truth
 
 # No midpoint between two neighbours of any format (W ≤ 19, T ≤ 236) has as many significant digits: the longest, near
 # 2^−262380, have about 183,500.
@@ -382,4 +382,11 @@ def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivati
     near = Datum(fmt, round_exact(exact, fmt, sticky=True).code)
     if near.symbol == datum.symbol:
         return Derivation("convert", (datum,), context, (Decode(datum), Encode(near, datum)), near, Flags.NONE)
+    if fmt.is_irrational:
+        from floatlab.numbers.table_values import is_boundary
+
+        # Digits cut off are below a boundary that the number is on: take those above it if the tie goes there.
+        goes_up = near.magnitude & 1 or context.rounding is Direction.RNA
+        if goes_up and is_boundary(fmt, near.magnitude, datum.format, datum.code):
+            exact = Exact(exact.negative, exact.c + 1, exact.q)
     return _finish("convert", datum, (Decode(datum),), exact, True, datum, fmt, context)

@@ -9,8 +9,8 @@ from floatlab.formats import parse_format
 from floatlab.formats.catalog import format_called
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.datum import Datum, code_in
-from floatlab.numbers.decimals import integer_from_digits
 from floatlab.numbers.exact import Exact, Infinity, Literal, NotANumber, Ratio
+from floatlab.numbers.printing import integer_from_digits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

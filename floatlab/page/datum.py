@@ -44,7 +44,7 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
 
 
 def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
-    """Return the digit for one power of ten of each bit's number; above the units only where it changes."""
+    """Return one line of the ruler: the digit of each bit number at a power of ten; above the units, only changes."""
     rows, bit = [], total
     for _, _, bits in fields:
         shown = range(bit - 1, bit - len(bits) - 1, -1)

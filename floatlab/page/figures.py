@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from floatlab.atomic_write import replacing
 from floatlab.errors import FileFormatError, MissingPartError, printable, quoted
 from floatlab.page.model import Chart
 from floatlab.page.svg import SVG, SVG_TEXT
-from floatlab.writing import replacing
 
 SIZE = (7.0, 3.8)  # inches
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Direction, Exact, Ratio, Read, Tail, round_exact
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.decimals import decimal_within, exact_decimal
+from floatlab.numbers.derivation import EXACT_ERROR_BITS
 from floatlab.numbers.intervals import Interval, preimage
-from floatlab.numbers.steps import EXACT_ERROR_BITS
+from floatlab.numbers.printing import decimal_within, exact_decimal
 from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Line, Mark, Role, Row, Span, line
 from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_error
 
@@ -23,7 +23,7 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
     `typed` is the number that was entered, and `text` its label.
 
     >>> from floatlab import encode
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.page.model import Page
     >>> print(to_text(Page((number_line(encode("1", "e4m3")),)), 72), end="")
       number line  ────○──────○───────●──────────────○──────────────○───────

@@ -6,13 +6,14 @@ from fractions import Fraction
 
 from floatlab.arrays.sources import Source
 from floatlab.formats import Format
-from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
+from floatlab.numbers.printing import rounded_decimal, terminating_decimal
 from floatlab.page.model import Block, Row
 from floatlab.page.words import counted, signed_text
-from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.scaled_units import ScaledUnit
 from floatlab.reduce.simulate.tensor_cores import TensorCore
 
 _PLAIN = range(-4, 9)  # numbers with these decimal exponents are written without an exponent
@@ -25,7 +26,7 @@ def order_words(schedule: Schedule, adder: Adder | Compensated | TensorCore) -> 
     return f"{schedule.text}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule.text
 
 
-def machine_rows(machine: Machine | None) -> list[Block]:
+def machine_rows(machine: Machine | ScaledUnit | None) -> list[Block]:
     """Return a row with the machine model and its source."""
     if machine is None:
         return []

@@ -9,8 +9,8 @@ import re
 
 from floatlab.errors import UnsupportedError, printable
 from floatlab.page.chart import ChartScales, scales_of, ticks
-from floatlab.page.layout import set_page
 from floatlab.page.model import Chart, Curve, Line, Page, Role
+from floatlab.page.text_layout import set_page
 
 # Okabe and Ito's palette for colour-blind readers, darkened to a contrast of at least 4.5:1 on white.
 SVG_BACKGROUND = "#ffffff"

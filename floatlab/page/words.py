@@ -5,10 +5,10 @@ from __future__ import annotations
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Flags, Rounded, Tail
 from floatlab.numbers.datum import shortest
-from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, terminating_decimal
+from floatlab.numbers.derivation import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio
+from floatlab.numbers.printing import decimal_within, ratio_text, rounded_decimal, terminating_decimal
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.page.model import Block, Line, Note, Role, Span, line
 
 TYPE_CHECKING = False

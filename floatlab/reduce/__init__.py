@@ -8,12 +8,12 @@ The subpackages, from the highest layer to the lowest:
 * `simulate/`: the arithmetic of nodes, on numbers and on arrays; `plan/`: orders and their expressions.
 """
 
-from floatlab.faces import face
+from floatlab.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = face(__name__, {
+__all__, __getattr__, __dir__ = lazy_names(__name__, {
     "plan.batches": "Batches",
     "plan.expressions": "parse_schedule",
-    "plan.orders": "Schedule",
+    "plan.basic_schedules": "Schedule",
     "plan.plan": "Plan",
     "results.presets": "PRESETS",
     "results.products": "matmul",

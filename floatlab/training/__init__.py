@@ -2,23 +2,23 @@
 
 The modules, from the highest level to the lowest:
 
-* `networks`, `learner`: networks in chosen formats, trained on generated problems, and compared over seeds; *
-`trainer`, `laboratory`: many steps, and the same steps with several remedies, compared with exact arithmetic; *
-`program`, `trace`, `thresholds`: one optimizer step as a program, its trace for one weight, and the smallest update
+* `networks`, `learner`: networks in chosen formats, trained on generated problems, and compared over seeds;
+* `trainer`, `trajectories`: many steps, and the same steps with several remedies, compared with exact arithmetic;
+* `optimizers`, `trace`, `thresholds`: an optimizer step as a program, its trace for one weight, and the smallest update
   that moves the weight;
 * `setup`, `loss_scale`, `gradients`: formats, remedies and the loss scale; the gradients of all steps;
 * `underflow`: what a format's range does to gradients;
 * `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.
 """
 
-from floatlab.faces import face
+from floatlab.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = face(__name__, {
+__all__, __getattr__, __dir__ = lazy_names(__name__, {
     "gradient_check": "Check Point StepSweep advised_step check_gradient sweep_steps",
-    "laboratory": "Reference Training Trajectory train",
+    "trajectories": "Reference Training Trajectory train",
     "learner": "Learner Learning LearningComparison compare_learnings learn",
     "networks": "Configuration Network Problem exact_loss make_problem",
-    "program": "Adam Program SGD Updates parse_optimizer",
+    "optimizers": "Adam Program SGD Updates parse_optimizer",
     "loss_scale": "LossScale Scaler",
     "setup": "REMEDIES Remedy Setup parse_remedy",
     "thresholds": "Threshold",

@@ -6,10 +6,6 @@ from floatlab.training.gradient_check import StepSweep as StepSweep
 from floatlab.training.gradient_check import advised_step as advised_step
 from floatlab.training.gradient_check import check_gradient as check_gradient
 from floatlab.training.gradient_check import sweep_steps as sweep_steps
-from floatlab.training.laboratory import Reference as Reference
-from floatlab.training.laboratory import Training as Training
-from floatlab.training.laboratory import Trajectory as Trajectory
-from floatlab.training.laboratory import train as train
 from floatlab.training.learner import Learner as Learner
 from floatlab.training.learner import Learning as Learning
 from floatlab.training.learner import LearningComparison as LearningComparison
@@ -22,11 +18,11 @@ from floatlab.training.networks import Network as Network
 from floatlab.training.networks import Problem as Problem
 from floatlab.training.networks import exact_loss as exact_loss
 from floatlab.training.networks import make_problem as make_problem
-from floatlab.training.program import SGD as SGD
-from floatlab.training.program import Adam as Adam
-from floatlab.training.program import Program as Program
-from floatlab.training.program import Updates as Updates
-from floatlab.training.program import parse_optimizer as parse_optimizer
+from floatlab.training.optimizers import SGD as SGD
+from floatlab.training.optimizers import Adam as Adam
+from floatlab.training.optimizers import Program as Program
+from floatlab.training.optimizers import Updates as Updates
+from floatlab.training.optimizers import parse_optimizer as parse_optimizer
 from floatlab.training.setup import REMEDIES as REMEDIES
 from floatlab.training.setup import Remedy as Remedy
 from floatlab.training.setup import Setup as Setup
@@ -39,5 +35,9 @@ from floatlab.training.trace import step as step
 from floatlab.training.trainer import Divergence as Divergence
 from floatlab.training.trainer import Trainer as Trainer
 from floatlab.training.trainer import TrainingRun as TrainingRun
+from floatlab.training.trajectories import Reference as Reference
+from floatlab.training.trajectories import Training as Training
+from floatlab.training.trajectories import Trajectory as Trajectory
+from floatlab.training.trajectories import train as train
 from floatlab.training.underflow import Underflow as Underflow
 from floatlab.training.underflow import measure_underflow as measure_underflow

@@ -15,7 +15,7 @@ from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
 from floatlab.training.networks import Configuration, Network, Problem, exact_loss, make_problem, parse_configurations
-from floatlab.training.program import Optimizer, parse_optimizer
+from floatlab.training.optimizers import Optimizer, parse_optimizer
 from floatlab.training.trainer import Divergence, Trainer
 from floatlab.training.validation import checked_whole
 

@@ -106,7 +106,7 @@ def make_problem(
     noise
         Standard deviation of the normal noise on the targets. (A logistic teacher draws 0 or 1 with its probabilities.)
     weight
-        Factor of the loss. A small factor makes gradients as small as an average over many more terms would. A learning
+        Factor of the loss. A small factor makes gradients small, like an average over many more terms. A learning
         rate that is larger by the same factor compensates for this, but does not restore gradients that underflowed.
 
     Returns

@@ -10,7 +10,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.numbers.intervals import preimage
 from floatlab.record import Record
-from floatlab.training.program import Program, is_drawn
+from floatlab.training.optimizers import Program, is_drawn
 
 
 class Threshold(Record):

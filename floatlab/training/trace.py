@@ -20,7 +20,7 @@ from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encod
 from floatlab.numbers.rounding import Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.training.program import COMPENSATION, GRADIENT, SGD, WEIGHTS, Optimizer, Program, Updates, is_drawn
+from floatlab.training.optimizers import COMPENSATION, GRADIENT, SGD, WEIGHTS, Optimizer, Program, Updates, is_drawn
 from floatlab.training.setup import AnyFormat, Setup
 from floatlab.training.validation import beyond, exactly
 

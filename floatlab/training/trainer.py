@@ -21,7 +21,7 @@ from floatlab.numbers import Context, encode
 from floatlab.record import Individual, Record
 from floatlab.training.gradients import Gradients, starting_numbers
 from floatlab.training.loss_scale import Scaler
-from floatlab.training.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Optimizer, Program, Updates
+from floatlab.training.optimizers import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Optimizer, Program, Updates
 from floatlab.training.setup import AnyFormat, Setup
 from floatlab.training.trace import UpdateTrace, single, trace
 from floatlab.training.validation import beyond, checked_whole

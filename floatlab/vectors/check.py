@@ -123,7 +123,7 @@ def _unlike(text: str, function: Function, lengths: list[int]) -> str:
         if not re.fullmatch(f"[0-9A-Fa-f]{{{length}}}", word):
             prefix = " without 0x" * word.lower().startswith("0x")
             return f"{quoted(word)} is not the {what}: {length} hexadecimal digit{'s' * (length > 1)}{prefix}"
-    return f"{quoted(text.strip())}: spaces stand between the words, and nothing else"
+    return f"{quoted(text.strip())}: only spaces separate the words"
 
 
 def check_lines(

@@ -168,7 +168,7 @@ def _in_one_format(name: str, operation: str, fmt: Format, exact: bool) -> Funct
 
 def _conversion(name: str, left: str, right: str, exact: bool) -> Function:
     if not left or not right:
-        raise FloatlabError(f"{quoted(name)}: a conversion names what it is from and to, such as f32_to_f16")
+        raise FloatlabError(f"{quoted(name)}: a conversion names its source and its target, such as f32_to_f16")
     source, target = _integer(left) or _format(left, name), _integer(right) or _format(right, name)
     if isinstance(source, Integer):
         if isinstance(target, Integer):

@@ -8,8 +8,8 @@ from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quote
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexadecimal_code
 from floatlab.numbers.datum import hexadecimal, shortest
-from floatlab.numbers.decimals import decimal_within
 from floatlab.numbers.exact import Exact
+from floatlab.numbers.printing import decimal_within
 from floatlab.numbers.reading import parse_code, read_literal
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record

@@ -31,14 +31,20 @@ def operands_of(
 
     An array read from text has a record of the rounding errors of the conversion.
     """
+    own = None if model is None else model.terms
+    if own is not None and own.name == "tf32":
+        own = parse_format("binary32")  # the tensor core ignores the extra digits; it does not round
+    return arrays_of(words, own or format, operation)
+
+
+@in_default_mode
+def arrays_of(words: tuple[str, ...], format: Format | None, operation: str = "sum") -> list[Piece]:
+    """Return the arrays that these words name, as `operands_of` does; text is read into `format`."""
     count, arrays = _OPERANDS[operation]
     if len(words) != count:
         lists = len(words) > count and all(kind_of(word) == "list" for word in words)
         more = "; separate the numbers of an array by commas, as in 1.5,-2" if lists else ""
         raise UnsupportedError(f"{operation} takes {arrays}, not {len(words)}{more}")
-    own = None if model is None else model.terms
-    if own is not None and own.name == "tf32":
-        own = parse_format("binary32")  # the tensor core ignores the extra digits; it does not round
-    with open_arrays(words, own or format) as opened:
+    with open_arrays(words, format) as opened:
         pieces = [(source.whole(), source.origin) for source in opened]
     return [piece if origin is None else source_of(piece).replace(origin=origin) for piece, origin in pieces]

@@ -7,9 +7,9 @@ imported to show a derivation.
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
-from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.question import Answer, answer_for, plain_answer
 
 TYPE_CHECKING = False
@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from floatlab.reduce.results.judgements import Judgement
     from floatlab.reduce.results.products import Product
     from floatlab.reduce.results.reduction import Reduction
+    from floatlab.reduce.results.scaled import ScaledProduct
     from floatlab.reduce.reveal.invariance import Invariance
     from floatlab.reduce.reveal.order_map import OrderMap
     from floatlab.reduce.reveal.revelation import Findings
     from floatlab.reduce.timing.backends import BackendComparison
     from floatlab.training.gradient_check import StepSweep
-    from floatlab.training.laboratory import Training
     from floatlab.training.learner import Learning
     from floatlab.training.trace import UpdateTrace
+    from floatlab.training.trajectories import Training
     from floatlab.training.underflow import Underflow
 
     Kind = TypeVar("Kind")
@@ -116,7 +117,7 @@ def _block(answer: BlockDerivation) -> Answer:
 
 
 @_row
-def _reduction(answer: Reduction | Product) -> Answer:
+def _reduction(answer: Reduction | Product | ScaledProduct) -> Answer:
     from floatlab.verbs.reduce.answer import answer_of as reduction_answer
 
     return reduction_answer(answer)

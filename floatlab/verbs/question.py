@@ -132,7 +132,7 @@ def written(*answers: object) -> Callable[[], list[Wire]]:
     """Return a function that converts the objects to JSON objects."""
 
     def records() -> list[Wire]:
-        from floatlab.verbs.json_documents import document_of
+        from floatlab.verbs.from_json import document_of
 
         return [document_of(answer) for answer in answers]
 

@@ -1,6 +1,6 @@
 """Table of all verbs. An entry has the verb's definition, its `answers` function and its screen in the explorer.
 
-An entry imports modules only when it is used, so a command loads only the folder of its own verb.
+An entry imports modules only when it is used, so a command loads only the folder of its verb.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from math import isfinite
 
 from floatlab.errors import FileFormatError, FormatError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.decimals import digits_of, fraction_text, integer_from_digits
+from floatlab.numbers.printing import digits_of, fraction_text, integer_from_digits
 from floatlab.numbers.rounding import Flags
 
 TYPE_CHECKING = False

@@ -6,11 +6,11 @@ from operator import attrgetter, itemgetter
 
 from floatlab.numbers import Context, Datum, Derivation, Exact, Ratio, Rounded, parse_literal
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
-from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
+from floatlab.numbers.derivation import EXACT_ERROR_BITS, Integral, Round, Step
 from floatlab.numbers.exact import Literal, SquareRoot
+from floatlab.numbers.printing import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
 from floatlab.numbers.projection import Between, given_by_table
 from floatlab.numbers.rounding import DEFAULT, LATER_FIELDS
-from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
 from floatlab.wire.codecs import CODE, CODECS, FLAGS, FORMAT, INTEGER, TEXT, Codec, list_of, optional
 from floatlab.wire.schema import (
     Member,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from typing import Any
 
-    from floatlab.numbers.steps import Operand, Truth
+    from floatlab.numbers.derivation import Operand, Truth
     from floatlab.wire.codecs import Scope, Wire
     from floatlab.wire.schema import Rows
 
@@ -61,7 +61,7 @@ DATUM = Schema(
 
 
 def _later(name: str, codec: Codec) -> Member:
-    """Return the member of a choice that older documents lack: omitted where it is the default."""
+    """Return the member of a choice that is omitted if it is the default, since older documents do not have it."""
     usual = getattr(DEFAULT, name)
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 

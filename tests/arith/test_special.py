@@ -28,7 +28,7 @@ from floatlab.arith import (
     subtract,
     to_integer,
 )
-from floatlab.numbers.steps import Align, Combine, Divide, Encode, Promote, Root, Round, Rule, Special
+from floatlab.numbers.derivation import Align, Combine, Divide, Encode, Promote, Root, Round, Rule, Special
 from tests.arith import truth
 from tests.oracle import Rules
 

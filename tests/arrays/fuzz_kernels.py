@@ -61,7 +61,7 @@ class Fuzz:
         return self.random.choice(NUMBERS) if self.rarely(2) else self.random.getrandbits(64)
 
     def room(self, size: int) -> object:
-        """Return a buffer of so many bytes; sometimes another length, askew, overlapping, read-only, or none at all."""
+        """Return a buffer of this size; sometimes of another length, misaligned, overlapping, read-only, or none."""
         if self.rarely(40):
             return self.random.choice((None, b"", "text", 3, np.zeros((2, 3))[:, ::2], bytes(size)))
         if self.rarely(20):
@@ -182,26 +182,37 @@ class Fuzz:
         x, y = array(inner, rows, columns), array(inner, rows, columns)
         return _kernels.accumulate(array(rows, columns), x, y, self.rarely(2))
 
+    def shift(self) -> int:
+        return self.random.choice((*range(8, 32), 0, -1, 32, 2**31 - 1, 2**63 - 1))
+
+    def entries(self, shift: int) -> object:
+        return self.room(8 << (32 - shift)) if 18 < shift < 32 else self.room(64)
+
     def narrow(self) -> object:
-        count, shift = self.few(), self.random.choice((*range(8, 32), 0, -1, 32, 2**31 - 1))
-        entries = self.room(8 << (32 - shift)) if 18 < shift < 32 else self.room(64)
-        return _kernels.look_up_narrow(self.room(4 * count), entries, shift, self.room(count))
+        count, shift = self.few(), self.shift()
+        return _kernels.look_up_narrow(self.room(4 * count), self.entries(shift), self.room(count), shift)
 
     def wide(self) -> object:
-        count, shift = self.few(), self.random.choice((*range(8, 32), 0, -1, 32))
-        entries = self.room(8 << (32 - shift)) if 18 < shift < 32 else self.room(64)
-        starts = self.room(4 * self.few())
-        return _kernels.look_up_wide(self.room(4 * count), entries, shift, starts, self.room(2 * count))
+        count, starts = self.few(), self.room(4 << 16)
+        entries = np.frombuffer(self.random.randbytes(1 << 10) * (8 << 6), np.uint8)
+        shift = self.shift() if self.rarely(20) else 16
+        return _kernels.look_up_wide(self.room(4 * count), entries, starts, self.room(2 * count), shift)
 
     def binades(self) -> object:
-        count = self.few()
-        return _kernels.look_up_binades(self.room(4 * count), self.room(8 * 512), self.room(2 * count))
+        count, shift = self.few(), self.shift() if self.rarely(20) else 23
+        return _kernels.look_up_binades(self.room(4 * count), self.room(8 * 512), self.room(2 * count), shift)
+
+    def registers(self) -> object:
+        count, rest = self.few(), self.number() % 2**64 if self.rarely(40) else 0
+        if self.rarely(2):
+            return _kernels.look_up_few(self.room(4 * count), self.room(160), self.room(count), rest)
+        return _kernels.look_up_bytes(self.room(4 * count), self.room(1024), self.room(count), rest)
 
     def take(self) -> object:
         count, size, wide = self.few(), self.random.choice((4, 8)), self.rarely(2)
         table = self.room(size << 16) if wide else self.room(size << 8)
-        given = self.number() % 2**31 if self.rarely(20) else size
-        return _kernels.take_words(self.room(count * (1 + wide)), table, given, self.room(count * size))
+        which = self.number() % 2**31 if self.rarely(20) else 2 * wide + (size == 8)
+        return _kernels.take_words(self.room(count * (1 + wide)), table, self.room(count * size), which)
 
     def modes(self) -> object:
         if self.rarely(2):
@@ -213,7 +224,7 @@ def fuzz(calls: int, seed: int = 0) -> Counter[str]:
     """Make random calls; return the numbers of successful and of rejected calls for each function."""
     drawn, found = Fuzz(seed), Counter[str]()
     entries = (*[drawn.run] * 8, *[drawn.read_codes] * 2, *[drawn.walk] * 4, drawn.accumulate, drawn.modes)
-    entries += (drawn.narrow, drawn.wide, drawn.binades, drawn.take)
+    entries += (drawn.narrow, drawn.wide, drawn.binades, drawn.registers, drawn.take)
     with np.errstate(all="ignore"):
         for _ in range(calls):
             entry = drawn.random.choice(entries)

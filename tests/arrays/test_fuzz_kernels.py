@@ -15,6 +15,8 @@ def test_every_entry_is_called_with_anything():
     for name in ("run", "read_codes", "walk", "accumulate", "modes"):
         assert found[name] > 10
         assert found[f"{name} refused"] > 10
+    for name in ("narrow", "wide", "binades", "take"):
+        assert found[name] > 0
 
 
 @pytest.mark.slow

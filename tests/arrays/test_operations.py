@@ -396,7 +396,7 @@ def test_a_refused_result_leaves_out_as_it_was(x, y, operation):
 
 
 def test_a_block_that_only_passes_through_is_not_refused():
-    # What name no others of a NaN or of an unsafe pair while the rest is rounded is no value of anybody's.
+    # The placeholders for NaNs and unsafe pairs, while the other elements are rounded, must not appear in the results.
     context = Context(absent="error")
     assert fl.arrays.divide(np.float32([1, 2]), np.float32([2, 1]), "e2m1", context=context).tolist() == [0.5, 2]
     huge = np.float64([1e308, 3])

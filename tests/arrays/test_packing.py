@@ -38,7 +38,7 @@ def test_rows_are_packed_one_by_one(format, count, octets):
 
 
 def test_the_low_half_of_the_byte_is_first():
-    # 1.0 and −6.0 in e2m1 are codes 2 and 15: as CUDA's __nv_fp4x2_e2m1 and ONNX's FLOAT4E2M1 lay them out.
+    # 1.0 and −6.0 in e2m1 are codes 2 and 15; CUDA's __nv_fp4x2_e2m1 and ONNX's FLOAT4E2M1 have the same layout.
     assert pack(fl.arrays.encode([1.0, -6.0], "e2m1"), "e2m1").tolist() == [0xF2]
 
 

@@ -8,13 +8,17 @@ import pytest
 import floatlab as fl
 from floatlab import Context, arrays, decode, encode, parse_format
 from floatlab.arrays.lanes import compiled
-from floatlab.formats.tables import TABLES
+from floatlab.arrays.lanes.parameters import SINGLE, rounding_rule_for
+from floatlab.arrays.lanes.table_lookups import BinadeLookup, NarrowLookup, WideLookup
+from floatlab.arrays.lanes.table_registers import ByteLookup, FewLookup
+from floatlab.arrays.lanes.table_segments import search, segments
+from floatlab.formats.table_catalog import TABLES
 from tests import table_oracle
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ")
 FORMATS = [row.format for row in TABLES if row.format.width <= 16]
 LANES = ["numpy", *(["compiled"] if compiled.is_built() else [])]
-EIGHT = ["hif8", "posit8", "takum_linear8", "nf4", "bnb_fp4"]
+EIGHT = [fmt.name for fmt in FORMATS if fmt.width <= 8 and not fmt.is_irrational]
 
 
 def ids(fmt):
@@ -175,3 +179,68 @@ def test_training_and_sums_round_each_step_into_the_table(name):
     summed = fl.sum(terms, schedule="serial", format=fmt)
     assert summed.result == total
     assert (summed.bound, summed.running_bound) == (None, None)  # no unit roundoff holds for all numbers
+
+
+def lookups(rule):
+    """Return every way to look up codes by a rule that applies to it: its name, and a function."""
+    kernels, found = compiled.extension(), []
+    classes = (FewLookup, ByteLookup, NarrowLookup) if rule.format.width <= 8 else (BinadeLookup, WideLookup)
+    for kind in classes:
+        made = kind(rule)
+        if not len(
+            next(getattr(made, name) for name in ("starts", "entries", "tables", "table") if hasattr(made, name))
+        ):
+            continue
+        if kernels and (kind not in (FewLookup, ByteLookup) or kernels.has_registers()):
+            found.append((f"{kind.__name__}, compiled", made.compiled(kernels)))
+        if hasattr(made, "plain"):
+            found.append((f"{kind.__name__}, NumPy", made.plain()))
+    return found
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("fmt", FORMATS, ids=ids)
+def test_every_lookup_finds_the_segments_of_words(fmt, direction):
+    rule = rounding_rule_for(fmt, Context(direction), SINGLE)
+    starts = np.concatenate([segments(rule, sign).starts.astype(np.int64) for sign in (False, True)])
+    near = np.concatenate([starts - 1, starts, starts + 1])
+    upper = np.arange(1 << 16) << 16  # every bfloat16, and its neighbours
+    drawn = np.random.default_rng(3).integers(0, 1 << 31, 10_000)
+    words = np.concatenate([near, upper, upper + 1, upper - 1, drawn]) & 0x7FFFFFFF
+    words = np.concatenate([words, words | 1 << 31]).astype(np.uint32)
+    codes = search(rule, words)[0]
+    made = lookups(rule)
+    assert made or direction == "RTO"
+    for name, look_up in made:
+        for part in (slice(None), slice(1, 64), slice(7, 72), slice(0, 0)):
+            found = np.full(len(codes[part]), 0x5A, codes.dtype)
+            look_up(words[part].copy(), found)
+            assert np.array_equal(found, codes[part]), name
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("fmt", FORMATS, ids=ids)
+def test_starts_of_segments_are_where_the_scalar_codec_changes_the_code(fmt, direction):
+    rule = rounding_rule_for(fmt, Context(direction), SINGLE)
+    for negative in (False, True):
+        starts = segments(rule, negative).starts.astype(np.int64)
+        step = max(len(starts) // 300, 1)
+        near = np.concatenate([starts[::step] - 1, starts[::step], starts[::step] + 1, starts[-4:], starts[-4:] - 1])
+        words = (np.clip(near, 0, (1 << 31) - 1) | negative << 31).astype(np.uint32)
+        scalar = arrays.encode(words.view(np.float32), fmt, direction, lane="scalar")
+        assert np.array_equal(search(rule, words)[0], scalar)
+
+
+@pytest.mark.one_in(10)
+@pytest.mark.parametrize("source", ["fp16", "bf16"])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("fmt", FORMATS, ids=ids)
+def test_every_half_rounds_as_the_scalar_codec_says(fmt, direction, source):
+    if fmt.width > 8 and direction not in ("RNE", "RTP"):
+        pytest.skip("16 bits take minutes; every start is tested above")
+    x = fl.FloatArray.from_codes(np.arange(1 << 16, dtype=np.uint16), source)
+    scalar = arrays.encode(x, fmt, direction, lane="scalar")
+    for lane in LANES:
+        assert np.array_equal(arrays.encode(x, fmt, direction, lane=lane), scalar), lane

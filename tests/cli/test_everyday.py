@@ -133,7 +133,7 @@ class TestArraysOnStandardInput:
 class TestObservedUnderRules:
     """`--observed` tries all candidates with the given rules."""
 
-    # In binary16 the sum of the first two is subnormal: a machine that flushes has 0 there, and 2^-14 at the end.
+    # In binary16 the sum of the first two is subnormal: a machine that flushes has 0 here, and 2^-14 at the end.
     TERMS = "0x1p-14,-0x1.8p-15,0x1p-14"
 
     @staticmethod
@@ -235,8 +235,8 @@ SAID = [
     ("toint 2.5 u8", "--int u8 names it"),
     ("toint 2.5 --u8", "--int u8 names this type"),
     # numbers
-    ("1,5", "a decimal has a point, and values stand apart by spaces: 1 5"),
-    ("block 1,2,3 --to mxfp4", "values stand apart by spaces: 1 2 3"),
+    ("1,5", "a decimal has a point, values are separated by spaces: 1 5"),
+    ("block 1,2,3 --to mxfp4", "values are separated by spaces: 1 2 3"),
 ]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from floatlab.cli.main import main
 from floatlab.errors import printable
-from floatlab.page.layout import ANSI
+from floatlab.page.text_layout import ANSI
 from tests.files.making import safetensors, tensor
 
 HOSTILE = "\x1b]0;title\x07\x1b[31m\x9b2J\x85\x7f\u202e\u2066\u200f\ufeff\u2028"

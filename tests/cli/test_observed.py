@@ -99,7 +99,7 @@ def test_what_alone_does_not_explain_it_is_said(capsys):
 
 def test_a_result_that_nothing_gives_is_told_beside_what_is_given_instead(capsys):
     _, out, _ = run(capsys, "sum", "1,0x1p-24,0x1p-24", "--observed", "1.5")
-    assert "No candidate gives 1.5; results of the candidates way code value serial 0x3f800000 1" in out
+    assert "No candidate gives 1.5; results of the candidates candidate code value serial 0x3f800000 1" in out
 
 
 def test_lists_say_how_much_they_leave_out(capsys):
@@ -113,7 +113,7 @@ def test_lists_say_how_much_they_leave_out(capsys):
 
 def test_an_array_has_shares_and_no_codes(capsys):
     _, out, _ = run(capsys, "sum", "1,2;3,4", "--observed", "3,7")
-    assert "way share serial all" in out
+    assert "candidate share serial all" in out
 
 
 @pytest.fixture(scope="module")

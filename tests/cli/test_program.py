@@ -87,6 +87,22 @@ def test_ctrl_c_in_the_middle_of_work(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("module", ["floatlab.cli.main", "floatlab.cli.parser", "floatlab.numbers.rounding", "numpy"])
+def test_ctrl_c_while_modules_are_imported(environment, module):
+    script = (
+        "import os, runpy, signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['floatlab', 'sum', '1,2']\n"
+        "runpy.run_module('floatlab', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment())
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def failing(_):
     raise ZeroDivisionError("a number\x1b[2J\udcff of mistakes")
 
@@ -116,7 +132,7 @@ def test_an_internal_error_without_a_place_for_the_file(monkeypatch, capsys, tmp
 
 
 def test_an_internal_error_in_drawing_leaves_nothing_written(monkeypatch, capsys, tmp_path):
-    from floatlab.page import layout as text
+    from floatlab.page import text_layout as text
 
     monkeypatch.setattr(text, "to_text", lambda *_: failing(_))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -159,7 +175,7 @@ HEAVY = {"numpy", "rich", "textual", "dataclasses", "ml_dtypes", "torch", "async
         ("show 1/3 --fp16 --interval --svg -", {"json", "tempfile"}),
         ("show bits:0x38 --dialects", {"json"}),
         ("show 0.1 --quiet", {"json", "fractions", "floatlab.page.model", "floatlab.page.svg"}),
-        ("show 0.1 --json", {"floatlab.page.layout", "floatlab.page.svg"}),
+        ("show 0.1 --json", {"floatlab.page.text_layout", "floatlab.page.svg"}),
         ("convert 1.1 --through fp32,fp16", {"json"}),
         ("formats", {"json"}),
         ("--version", {"json", "importlib.metadata"}),

@@ -72,9 +72,9 @@ def test_without_a_matching_replay_there_is_no_claim(capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["numpy.max"], "numpy.max is no sum of its terms"),
+        (["numpy.max"], "numpy.max is not a sum of its terms"),
         ([f"{__name__}:random"], "gives two results"),
-        (["math:fsum"], "nothing is lost beside huge numbers"),
+        (["math:fsum"], "huge numbers hide no terms"),
         (["numpy.smu"], "did you mean 'sum'"),
         ([], "reveal takes one target, not 0"),
         (["numpy.sum", "numpy.dot"], "reveal takes one target, not 2"),

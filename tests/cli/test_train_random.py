@@ -1,4 +1,4 @@
-"""Random commands of `train`: an answer or one line each, whatever stands together."""
+"""Random commands of `train`: each gives an answer or one line of error, in any combination of options."""
 
 import json
 import random

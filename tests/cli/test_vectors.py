@@ -36,7 +36,7 @@ def one_line(err: str) -> bool:
     return err.startswith("floatlab: ") and err.endswith("\n") and err[:-1].isprintable() and len(err) < 400
 
 
-# What is typed wrong: nothing is computed.
+# Wrong command lines: nothing is computed.
 REFUSED = [
     ([], "takes check or generate"),
     (["chek", "f16_add", "x"], "not 'chek'; did you mean 'check'"),
@@ -93,7 +93,7 @@ def test_what_is_typed_wrong_is_named_in_one_line(vectors, words, culprit):
     assert culprit in ended.err
 
 
-# Files that are none: what is said, and how many lines are counted first.
+# Files that are not vectors: the error message, and the number of lines counted before it.
 PACKED = gzip.compress((GOOD * 5000 + WRONG).encode(), mtime=0)
 NOISE = bytes(range(256)) * 12
 BROKEN = PACKED[:20] + bytes(255 - each for each in PACKED[20:24]) + PACKED[24:]
@@ -341,7 +341,7 @@ def test_interrupting_ends_quietly(environment, words):
     ) as running:
         if words[0] == "generate":
             assert running.stdout.readline()
-        else:  # a mismatch comes out once the program is reading
+        else:  # a mismatch is printed as soon as it is read
             running.stdin.write(WRONG.encode())
             running.stdin.flush()
             assert running.stdout.readline()
@@ -366,7 +366,7 @@ def test_progress_is_told_to_a_terminal_and_taken_away_again(environment, tmp_pa
         try:
             while part := os.read(ours, 65536):
                 seen += part
-        except OSError:  # how Linux says that the other side has closed
+        except OSError:  # Linux's error if the other side has closed
             pass
         out = running.stdout.read()
         assert running.wait(PATIENCE) == 0

@@ -28,7 +28,7 @@ def codes_of(array) -> np.ndarray:
 def is_known_difference(name: str, pattern: int) -> bool:
     """Return whether a result of ml_dtypes is known to differ; the comments say why floatlab's result is right."""
     if name in ("e2m3fn", "e3m2fn", "e2m1fn"):
-        return pattern & 0x7FFFFFFF > 0x7F800000  # a NaN becomes −0; here the largest, with invalid
+        return pattern & 0x7FFFFFFF > 0x7F800000  # a NaN becomes −0; in floatlab the largest number, with invalid
     if name == "e8m0fnu":
         # Zero becomes NaN (here the smallest); the leading bit of a subnormal is taken for a guard bit, so that
         # numbers from just above 2^−127 to 1.5 · 2^−127 go to 2^−126 although 2^−127 is nearer.

@@ -80,7 +80,7 @@ def test_projections(third):
         name, rounding, saturation, text, code, *alternative = line.split()
         format, context = parse_format(name), context_of(rounding, saturation)
         assert code_of(text, format, context) == int(code, 16), line
-        if saturation == "SatNone":  # what the executable specification gives
+        if saturation == "SatNone":  # the result of the executable specification
             other = alternative[0].removeprefix("alt=") if alternative else code
             assert code_of(text, format, context.replace(overflow="none-nan")) == int(other, 16), line
         count += 1

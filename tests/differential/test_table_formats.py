@@ -6,7 +6,7 @@ from struct import unpack
 import pytest
 
 from floatlab import decode, encode, parse_format
-from floatlab.numbers.entries import symbol
+from floatlab.numbers.table_values import symbol
 from tests.differential import shared
 
 pytestmark = pytest.mark.skipif(
@@ -103,5 +103,5 @@ def test_the_tables_of_bitsandbytes():
 def test_scaled_numbers_get_the_codes_of_bitsandbytes():
     for kind, bits, code in lines("bnb4/scaled_to_code"):
         found = encode(decode(int(bits, 16), "fp32"), BITSANDBYTES[kind])
-        # z: either zero, since its implementations differ.
+        # z means either zero, since implementations differ.
         assert found.code in ((0, 8) if code == "z" else (int(code, 16),)), (kind, bits, code)

@@ -32,7 +32,7 @@ from floatlab.numbers import Datum, convert
 BLOCK = 1 << 20
 EVERY = 1 << 32
 SHOWN = 10  # differences of a block, and in all
-IGNORE_INTERRUPTS = (signal.SIGINT, signal.SIG_IGN)  # in the processes that work: the one that asked ends them
+IGNORE_INTERRUPTS = (signal.SIGINT, signal.SIG_IGN)  # in worker processes: the main process ends them
 
 
 def expected_fp16(bits: np.ndarray) -> np.ndarray:
@@ -41,7 +41,7 @@ def expected_fp16(bits: np.ndarray) -> np.ndarray:
         codes = bits.view(np.float32).astype(np.float16).view(np.uint16)
     nans = (bits & 0x7FFFFFFF) > 0x7F800000
     if nans.any():
-        left = ((bits[nans] >> 13) & 0x3FF).astype(np.uint16)  # digits of the payload that binary16 has room for
+        left = ((bits[nans] >> 13) & 0x3FF).astype(np.uint16)  # digits of the payload that fit into binary16
         codes[nans] = (codes[nans] & 0xFC00) | 0x0200 | left
     return codes
 
@@ -77,7 +77,7 @@ class Progress:
         self.name, self.total, self.done = name, total, 0
         self.began = time.monotonic()
         self.live = sys.stderr.isatty()
-        self.told = 0.0  # when, on a terminal; how much, elsewhere
+        self.told = 0.0  # the time on a terminal, the number of values elsewhere
 
     def step(self, count: int) -> None:
         """Count values as done, and update the output if it is time."""

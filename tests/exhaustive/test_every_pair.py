@@ -21,7 +21,7 @@ def every_pair(name: str, operation: str) -> list[str]:
 
 
 def sampled_triples(name: str, count: int) -> list[str]:
-    """Return what fma gets wrong on triples drawn by a counter, other ones in each direction."""
+    """Return the errors of fma on triples drawn by a counter, with different triples for each direction."""
     fmt = parse_format(name)
     differ = []
     for number, direction in enumerate(DIRECTIONS):

@@ -1,4 +1,4 @@
-"""Nested lists and arrays as Python prints them: as NumPy reads them back, and what is hostile in one line, at once."""
+"""Nested lists and arrays as Python prints them: compared with NumPy; hostile text gets a one-line error at once."""
 
 import json
 import time

@@ -18,7 +18,7 @@ RAN = []
 
 
 class Harmful:
-    """What tells on those who unpickle it."""
+    """An object that reports that it was unpickled."""
 
     def __reduce__(self):
         return RAN.append, ("unpickled",)

@@ -152,7 +152,7 @@ def test_unsigned_patterns():
         ("e4m3fnu", "unknown format"),
         ("ue4m3fn", "has no suffix"),
         ("e-4m3", "unknown format"),
-        ("e٤m٣", "unknown format"),  # \d knows more digits than ASCII has
+        ("e٤m٣", "unknown format"),  # \d matches more digits than those of ASCII
         ("", "unknown format ''"),
         ("fp16\nfp32", "unknown format"),
         ("x" * 10_000, "10,000 characters"),

@@ -188,6 +188,8 @@ sum 1,2 --schedule 'blocked(2, lans)'
 matmul '1,2;3,4' '0.5,6;7,0.8' --bf16
 matmul '1,2;3,4' '0.5,6;7,0.8' --bf16 --fma --json
 matmul random:uniform:8x32:seed=1@fp32 random:uniform:32x8:seed=2@fp32 --fma --width 46 --ascii
+matmul 6,1.5,-2,3 '2;1;0.5;-6' --machine rtxblackwell.mxf8f6f4.f32 --scale-a 2 --scale-b 0x1p-30
+matmul 1,2 '3;4' --machine b200.nvf4.f32 --scale-a 1
 train step 1.125 0.00041999 --weights fp16 --grads fp16
 train step 1.125 0.00041999 --fp16 --json
 train step 1 --grad 0.5 --lr 1e-4 --bf16 --remedies kahan --width 46 --ascii

@@ -75,7 +75,7 @@ def canonical_comes_back(fmt, code: int) -> None:
     if not datum.is_canonical or datum.number_class is NumberClass.UNSUPPORTED:
         return
     back = convert(datum, fmt)
-    if datum.is_signaling:  # a conversion quiets it, and says invalid
+    if datum.is_signaling:  # a conversion quiets it and raises invalid
         assert back.result.code == code | fmt.quiet_bit
         assert back.flags.names == ["invalid"]
     else:
@@ -88,7 +88,7 @@ def canonical_comes_back(fmt, code: int) -> None:
     "fmt", [row.format for row in CATALOG if row.format.width <= 16 or row.format.name == "tf32"], ids=lambda f: f.name
 )
 def test_encoding_what_was_decoded_gives_every_canonical_code_back(fmt):
-    # tf32's 2^19 codes by a stride here, all of them below.
+    # Every n-th of tf32's 2^19 codes; the test below takes all of them.
     for code in range(0, 1 << fmt.width, 1 if fmt.width <= 16 else 7):
         canonical_comes_back(fmt, code)
 
@@ -128,7 +128,7 @@ def test_a_million_random_codes_of_the_wide_formats_come_back(name, generator):
 
 @pytest.mark.parametrize("fmt", EIGHT_BITS_OR_LESS, ids=lambda f: f.name)
 def test_only_the_spare_codes_are_not_canonical(fmt):
-    # Two codes for one number: the spare one is the one that the oracle would not write.
+    # Two codes for one number: the redundant one is the code that the oracle does not produce.
     for code in range(1 << fmt.width):
         kind, negative, value = oracle.decode(fmt, code)
         if kind == "finite":
@@ -205,7 +205,7 @@ def test_x87_codes_whose_integer_bit_contradicts_the_exponent():
             _ = datum.exact
         with pytest.raises(UnsupportedError):
             _ = datum.ordinal
-    # A pseudo-denormal is worth what its twin with exponent field 1 is.
+    # A pseudo-denormal has the value of the code with exponent field 1.
     assert pseudo_denormal.exact == decode((1 << 64) + (1 << 63), x87).exact == Fraction(1, 1 << 16382)
     assert not pseudo_denormal.is_canonical
     assert denormal.exact == Fraction(1, 1 << 16383)

@@ -72,11 +72,11 @@ def test_a_real_lies_in_the_interval_of_the_datum_that_it_rounds_to_and_of_no_ot
         interval = preimage(datum, context)
         for x in points:
             if x == 0 and datum.number_class.value in ("negativeZero", "positiveZero"):
-                continue  # zero itself goes by its sign, which a Fraction does not have
+                continue  # the result for zero depends on its sign, which a Fraction does not have
             if x == 0 and datum.is_nan:
-                continue  # a format without zero may put a NaN for it, which is a stand-in too
+                continue  # a format without zero may replace it by a NaN
             if not format.signed and x < 0:
-                continue  # a negative number has no place in an unsigned format; its stand-in is no interval
+                continue  # an unsigned format replaces negative numbers; these do not count
             assert inside(x, interval) == (landed[x] == code), (hex(code), x)
 
 

@@ -227,7 +227,7 @@ def test_the_longest_midpoint_of_any_named_shape_has_fewer_digits_than_are_kept(
     fmt = parse_format("e19m236")
     c = (1 << 237) - 1
     places = 1 - fmt.qmin
-    from floatlab.numbers.decimals import digits_of
+    from floatlab.numbers.printing import digits_of
 
     digits = digits_of(c * 5**places)
     assert len(digits) < MAX_DIGITS

@@ -75,7 +75,7 @@ def dense_grid(fmt) -> list[Fraction]:
     points.update((rungs[-1] * 3, rungs[-1] * Fraction(2) ** 90 / 7, rungs[-1] * Fraction(2) ** 400))
     least = Fraction(2) ** oracle.least_exponent(fmt)
     t = fmt.precision - 1
-    for k in range(1, 12):  # just below the smallest normal at p digits: where the two kinds of tininess part
+    for k in range(1, 12):  # just below the smallest normal at p digits, where the two kinds of tininess differ
         points.add(least - least / (1 << (t + 1)) * Fraction(k, 4))
     return sorted(point for point in points if point > 0)
 
@@ -218,7 +218,7 @@ def test_the_verdict_keeps_what_it_saw(data):
     kept, place = divmod(x / Fraction(2) ** rounded.quantum, 1)
     rest = Fraction(rounded.rest2, 2 * rounded.unit)
     assert rounded.kept == kept
-    # 64 places below the cut and further, one digit stands for all that is there.
+    # From 64 places below the rounding position on, one digit represents all further digits.
     assert rest == place or 0 < max(place, rest) <= Fraction(1, 1 << 64)
     half = Fraction(1, 2)
     word = Tail.ZERO if not rest else Tail.HALF if rest == half else Tail.BELOW_HALF if rest < half else Tail.ABOVE_HALF

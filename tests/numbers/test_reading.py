@@ -236,7 +236,7 @@ def test_signaling_nans_are_quieted_with_invalid():
     assert derivation.result.code == 0x7FEAA000
     assert derivation.flags == Flags.INVALID
     assert convert(decode(0x7E55, "fp16"), "fp32").flags == Flags.NONE
-    assert read("snan(0x155)", "fp16").result.code == 0x7D55  # text is taken as it is
+    assert read("snan(0x155)", "fp16").result.code == 0x7D55  # text is used unchanged
 
 
 def test_the_riscv_rule_gives_the_default_nan():

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floatlab.page.axis import LITTLE_ROOM, lanes_of
-from floatlab.page.layout import ascii_only, set_page, to_text
 from floatlab.page.model import Axis, AxisInterval, Lane, Mark, Page, Role, Span, line, text_of
 from floatlab.page.svg import to_svg
+from floatlab.page.text_layout import ascii_only, set_page, to_text
 
 INK = "─━├┤┼│◀▶"
 
 
 def words(text: str) -> set[str]:
-    """Return the labels on a line: what stands between two spaces, leaders and drawn lines."""
+    """Return the labels on a line: the text between double spaces, leaders and drawn lines."""
     return {each.strip() for each in re.split(rf"[{INK}▼●○]|  +", text) if each.strip()}
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from benchmarks.training_figures import quick
 from floatlab.errors import UnsupportedError
 from floatlab.page.chart import MARKS, POINTS, chart_lines, curve, scale_of, thinned, ticks
-from floatlab.page.layout import to_text
 from floatlab.page.model import Chart, Page, text_of
 from floatlab.page.svg import chart_to_svg
+from floatlab.page.text_layout import to_text
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 

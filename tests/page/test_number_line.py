@@ -1,4 +1,4 @@
-"""The number line: numbers to scale, and the reals that land on each as the rounding itself says."""
+"""The number line: numbers to scale, and the reals that round to each, compared with the rounding."""
 
 from fractions import Fraction
 
@@ -10,9 +10,9 @@ from floatlab import Context, Direction, decode, encode, read
 from floatlab.formats import CATALOG, parse_format
 from floatlab.numbers import Exact
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.page.layout import to_text
 from floatlab.page.model import Axis, Page, text_of
 from floatlab.page.number_line import number_line, scale_rows
+from floatlab.page.text_layout import to_text
 from tests import strategies
 from tests.page.test_axis import labels_of, lines_of, words
 

@@ -34,7 +34,7 @@ class Case:
     names: tuple[frozenset, ...]
     also: frozenset = frozenset()
     where: object = None
-    statuses: frozenset = field(default_factory=frozenset)  # other statuses that do not count as wrong
+    statuses: frozenset = field(default_factory=frozenset)  # other statuses that do not count as wrong diagnoses
 
 
 def shape_of(rng, kind):
@@ -72,11 +72,11 @@ def inputs(rng, shape, dtype, distribution):
 
 
 class Draw:
-    """What a kind of case draws from: inputs, their dtype, and random numbers."""
+    """The material of a case: inputs, their dtype, and random numbers."""
 
     def __init__(self, rng, x, y, dtype):
         self.rng, self.x, self.y, self.name = rng, x, y, dtype
-        self.keeps_dtypes = False  # whether results are not of the dtype of the inputs
+        self.keeps_dtypes = False  # whether the results have another dtype than the inputs
         self.dtype = DTYPES[dtype]
         self.m, self.k, self.n = x.shape[0], x.shape[1], y.shape[1]
 
@@ -88,7 +88,7 @@ class Draw:
         return library(self.x, self.y, self.rng)
 
     def other(self):
-        """Another order, and which names differ by it."""
+        """Another order, and the names of causes that it brings."""
         kind = int(self.rng.integers(5))
         fma = bool(self.rng.random() < 0.5) and self.name != "float64"
         x, y, wide = self.x, self.y, self.dtype
@@ -133,7 +133,7 @@ def accumulator(d):
         made = ways.stepwise(d.x, d.y, NAMES[d.name])
     else:
         made = ways.f64(d.x) @ ways.f64(d.y)
-    if not np.isfinite(d.cast(made)).all():  # an overflow, which is a kind of its own
+    if not np.isfinite(d.cast(made)).all():  # an overflow, which is a separate kind of case
         return None
     return (
         d.good(),
@@ -272,7 +272,7 @@ def with_tf32(kind):
         bad, names, also, where = found
         alternatives = (names,) if isinstance(names, set) else names
         pairs = tuple({"inputs-rounded", *each} for each in alternatives)
-        # Where any other cause would do, so would none that is known.
+        # If any other cause is accepted, an unknown cause is accepted, too.
         return good, bad, "bug", pairs + alternatives * (len(alternatives) > 2), also | ROUNDING, where
 
     made.__name__ = f"tf32 and {kind.__name__}"

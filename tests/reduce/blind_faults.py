@@ -224,7 +224,7 @@ def dropped(d, good):
 
 
 def unless_narrow(d, names):
-    """Return the names of two faults at once, which so few digits as those of 16 bits need not show."""
+    """Return the names of two simultaneous faults; results of 16 bits may have too few digits to show both."""
     return (names, {"not-the-product"}) if d.dtype.itemsize == 2 else names
 
 
@@ -288,7 +288,7 @@ def unrelated(d):
     def noise():
         if d.rng.random() < 0.5:
             return d.cast(d.rng.standard_normal(good.shape) * size(d, good))
-        # Each row and each column of its own: a permutation of whole columns would move those of the product.
+        # Each row and each column separately: a permutation of whole columns would move columns of the product.
         return library(d.cast(d.rng.permuted(f64(d.x), axis=1)), d.cast(d.rng.permuted(f64(d.y), axis=0)))
 
     kind = int(d.rng.integers(3))
@@ -309,7 +309,7 @@ def small_element(d):
     if float(good.flat[at]) == 0:
         return None
     codes.flat[at] += ulps
-    few = good.size < 40  # so few that no other order need change a second one
+    few = good.size < 40  # so few elements that another order may change only one
     few |= at // d.n >= d.m - 4 or at % d.n >= d.n - 4  # where libraries add in other orders
     statuses = {"rounding", "unknown"} if few or d.k < 4 or np.mean(f64(good) == 0) > 0.1 else {"unknown"}
     return good, bad, "bug", {"elements"}, {"region", "nan"}, ("elements", changed(good, bad)), statuses

@@ -25,7 +25,7 @@ def grouped(d):
 
 
 def eight_bits(d):
-    """FP8 inputs, scaled so that the largest number becomes the largest of the format, or is some whole number."""
+    """FP8 inputs, scaled so that the largest number becomes the largest of the format, or a whole number."""
     if d.name != "float32" or d.m * d.n < 64:
         return None
     dtype, most = [

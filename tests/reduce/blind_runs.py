@@ -1,4 +1,4 @@
-"""Honest pairs: products of one input by NumPy under two OpenBLAS kernels, or asked for in two ways."""
+"""Honest pairs: products of one input by NumPy under two OpenBLAS kernels, or by two different calls."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ class Kernels:
         self.folder, self.processes = Path(folder), {}
 
     def product(self, kernel, threads, x, y, how, seed):
-        """Return the product of x and y; how is "whole", or one of `RUNS`."""
+        """Return the product of x and y; `how` is "whole" or one of `RUNS`."""
         process = self.processes.get((kernel, threads))
         if process is None:
             variables = {**os.environ, "OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": str(threads)}

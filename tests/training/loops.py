@@ -19,7 +19,7 @@ def draw(seed, index):
 
 
 def stochastic(x, digits, least, drawn):
-    """Round a Fraction to some digits, not below 2^least; up in size where the draw is below the share of the tail."""
+    """Round a Fraction to some digits, not below 2^least; round up if the draw is below the tail."""
     if not x:
         return 0.0
     size = abs(x)

@@ -9,7 +9,7 @@ import pytest
 import floatlab as fl
 from floatlab.arrays.lanes import compiled
 from floatlab.training.loss_scale import LossScale
-from floatlab.training.program import SGD, Adam, Updates
+from floatlab.training.optimizers import SGD, Adam, Updates
 from floatlab.training.setup import Setup
 from floatlab.training.trainer import Trainer
 from tests.training import loops

@@ -1,4 +1,4 @@
-"""One update: the traced step equals the step of arrays, and its thresholds are those that a search finds."""
+"""One update: the traced step equals the step of arrays, and its thresholds agree with those found by a search."""
 
 from fractions import Fraction
 
@@ -8,7 +8,7 @@ import pytest
 import floatlab as fl
 from floatlab.numbers import Datum
 from floatlab.training.loss_scale import LossScale
-from floatlab.training.program import SGD, Adam, Updates
+from floatlab.training.optimizers import SGD, Adam, Updates
 from floatlab.training.setup import Setup
 from floatlab.training.trace import Why, step
 from floatlab.training.trainer import Trainer
@@ -49,7 +49,7 @@ def test_traced_steps_are_those_of_the_lanes(rounding, lane):
 
 
 def moves(weight, update, rounding, accumulator=None):
-    """Say whether w + u is another number than w, after rounding it twice where there is an accumulator."""
+    """Return whether w + u differs from w after rounding, which is done twice if there is an accumulator."""
     context = fl.Context(rounding)
     if accumulator is None:
         return fl.add(weight, update, format=weight.format, context=context).result.exact != weight.exact

@@ -10,7 +10,7 @@ import pytest
 
 from floatlab.cli.parser import read_question
 from floatlab.tui.app.app import Explorer
-from floatlab.tui.screens.asking import AskingScreen
+from floatlab.tui.screens.question_screen import QuestionScreen
 
 SIZES = [(46, 20), (80, 24), (120, 34)]
 # For tests that do not depend on the size: other sizes are slow tests.
@@ -29,7 +29,7 @@ def driven(test):
 
 def seen(app):
     """Return the text of the screen."""
-    # A space that lines do not break at is a space to the eye.
+    # A no-break space looks like a space.
     return "\n".join(strip.text.replace("\u00a0", " ").rstrip() for strip in app.screen._compositor.render_strips())
 
 
@@ -99,7 +99,7 @@ def _busy(app):
 
 
 def _stale(screen):
-    """Say whether the screen's clock, at its next tick, will have something to lay out, to draw or to call."""
+    """Return whether the screen has something to lay out, to draw or to call at its next tick."""
     return screen._layout_required or screen._scroll_required or screen._dirty_widgets or screen._callbacks
 
 
@@ -127,13 +127,13 @@ def prompt(app, wait=rest):
 
 @asynccontextmanager
 async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
-    """Open the explorer at a command; nothing moves unless the settings say so.
+    """Open the explorer at a command; animations are off unless the settings enable them.
 
-    `wait` is how to wait between what a person does, `grace` how long screens wait for answers: no answer is late.
+    `wait` waits between the actions of a person; `grace` is how long screens wait for answers, so that none is late.
     """
     start = read_question(command.split()) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
-    with prompt(app, wait), patch.object(AskingScreen, "GRACE", grace):
+    with prompt(app, wait), patch.object(QuestionScreen, "GRACE", grace):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield Person(app, pilot)

@@ -12,8 +12,8 @@ import floatlab
 from floatlab import Direction, decode, parse_format, read
 from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
-from floatlab.page.layout import to_text
 from floatlab.page.model import Page, Strip
+from floatlab.page.text_layout import to_text
 from floatlab.tui.screens.arithmetic import steps
 from floatlab.tui.screens.arithmetic.operands import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar
@@ -55,7 +55,7 @@ def picture(person):
 
 
 def verdict(person):
-    """Return what is said about the last answer."""
+    """Return the verdict on the last answer."""
     return str(part(person, "#prompt").content) if part(person, "#practice").has_class("-told") else ""
 
 
@@ -65,7 +65,7 @@ def complaint(person):
 
 
 async def until(person, holds):
-    """Wait for what a clock or a thread will bring."""
+    """Wait for the effect of a clock or a thread."""
     for _ in range(2000):
         if holds():
             await person.pilot.pause()
@@ -89,7 +89,7 @@ async def ask(person, words):
 
 
 async def pick(person, text):
-    """Narrow a picker's list and take what is highlighted."""
+    """Narrow a picker's list and take the highlighted choice."""
     await person.type(text)
     await person.press("enter")
 
@@ -153,7 +153,7 @@ async def test_a_wrong_operand_is_marked_and_the_last_good_picture_stays(size):
             assert box.value == "0.12457275390625"
             assert not box.has_class("-wrong")
             assert complaint(person) == ""
-        # Typed letter by letter, the last good one is what stood before the mistake.
+        # Typed letter by letter: the last valid text is the one before the mistake.
         await person.fill("#operand-a", "2.5x")
         assert part(person, "#operand-a").has_class("-wrong")
         await person.press("tab")
@@ -211,7 +211,7 @@ async def test_edits_change_the_operand_that_leads():
         await person.press("s")
         assert part(person, "#operand-a").value.startswith("-")
         assert f"{MARK} a" in part(person, "#bits-a").text
-        # The box, or the row, that was left leads.
+        # Edits apply to the box or the row that was left.
         part(person, "#operand-b").focus()
         await person.pilot.pause()
         await person.press("escape", "s")
@@ -326,7 +326,7 @@ async def test_cmp_says_how_they_stand(size):
             await person.fill("#operand-b", value)
             assert f"a is         {word}" in part(person, "#player").text
             assert person.app.shown.answers[0].words() == [word]
-        await person.press("escape", "y", "a")  # a relation is no number: nothing to pin
+        await person.press("escape", "y", "a")  # a relation is not a number: there is nothing to pin
         assert person.app.pins == {}
 
 
@@ -425,7 +425,7 @@ async def test_the_last_step_holds_all_that_the_command_prints(size):
             operands = plain(to_text(Page(strips[: len(rows)]), width).splitlines())
             lines = plain(printed(words, width).splitlines())[len(title.lines) :]
             shown = plain(player.text.splitlines())
-            # An operand's bits are drawn above; its other rows carry its name here.
+            # An operand's bits are drawn above; here its other rows have its name.
             for each in (each for each in lines if each not in operands):
                 assert each in shown or any(each[LABEL:] == line[LABEL:] != "" for line in shown), (words, each)
             # Below the operands all of it, in the same order.
@@ -625,7 +625,7 @@ async def test_a_witness_is_found(size):
             else:
                 await command(person, "Find an example where they differ")
             await found(person)
-            assert result(person).format == format  # the witness is one in the format that was searched
+            assert result(person).format == format  # the operands differ in the format that was searched
             a, b, c = person.app.shown.answers[0].operands
             fused, separate = floatlab.fma(a, b, c, format), floatlab.multiply_then_add(a, b, c, format)
             assert fused.result != separate.result
@@ -679,7 +679,7 @@ async def test_a_format_without_a_witness_says_so(monkeypatch):
         await found(person)
         assert complaint(person).startswith("e5m2: no numbers were found")
         await person.choose("#verbs", "add")
-        await person.press("w")  # nothing is searched where there is but one way
+        await person.press("w")  # nothing is searched if there is only one computation
         assert not isinstance(person.app.screen, WitnessSearch)
 
 
@@ -728,7 +728,7 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         assert "the answer is 1.25" in verdict(person)
         assert "N for other operands" in verdict(person)
         assert words(part(person, "#controls"))["practice"] == "end practice 2/4"
-        await person.press("n", "n")  # from the beginning, with nothing more to ask
+        await person.press("n", "n")  # back at the beginning, with no question left
         assert at(person) == 1
         assert asked(person) == ""
 
@@ -852,7 +852,7 @@ async def test_undo_and_redo():
         await did()
         await person.press("s")
         await did()
-        await person.fill("#operand-b", "12.5")  # one step, however many letters
+        await person.fill("#operand-b", "12.5")  # one step for any number of letters
         await person.press("escape")
         await did()
         await person.choose("#verbs", "fma")

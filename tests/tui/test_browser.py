@@ -54,7 +54,7 @@ class Site:
 
 @asynccontextmanager
 async def serving(words=(), host="localhost", visitors=2, name="", command=None):
-    """Serve on the loopback interface; `command` stands in for the explorer where that is not the question."""
+    """Serve on the loopback interface; `command` replaces the explorer in tests that are not about it."""
     told, programs = [], []
     open_program = AppService._open_app_process
 
@@ -94,7 +94,7 @@ def loop(test):
     return run
 
 
-QUIET = "echo __GANGLION__; head -c 1; :"  # it says that it is there, and ends when it is told to
+QUIET = "echo __GANGLION__; head -c 1; :"  # it prints its address, and ends on request
 PATHS = ["/", "/ws", "/static/js/textual.js", "/static/", "/download/x", "/nowhere"]
 
 
@@ -308,7 +308,7 @@ def test_a_visitor_asks_no_module_and_reads_no_file(hook):
             await found.send_json(["stdin", "evil_hook:total"])
             await read_until(found, b"Enter uses this name")
             await found.send_json(["stdin", "\r"])
-            seen = await read_until(found, b"is not asked here")
+            seen = await read_until(found, b"is refused here")
             await found.send_json(["stdin", "/"])
             await read_until(found, b"Leave the box")
             await found.send_json(["stdin", f"{hook.parent / 'numbers.txt'}"])
@@ -365,7 +365,7 @@ def test_the_program_prints_its_address_and_refuses_the_rest(hook):
         (["--serve", "--files", "a.txt"], "--files 'a.txt' is no folder that can be read: Not a directory"),
         (["--serve", "sum", "a.txt"], "'a.txt': not a list of numbers, and files are not readable here"),
         (["--serve", "--files", "sub", "sum", "../a.txt"], "'../a.txt' lies outside the folder"),
-        (["--serve", "reveal", "evil_hook:total"], "is not asked here"),
+        (["--serve", "reveal", "evil_hook:total"], "is refused here"),
     ],
     ids=" ".join,
 )
@@ -382,7 +382,7 @@ def test_what_is_not_served_is_one_line(hook, confine, monkeypatch, capsys, word
     assert not hook.exists()
 
 
-@pytest.mark.usefixtures("confine")  # until the end of the test only
+@pytest.mark.usefixtures("confine")  # only until the end of the test
 def test_a_port_that_is_taken_is_said_before_any_address(capsys):
     with socket.create_server((FREE, 0)) as taken:
         port = taken.getsockname()[1]

@@ -9,7 +9,7 @@ import pytest
 
 import floatlab as fl
 from floatlab.cli.parser import read_question
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
 from floatlab.tui.widgets.array_box import FilePicker
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.verbs.question import Question
@@ -178,7 +178,7 @@ async def test_tolerances_are_typed_and_taken_back():
         box = task.query_one("#rtol")
         await person.fill("#rtol", "0.0040")
         assert task.question.option("rtol") == 0.004
-        assert box.value == "0.0040"  # what is typed is not rewritten
+        assert box.value == "0.0040"  # typed text is not rewritten
         assert "close: the worst of 4,096" in details(person)
         for wrong in ("0.x", "-1", "inf", "nan"):
             await retype(person, "#rtol", wrong)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question, command_of
 from tests.tui.stage import ANY_SIZE, driven, opened
@@ -129,7 +129,7 @@ async def test_a_code_is_opened_in_inspect(size):
         assert "0 0111 000" in person.screen
         assert "0x38 = 1" in person.screen
         assert person.app.screen.subject().code == 0x38
-        assert "binary16" in person.screen  # what stood there, stays
+        assert "binary16" in person.screen  # the previous text stays
         # Back, and the same with the mouse.
         await person.press("f4")
         await click_cell(person, task.codes.table, task.codes.table.cursor - 1)

@@ -85,7 +85,7 @@ async def act(name, size):
             await person.press(key)
             await person.rested()
         await person.pilot.pause()
-        # The stock picture fetches its font from elsewhere, and joins 0 and x to one sign.
+        # Textual's picture loads its font from the network, and joins 0 and x into one character.
         svg = person.app.export_screenshot(title="floatlab")
         svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
         svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
@@ -97,7 +97,7 @@ async def act(name, size):
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "size"),
-    # Small screens are where things go wrong; the wide ones wait for those who have the time.
+    # Errors are most likely on small screens; wide screens are slow tests.
     [pytest.param(*case, marks=[pytest.mark.slow] if case[1] == SIZES[-1] else []) for case in CASES],
     ids=lambda each: each if isinstance(each, str) else "x".join(map(str, each)),
 )

@@ -101,7 +101,7 @@ async def test_every_edit_by_key_and_by_mouse(name):
 
 
 def outcome(name, datum):
-    """Return what an edit gives, and what it says where it cannot be done."""
+    """Return the result of an edit, or the message if it is impossible."""
     try:
         return EDITS[name].apply(datum), ""
     except ValueError as error:

@@ -22,7 +22,7 @@ PATIENCE = 20.0  # seconds for one event: a hang, not a slow machine
 
 
 async def at_once(_app):
-    """Give way to the messages that are under way, but do not wait for the last of them: monkeys are quick."""
+    """Let pending messages be handled, but do not wait for the last of them: monkeys are quick."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -33,7 +33,7 @@ async def torment(seed, events):
     async with opened("show 1.12156456132 --fp16 --e4m3", wait=at_once) as person:
         app, pilot = person.app, person.pilot
         app.copy = lambda text, words: None
-        app.exit = lambda *_, **__: None  # the foot offers it to the mouse
+        app.exit = lambda *_, **__: None  # the key bar offers it to the mouse
         for _ in range(events):
             kind = rng.choices(("key", "click", "size"), (80, 18, 2))[0]
             if kind == "key":

@@ -104,7 +104,7 @@ async def _picked():
         await person.pilot.pause()
         assert str(picker.query_one("#title", Label).render()).endswith(": sub")
         for text in ("../../", "/", "/etc/"):
-            picker.query_one(Input).value = text  # gone to at once, where it is a folder
+            picker.query_one(Input).value = text  # opened at once if it is a folder
             await person.pilot.pause()
             assert str(picker.query_one("#title", Label).render()).endswith(": sub")
         picker.take("sub/b.npy")
@@ -147,11 +147,11 @@ def test_no_library_is_asked_by_module(served, confine, monkeypatch):
             assert "module:function" not in person.screen
             await person.type("evil_hook:total")
             await person.press("enter")
-            assert "is not asked here" in complaint(person)
+            assert "is refused here" in complaint(person)
         async with opened("train check x^3 1.5", size=(120, 34)) as person:
             person.app.shown.open(read_question(["train", "check", "evil_hook:total", "1.5"]))
             await person.pilot.pause()
-            assert "is not asked here" in complaint(person)
+            assert "is refused here" in complaint(person)
 
     ask()
     assert not mark.exists()

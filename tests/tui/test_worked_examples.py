@@ -1,4 +1,4 @@
-"""The worked examples, typed into the explorer: on the screen stands what the command line prints."""
+"""The worked examples, typed into the explorer: the screen shows what the command line prints."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ def printed(command, width):
 
 
 def on_screen(person):
-    """Return the screen's lines, without the marks of what leads and what is new."""
+    """Return the screen's lines without the marks of the active and of the new rows."""
     return [line.replace("▸", " ", 1) if line.startswith("▸") else line for line in person.screen.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""Checking lines: what agrees, what does not and why, and lines that are none."""
+"""Checking lines: lines that agree, mismatches with their explanation, and invalid lines."""
 
 import json
 
@@ -83,7 +83,7 @@ def test_a_truth_value_is_no_nan():
         ("-3C0 3C00 4000 00", "'-3C0'"),
         ("٣C00 3C00 4000 00", "'٣C00'"),
         ("3C00\x003C00 4000 00 00", r"'3C00\x003C00'"),
-        ("3C00\x0c3C00 4000 00", "spaces stand between the words"),
+        ("3C00\x0c3C00 4000 00", "only spaces separate the words"),
         ("\x1b[2J 3C00 4000 00", r"'\x1b[2J'"),
         ("3C00 " * 5000, "(24,999 characters)"),
         ("F" * 9000, "(9,000 characters)"),

@@ -1,4 +1,4 @@
-"""Functions by TestFloat's names: what they take, what they give, and which names there are not."""
+"""Functions by TestFloat's names: their operands, their results, and invalid names."""
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_inexact_of_roundings_to_integers_is_raised_unless_told_otherwise():
     for name in ("f16_roundToInt", "f16_to_i32"):
         assert parse_function(name).run((0x4100,), Context())[1] is Flags.INEXACT
         assert parse_function(name, exact=False).run((0x4100,), Context())[1] is Flags.NONE
-        # What does not fit is invalid either way.
+        # A number that does not fit raises invalid in both cases.
     assert parse_function("f16_to_i8", exact=False).run((0x7BFF,), Context())[1] is Flags.INVALID
 
 
@@ -121,8 +121,8 @@ def test_digits_are_those_of_the_full_width():
         ("f17_add", "unknown format 'f17'"),
         ("_add", "unknown format ''"),
         ("f16__add", "unknown format 'f16_'"),
-        ("f32_to_", "names what it is from and to"),
-        ("_to_f32", "names what it is from and to"),
+        ("f32_to_", "names its source and its target"),
+        ("_to_f32", "names its source and its target"),
         ("f32_to_f17", "unknown format 'f17'"),
         ("i32_to_i64", "nothing to round"),
         ("i33_to_f32", "not 'i33'"),

@@ -1,4 +1,4 @@
-"""Making lines: the same for the same seed, right in every format, and really where rounding goes wrong."""
+"""Generated lines: the same for the same seed, correct in every format, and on hard cases of rounding."""
 
 from collections import Counter
 from fractions import Fraction
@@ -127,7 +127,7 @@ def from_middle(done: Derivation, data: list[Datum]) -> Fraction:
 
 
 def measured(name: str, lines: int = 4000) -> Counter:
-    """Count what the lines of a function meet: each flag, ties, near ties, NaNs, cancellations."""
+    """Count the cases in the lines of a function: each flag, ties, near ties, NaNs, cancellations."""
     function = parse_function(name)
     compute = {"add": add, "sub": subtract, "mul": multiply, "div": divide, "sqrt": sqrt, "mulAdd": fma}
     counts: Counter = Counter(lines=lines)
@@ -158,7 +158,7 @@ def measured(name: str, lines: int = 4000) -> Counter:
     return counts
 
 
-# The least that must be met among 4,000 lines.
+# The smallest count of each case among 4,000 lines.
 SHARES = [
     ("f32_add", {"inexact": 1200, "exact": 400, "tie": 50, "near tie": 50, "overflow": 8, "invalid": 80, "nan": 300}),
     ("f32_sub", {"inexact": 1200, "exact": 400, "tie": 50, "near tie": 50, "cancelled": 80, "subnormal": 30}),

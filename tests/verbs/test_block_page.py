@@ -1,4 +1,4 @@
-"""The page of a block: what it says where, and that JSON holds all of it."""
+"""The page of a block: its rows, and JSON, which has all their numbers."""
 
 import json
 from fractions import Fraction
@@ -8,7 +8,7 @@ import pytest
 from floatlab import Context
 from floatlab.formats.blocks import BLOCK_CATALOG
 from floatlab.numbers import Direction
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.block.answer import block
 from floatlab.verbs.block.page import glance
 

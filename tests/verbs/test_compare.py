@@ -7,13 +7,14 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.compare.differences import Finder
-from floatlab.page.layout import to_text
 from floatlab.page.measures import percent, upward
 from floatlab.page.model import text_of
 from floatlab.page.svg import to_html, to_svg
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.compare.difference_map import map_page, where_words
-from floatlab.verbs.compare.page import bin_page, differences_page, elements_table, summary_page, verdict_words
-from floatlab.verbs.json_documents import document_of
+from floatlab.verbs.compare.histogram_text import bin_page
+from floatlab.verbs.compare.page import differences_page, elements_table, summary_page, verdict_words
+from floatlab.verbs.from_json import document_of
 
 
 def text(found, width=80, **more):
@@ -237,3 +238,14 @@ def test_elements_are_listed_with_bits_and_errors():
     assert rows["1"][4:] == ["1e+08 times", "0x3f800000", "0x00000000", "1"]
     assert rows["2"][2:4] == ["8,388,608", "1"] or rows["2"][2:4] == ["8.39e+06", "1"]
     assert rows["3"][3] == "·"
+
+
+def test_a_comparison_with_inputs_keeps_its_diagnosis_when_it_is_printed_and_read_back():
+    x, y = np.random.default_rng(3).standard_normal((2, 8, 8), np.float32)
+    wrong = x @ y
+    wrong[2, 3] += 1
+    found = fl.compare(wrong, x @ y, inputs=(x, y))
+    assert found.diagnosis.status == "bug"
+    assert " ".join(str(found).split()).startswith(found.diagnosis.first)
+    assert "--inputs" not in str(found)
+    assert fl.from_json(found.to_json()).diagnosis == found.diagnosis

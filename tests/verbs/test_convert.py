@@ -39,7 +39,7 @@ def test_a_wide_first_step_does_no_harm():
 
 
 def test_rounding_to_odd_on_the_way_does_no_harm():
-    # Boldo and Melquiond (2008): with two more digits, odd first and nearest second is nearest at once.
+    # Boldo and Melquiond (2008): to odd with two more digits, then to nearest, equals to nearest directly.
     odd = encode("1.00048828126", "fp32", Context(rounding="RTO"))
     assert record(f"bits:{odd.code:#010x}", "fp32", "fp16")["result"]["code"] == "0x3c01"
 

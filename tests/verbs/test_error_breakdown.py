@@ -1,4 +1,4 @@
-"""What each rounding of a short sum missed: in the ulps of the format that it was rounded to."""
+"""The errors of all roundings of a short sum, in ulps of the format of each."""
 
 from fractions import Fraction
 

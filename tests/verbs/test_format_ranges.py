@@ -9,8 +9,8 @@ from floatlab import decode, parse_format
 from floatlab.arith import holds, lacks
 from floatlab.formats import CATALOG, Format
 from floatlab.numbers import convert
-from floatlab.page.layout import set_page, to_text
 from floatlab.page.model import text_of
+from floatlab.page.text_layout import set_page, to_text
 from floatlab.verbs.formats.answer import formats
 from floatlab.verbs.formats.ranges_page import ranges_axis, ranges_page
 from tests.page.test_axis import labels_of, lines_of, words
@@ -23,7 +23,7 @@ FLUSHING = Format("flushing", 3, 4, subnormals=False)
 
 
 def survives(datum, wide) -> bool:
-    """Say whether a number has the same value in another format: by converting it."""
+    """Return whether a number has the same value in another format, by converting it."""
     there = convert(datum, wide).result
     return there.is_finite and there.exact == datum.exact
 

@@ -4,7 +4,7 @@ import pytest
 
 from floatlab.errors import FormatError
 from floatlab.formats import CATALOG, parse_format
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from floatlab.verbs.formats.answer import formats
 
 

@@ -1,12 +1,12 @@
-"""What pages say in words: each sentence where it is true, and only there."""
+"""Sentences on pages: each is there if it is true, and only then."""
 
 import pytest
 
 from floatlab import Context, parse_format
 from floatlab.formats import CATALOG
 from floatlab.numbers import Exact, decode, encode
-from floatlab.page.layout import to_text
 from floatlab.page.model import Table
+from floatlab.page.text_layout import to_text
 from floatlab.page.words import brief
 from floatlab.verbs.arithmetic.answer import operate
 from floatlab.verbs.arithmetic.page import framed

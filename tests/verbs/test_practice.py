@@ -1,4 +1,4 @@
-"""Practice: the right answer counts in any notation, and nothing is asked that stands there already."""
+"""Practice: the right answer counts in any notation, and no question has its answer on the page already."""
 
 import re
 
@@ -10,7 +10,7 @@ from floatlab import Context, parse_format
 from floatlab.arith import add, contrast, fma, multiply_then_add
 from floatlab.formats import CATALOG
 from floatlab.numbers import Direction, Flags
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.arithmetic.answer import ARITIES, compute, operands, operate
 from floatlab.verbs.arithmetic.scenes import scenes_of
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
@@ -118,7 +118,7 @@ def test_fma_asks_by_the_way():
     prompts = [each.prompt for each in found if each is not None]
     assert prompts[0] == "What is the exact product?"
     assert all(prompt.startswith(("Fused: ", "Separate: ")) for prompt in prompts[1:])
-    assert found[-1] is None  # both results stand there already
+    assert found[-1] is None  # both results are on the page already
 
 
 def test_pages_of_one_scene_ask_nothing():

@@ -1,4 +1,4 @@
-"""Questions: what the command line asks can be written down again as the command that asks it."""
+"""Questions: the question of a command can be written as an equivalent command."""
 
 import shlex
 

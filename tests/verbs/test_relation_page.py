@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from floatlab import Context, decode, parse_format
 from floatlab.arith import compare
-from floatlab.page.layout import to_text
 from floatlab.page.model import Row, Strip, text_of
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.arithmetic.relations import comparison_page
 from tests import strategies
 

@@ -1,4 +1,4 @@
-"""Rules of rounding as rows: every choice of a Context, each in words, and each can be made and seen."""
+"""Rules of rounding as rows: every choice of a Context has a description, can be selected, and is shown."""
 
 import pytest
 

@@ -12,9 +12,9 @@ from floatlab import Context, parse_format
 from floatlab.arith import add, contrast, divide, fma, multiply_then_add, sqrt
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, convert, encode
-from floatlab.numbers.steps import Align, Combination, Combine, Divide, Round
-from floatlab.page.layout import to_text
+from floatlab.numbers.derivation import Align, Combination, Combine, Divide, Round
 from floatlab.page.model import Fresh, Page, Pair, Strip, text_of
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.arithmetic.answer import ARITIES, compute, operate
 from floatlab.verbs.arithmetic.page import TAIL, derivation_page, framed
 from floatlab.verbs.arithmetic.relations import contrast_page
@@ -53,7 +53,7 @@ def reasons(derivation: Derivation) -> dict[str, str]:
 
 
 def assert_film(film: tuple[Scene, ...], whole: Page, flags: Flags) -> None:
-    """Check what every film has: growing pages and flags, one mark, a reason and a name for each scene."""
+    """Check an animation: growing pages and flags, one mark, a reason and a name for each scene."""
     assert page_text(film[-1].page) == page_text(whole)
     assert film[-1].page.title == whole.title
     assert film[-1].flags == flags
@@ -70,7 +70,7 @@ def assert_film(film: tuple[Scene, ...], whole: Page, flags: Flags) -> None:
 
 @st.composite
 def derivations(draw: st.DrawFn, verbs: list[str]) -> Derivation | None:
-    """Draw an operation on codes of one format or of several; None where the context refuses it."""
+    """Draw an operation on codes of one or several formats; None if the context raises an error."""
     fmt = draw(formats)
     verb = draw(st.sampled_from(verbs))
     data = []

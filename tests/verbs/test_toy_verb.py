@@ -1,4 +1,4 @@
-"""A verb is one folder and one entry: a toy verb appears everywhere, and a verb's words stand only in its folder."""
+"""A verb is one folder and one entry: a toy verb appears everywhere, and the words of a verb are only in its folder."""
 
 import ast
 import json
@@ -150,7 +150,7 @@ def own_options(verb):
 
 
 def own_texts(verb):
-    """Return what only the folder of a verb may say."""
+    """Return the texts that only the folder of a verb may contain."""
     texts = {verb.summary, verb.explanation, *verb.examples, *(option.help for option in own_options(verb))}
     return {text for text in texts if " " in text}
 
@@ -169,7 +169,7 @@ def test_no_text_of_a_verb_stands_in_a_door_or_in_another_verb():
 
 def test_no_flag_of_a_verb_is_written_where_all_verbs_are_treated_alike():
     flags = {flag for name in VERBS for option in own_options(verb_named(name)) for flag in option.spellings}
-    flags -= {"--csv", "--html", "--plot"}  # files that the door itself writes
+    flags -= {"--csv", "--html", "--plot"}  # files that the command line itself writes
     flags -= {"--little-endian"}  # which a question spells out
     alike = [HOUSE / "cli" / f"{name}.py" for name in ("main", "parser", "output", "hints", "completion")]
     alike += [HOUSE / "verbs" / f"{name}.py" for name in ("option", "question", "registry")]

@@ -1,4 +1,4 @@
-"""Questions of training: words become numbers once, functions are found by name, and the model stays at hand."""
+"""Questions of training: text is converted once, functions are found by name, and the answer keeps the model."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from floatlab.cli.parser import read_question
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, encode
-from floatlab.training.laboratory import Training
 from floatlab.training.trace import UpdateTrace
+from floatlab.training.trajectories import Training
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 from floatlab.verbs.train.answer import numbers_named
@@ -27,7 +27,7 @@ def test_numbers_stay_as_they_were_typed(tmp_path):
 def test_answers_keep_their_models():
     (answer,) = answer_question(read_question(["train", "1.125", "--update", "0.00041999", "--steps", "3"]))
     assert isinstance(answer.found, Training)
-    answer.found.advance(2)  # a screen goes on from there
+    answer.found.advance(2)  # a screen continues from there
     assert answer.found.steps == 5
     (answer,) = answer_question(read_question(["train", "step", "1", "2^-11", "--fp16"]))
     assert isinstance(answer.found, UpdateTrace)

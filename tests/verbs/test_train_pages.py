@@ -1,4 +1,4 @@
-"""Pages of training: what they say of a step, of many, and of gradients is what the model says."""
+"""Pages of training: their statements on a step, many steps and gradients agree with the model."""
 
 from fractions import Fraction
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from floatlab import Context, train
-from floatlab.page.layout import to_text
 from floatlab.page.model import Role, Row
+from floatlab.page.text_layout import to_text
 from floatlab.training.gradient_check import check_gradient, sweep_steps
 from floatlab.training.learner import LearningComparison, learn
-from floatlab.training.program import SGD, Adam
+from floatlab.training.optimizers import SGD, Adam
 from floatlab.training.setup import Setup
 from floatlab.training.trace import Why, step
 from floatlab.training.underflow import measure_underflow

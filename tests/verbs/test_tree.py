@@ -1,4 +1,4 @@
-"""Trees as rows: every node and every term stands in one of them, however the tree is made, and none is deep."""
+"""Trees as rows: every node and every term is in exactly one row, whatever the tree, and no row is nested deeply."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ RNG = np.random.default_rng(5)
 
 
 def unfold(tree):
-    """Return the rows where all is unfolded, elided runs too."""
+    """Return the rows if everything is unfolded, elided runs too."""
     unfolded = tree.everything
     while True:
         rows = tree.rows(unfolded)

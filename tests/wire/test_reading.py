@@ -10,9 +10,9 @@ from floatlab import Context, Direction, FileFormatError, Format, convert, decod
 from floatlab.arith import add, divide, fma, multiply, multiply_then_add, remainder, round_to_integral, sqrt, subtract
 from floatlab.formats import CATALOG, parse_format
 from floatlab.numbers import round_exact
-from floatlab.numbers.steps import Combine, Divide, Encode, Read, Root, Round
+from floatlab.numbers.derivation import Combine, Divide, Encode, Read, Root, Round
 from floatlab.vectors.generate import landmarks
-from floatlab.verbs.json_documents import answer_of_document, document_of
+from floatlab.verbs.from_json import answer_of_document, document_of
 
 HANDMADE = Format("mine", 5, 4, bias=3, nans=0, infinities=False, subnormals=False)
 NAMES = ("p3109_k8p1ue", "p3109_k6p3sf", "e5m0", "e19m236", "e3m1fnuz")
@@ -65,7 +65,7 @@ def test_every_derivation_comes_back_from_its_json(derivation):
 @given(derivations())
 @settings(max_examples=100, deadline=None)
 def test_replaying_the_steps_gives_the_result(derivation):
-    """What the last exact step holds, rounded again, is the rounding's verdict and the result's code."""
+    """Rounding the last exact step again gives the same decision and the result's code."""
     exact = sticky = code = None
     for step in derivation.steps:
         if isinstance(step, Read | Combine):

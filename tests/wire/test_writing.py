@@ -10,7 +10,7 @@ from floatlab import Context, decode, read
 from floatlab.formats import CATALOG
 from floatlab.numbers.reading import parse_literal, read_literal
 from floatlab.verbs.formats.json import SUMMARY
-from floatlab.verbs.json_documents import document_of
+from floatlab.verbs.from_json import document_of
 from floatlab.wire.codecs import Scope, integer
 from floatlab.wire.derivations import DATUM as DATUM_SCHEMA
 from floatlab.wire.schema import write_document

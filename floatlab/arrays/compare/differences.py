@@ -333,7 +333,7 @@ class Differences(Answering, Record):
         """Show the number of elements beyond tolerance."""
         names = f"{self.actual.name}, {self.expected.name}"
         if self.shape is None:
-            return f"Differences({names}: shapes {self.actual.shape} and {self.expected.shape} do not go together)"
+            return f"Differences({names}: shapes {self.actual.shape} and {self.expected.shape} do not fit together)"
         beyond = f"{self.allclose.failing:,} of {self.size:,} elements beyond"
         return f"Differences({names}: {beyond} rtol {self.allclose.rtol:g}, atol {self.allclose.atol:g})"
 

@@ -26,9 +26,9 @@ from floatlab.arrays.compare.differences import (
     Tolerance,
 )  # fmt: skip
 from floatlab.arrays.compare.tolerances import NUMPY, Allclose, AssertClose, ToleranceTest, default_tolerances
-from floatlab.arrays.order import NOT_COMPARABLE, ulp_distance
 from floatlab.arrays.sources import BLOCK, MOST_AT_ONCE, ArraySource, HeldSource, Piece, Source, source_of
 from floatlab.arrays.types import Array
+from floatlab.arrays.ulps import NOT_COMPARABLE, ulp_distance
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode

@@ -21,7 +21,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum, convert
 from floatlab.numbers import encode as encode_one
 from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
-from floatlab.peers import LIBRARIES
+from floatlab.other_libraries import LIBRARIES
 
 Axis = int | tuple[int, ...] | None
 

@@ -29,8 +29,8 @@ from floatlab.arrays.container.coded import (
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.operations import operate
-from floatlab.arrays.order import next_after, spacing
 from floatlab.arrays.types import Array
+from floatlab.arrays.ulps import next_after, spacing
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode

@@ -21,15 +21,15 @@ import numpy as np
 
 from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.lanes.parameters import checked_codes, container
-from floatlab.arrays.npy import PLAIN, read_header
+from floatlab.arrays.npy_header import PLAIN, read_header
 from floatlab.arrays.sources import array_format, format_of
 from floatlab.arrays.types import Array
+from floatlab.atomic_write import replacing
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, printable, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT, LATER_FIELDS
-from floatlab.writing import replacing
 
 CONTENTS = "floatlab.json"
 VERSION = 1
@@ -243,7 +243,7 @@ def read_contents(text: bytes) -> dict[str, Any]:
 
 
 def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
-    """Read a .npy member whose header is short and declares exactly as many bytes as there are."""
+    """Read a .npy member; its header must be short and declare exactly the bytes that follow."""
     name = quoted(info.filename)
     try:
         header = read_header(member, info.file_size)

@@ -1,6 +1,7 @@
-"""Codes of formats given by a table from words of binary32, by their upper bits: faster than a search, and exact.
+"""Look-ups from words of binary32 to codes of formats given by a table: faster than a search, and exact.
 
-Each class fits its entries to the starts of `table_segments`, and leaves to the search the few buckets that do not fit.
+The upper bits of a word select a bucket, which has an entry. Each class computes its entries from the starts of
+`table_segments`; the few buckets for which no entry is correct are left to the search ("open" buckets).
 The compiled forms are in _kernels_table.h.
 """
 
@@ -15,20 +16,20 @@ from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule
 from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
-_OPEN = 1 << 31  # a rank in an entry that leaves its bucket to the search
-_OPEN_ENTRY = 1 << 63  # the same, of a binade
+_OPEN_ENTRY = np.uint64(1 << 63)  # the entry of an open bucket or binade, or a flag in it
+_FRACTION = 26  # bits of a line's height after the point, as in _kernels_table.h
+_POINT = _FRACTION + 16  # the height's last bit before the point, in an entry
+_MOST_RANK = (1 << 15) - 1
 _MAGNITUDE = 0x7FFFFFFF  # of binary32
-_FEW_OPEN = 1  # buckets of normal words that may be left to the search: ranks may change their spacing inside
-_CELLS = (5, 6, 7)  # bits of the significand that select a bucket, besides the exponent, in the order tried
 
 
 class NarrowLookup:
-    """Codes of up to 8 bits from binary32: an entry for each bucket has the start inside it and the codes around."""
+    """Codes of up to 8 bits: the entry of a bucket has the start inside the bucket, and the codes on both sides."""
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the least number of bits of the significand with at most one start inside each bucket.
+        """Find the smallest number of significand bits for which each bucket has at most one start inside.
 
-        Buckets of subnormal words may have more: they stand for many binades, and are left to the search.
+        Buckets of subnormal words cover many binades, so they may have more starts; they are left to the search.
         """
         self.rule, self.entries = rule, np.empty(0, np.uint64)
         for bits in range(1, 8):
@@ -55,17 +56,17 @@ class NarrowLookup:
         """Return a function that writes codes of words, compiled."""
 
         def look_up(words: Array, codes: Array) -> None:
-            if kernels.look_up_narrow(words, self.entries, self.shift, codes):
+            if kernels.look_up_narrow(words, self.entries, codes, self.shift):
                 here = np.flatnonzero(self.entries.take(words >> np.uint32(self.shift)) >> np.uint64(63))
                 codes[here] = search(self.rule, words[here])[0]
 
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same with NumPy: by the upper 16 bits, and by a search where these leave it open."""
+        """Return the same function in NumPy: by the upper 16 bits; by a search if these do not determine the code."""
         rule = self.rule
-        # The index is the upper half of a word; its last bit is also set if any lower bit is. So an odd index stands
-        # for the words after the even one before it.
+        # The index is the upper half of a word, with its last bit set if any lower bit of the word is set. An odd index
+        # thus covers all words after the single word with the preceding even index.
         evens = np.arange(0, 1 << 16, 2, dtype=np.uint32) << np.uint32(16)
         at, after, last = (search(rule, evens + np.uint32(more))[0] for more in (0, 1, (1 << 17) - 1))
         table = np.stack([at, after], axis=1).reshape(-1)
@@ -86,7 +87,7 @@ class NarrowLookup:
 
 
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
-    """Return the words at which ranks 1, 2, … and NaR start; None if infinity has a code of its own."""
+    """Return the words at which ranks 1, 2, … and NaR start; None if infinity has its own code."""
     of_sign, most, inf = segments(rule, negative), (1 << 15) - 1, SINGLE.infinity_magnitude
     infinity, nan = of_sign.codes[-2:]
     if infinity not in (nan, of_sign.codes[most]):
@@ -95,7 +96,7 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 
 
 class BinadeLookup:
-    """Codes of 16 bits in two's complement whose starts are evenly spaced in each binade of binary32.
+    """16-bit codes in two's complement, if their starts are evenly spaced in each binade of binary32.
 
     An entry for each sign and exponent has the rank at the binade's start, and how to round the significand: a number
     to add, whether to add 1 if the rank so far is odd, and a right shift.
@@ -141,7 +142,7 @@ class BinadeLookup:
         """Return a function that writes codes of words, compiled."""
 
         def look_up(words: Array, codes: Array) -> None:
-            if kernels.look_up_binades(words, self.entries, codes):
+            if kernels.look_up_binades(words, self.entries, codes, self.shift):
                 self._settle(words, codes)
 
         return look_up
@@ -177,73 +178,80 @@ class BinadeLookup:
 
 
 class WideLookup:
-    """Codes of 16 bits in two's complement from binary32: the rank at a bucket's start, a slope, two comparisons."""
+    """Codes of 16 bits in two's complement from binary32: a line through the starts of a bucket, and a comparison.
+
+    Buckets through which no line fits are left to the search.
+    """
+
+    shift = 16
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the fewest buckets whose slopes give the number of starts up to a word, or at most two less."""
+        """Fit lines that give the index of the last start up to a word, or of the one after it."""
         self.rule, self.starts = rule, np.empty(0, np.uint32)
-        both = [_wide_starts(rule, negative) for negative in (False, True)]
-        if any(starts is None for starts in both):
+        both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]
+        if len(both) < len((False, True)):
             return
-        for cells in _CELLS:
-            self.shift = SINGLE.trailing_bits - cells
-            halves, settled = [], True
-            for index, starts in enumerate(both):
-                assert starts is not None
-                entries, opened = self._slopes(starts, index * (len(starts) + 1))
-                settled &= int(opened[1 << cells :].sum()) <= _FEW_OPEN
-                halves.append(entries)
-            if settled or cells == _CELLS[-1]:
-                break
-        self.entries = np.concatenate(halves)
-        padded = [np.append(starts, (1 << 32) - 1) for starts in both if starts is not None]
-        self.starts = np.concatenate(padded).astype(np.uint32)
+        # The second half of the starts is that of negative numbers, if these round in another way.
+        side = 0 if np.array_equal(both[0], both[1]) else 1 << _POINT + 15
+        self.entries = np.concatenate([self._lines(starts) for starts in both])
+        self.entries[len(self.entries) // 2 :] += np.uint64(side)
+        self.starts = np.concatenate(both).astype(np.uint32)
 
-    def _slopes(self, starts: Array, first: int) -> tuple[Array, Array]:
-        """Return the entries of a sign, whose starts begin at index `first`, and which of them are open."""
+    def _lines(self, starts: Array) -> Array:
+        """Return the entries of a sign: height and slope of each line, checked at both sides of each start."""
         firsts = np.arange(1 << (31 - self.shift), dtype=np.int64) << self.shift
         base = np.searchsorted(starts, firsts, "right")
         bucket = starts >> self.shift
-        offset, step = starts - firsts[bucket], np.arange(len(starts)) - base[bucket]
+        offset, step = starts - firsts[bucket], np.arange(len(starts))
         inside = offset > 0
-        slopes = np.zeros(len(firsts), np.int64)
-        np.maximum.at(slopes, bucket[inside], -((1 - step[inside] << 32) // offset[inside]))
-        late = (offset - 1) * slopes[bucket] >> 32 > step
-        opened = np.zeros(len(firsts), bool)
-        opened[bucket[inside & late]] = True
-        ends = np.append(base[1:], len(starts)) - base
-        opened |= (slopes >= _OPEN) | (((1 << self.shift) - 1) * slopes >> 32 > ends)
-        return np.where(opened, _OPEN, base + first | slopes << 32).astype(np.uint64), opened
+        bucket, offset, step = bucket[inside], offset[inside], step[inside]
+        count = np.bincount(bucket, minlength=len(firsts))
+        low, high = np.full(len(firsts), 1 << 32), np.zeros(len(firsts), np.int64)
+        np.minimum.at(low, bucket, offset)
+        np.maximum.at(high, bucket, offset)
+        several = count > 1
+        slopes, heights = np.zeros(len(firsts), np.int64), np.minimum(base, _MOST_RANK) << _FRACTION
+        slopes[several] = (count[several] - 1 << _FRACTION) // np.maximum(high - low, 1)[several]
+        heights[count > 0] += 1 << (_FRACTION - 1)  # each start should be halfway between two integers
+        heights[several] -= slopes[several] * low[several]
+        at, before = (heights[bucket] + slopes[bucket] * each >> _FRACTION for each in (offset, offset - 1))
+        opened = (slopes >= 1 << 16) | (heights < 0)
+        opened[bucket[(at < step) | (at > step + 1) | (before < step - 1) | (before > step)]] = True
+        last = heights + slopes * ((1 << self.shift) - 1) >> _FRACTION
+        opened |= last > np.minimum(base + count, _MOST_RANK)
+        opened |= (heights >> _FRACTION) < base - 1
+        lines = np.where(opened, base << _POINT | count, heights << 16 | slopes).astype(np.uint64)
+        return lines | np.where(opened, _OPEN_ENTRY, np.uint64(0))
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
         """Return a function that writes codes of words, compiled."""
-        return lambda words, codes: kernels.look_up_wide(words, self.entries, self.shift, self.starts, codes)
+
+        def look_up(words: Array, codes: Array) -> None:
+            kernels.look_up_wide(words, self.entries, self.starts, codes, self.shift)
+
+        return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
         """Return the same with NumPy."""
-        base = (self.entries & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-        slope = self.entries >> np.uint64(32)
-        has_open = bool((base == _OPEN).any())
-        below, last, half = (np.uint32(n) for n in ((1 << self.shift) - 1, len(self.starts) - 1, len(self.starts) // 2))
+        heights, slopes = self.entries >> np.uint64(16), self.entries & np.uint64((1 << 16) - 1)
+        opened = self.entries >= _OPEN_ENTRY
+        has_open = bool(opened.any())
+        below = np.uint32((1 << self.shift) - 1)
 
         def look_up(words: Array, codes: Array) -> None:
             bucket = words >> np.uint32(self.shift)
-            ranks = base.take(bucket, mode="clip")
-            open_here = np.flatnonzero(ranks == _OPEN) if has_open else ()
-            share = (words & below).astype(np.uint64)
-            share *= slope.take(bucket, mode="clip")
-            share >>= np.uint64(32)
-            np.add(ranks, share, out=ranks, casting="unsafe")
-            np.minimum(ranks, last, out=ranks)
-            magnitudes = words & np.uint32(_MAGNITUDE)
-            for _ in range(2):
-                ranks += magnitudes >= self.starts.take(ranks, mode="clip")
-            minus = (words.view(np.int32) >> np.int32(31)).view(np.uint32)
-            ranks -= minus & half
+            place = slopes.take(bucket, mode="clip")
+            place *= words & below
+            place += heights.take(bucket, mode="clip")
+            place >>= np.uint64(_FRACTION)
+            ranks = place.astype(np.uint16)
+            reached = words & np.uint32(_MAGNITUDE) >= self.starts.take(ranks, mode="clip")
+            ranks &= np.uint16(_MOST_RANK)
+            ranks += reached
+            minus = (words.view(np.int32) >> np.int32(31)).astype(np.uint16)
             ranks ^= minus
-            ranks -= minus
-            np.copyto(codes, ranks, casting="unsafe")
-            if len(open_here):
-                codes[open_here] = search(self.rule, words[open_here])[0]
+            np.subtract(ranks, minus, out=codes)
+            if has_open and len(here := np.flatnonzero(opened.take(bucket, mode="clip"))):
+                codes[here] = search(self.rule, words[here])[0]
 
         return look_up

@@ -1,4 +1,4 @@
-"""The segments of a rounding into a format given by a table: where each code starts among the words without sign.
+"""The segments of a rounding into a format given by a table: for each code, the first word that is rounded to it.
 
 The scalar kernel finds the starts, once for a format, a direction and a sign, so that no lane decides again. A search
 among them is the general way to round; `table_lookups` has faster ones.
@@ -14,7 +14,7 @@ from floatlab.arrays.lanes.parameters import RoundingRule, container
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.formats.table import Real, TableFormat, TwosComplementFormat
+from floatlab.formats.table_format import Real, TableFormat, TwosComplementFormat
 from floatlab.numbers import Direction, Flags
 from floatlab.numbers.projection import given_by_table
 from floatlab.numbers.rounding import increments
@@ -30,7 +30,7 @@ class Segments(Individual):
 
 
 def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
-    """Truncate a magnitude to a word; return whether that loses something, and whether at least half a unit."""
+    """Truncate a magnitude to a word; also return whether anything is lost, and whether at least half a unit is."""
     c, q = x
     if not c:
         return 0, False, False
@@ -52,7 +52,7 @@ def first_word(x: Real, strict: bool, word: Format) -> int:
 
 @lru_cache(maxsize=64)
 def _starts(format: TableFormat, direction: Direction, negative: bool, word: Format) -> Array:
-    """Return the first words, without sign, of ranks 1, 2, … of a sign, up to what overflows if anything does."""
+    """Return the first words, without sign, of ranks 1, 2, … of a sign; the last one overflows, if numbers overflow."""
     most, beyond = format.most(negative), format.next_beyond()
     exact = not format.is_irrational
     found = []
@@ -62,7 +62,7 @@ def _starts(format: TableFormat, direction: Direction, negative: bool, word: For
             bool(increments(direction, negative, odd, True, *at))
             for at in ((False, False), (True, True), (True, False))
         )
-        if low:  # anything above the number below goes up
+        if low:  # every number above the lower neighbour is rounded up
             found.append(first_word(format.real(rank, negative), True, word))
         elif middle or high:
             boundary = format.boundary(rank, negative)
@@ -76,7 +76,7 @@ def _starts(format: TableFormat, direction: Direction, negative: bool, word: For
 
 @lru_cache(maxsize=64)
 def segments(rule: RoundingRule, negative: bool) -> Segments:
-    """Return the segments of a rounding, from zero over all numbers to infinity and NaN."""
+    """Return the segments of a rounding: from zero through all numbers to infinity and NaN."""
     format, word = rule.format, rule.source
     assert given_by_table(format)
     mirrored = {Direction.RTP: Direction.RTN, Direction.RTN: Direction.RTP}
@@ -91,7 +91,7 @@ def segments(rule: RoundingRule, negative: bool) -> Segments:
     (over, _), (infinity, at_infinity), (nan, at_nan) = (_settle(each) for each in settled)
     flags = [0] * len(numbers)
     edge = first_word(format.real(most, negative), True, word)
-    if len(starts) > most:  # the last start is that of overflow
+    if len(starts) > most:  # the last start belongs to overflow
         starts, edge = starts[:-1], int(starts[-1])
     overflows = (Flags.OVERFLOW | Flags.INEXACT).value
     return Segments(

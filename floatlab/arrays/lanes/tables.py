@@ -1,4 +1,4 @@
-"""Formats given by a table, in the NumPy and the compiled lane: words to codes and back, by looking up."""
+"""Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 from floatlab.arrays.lanes.numpy_rounding import in_pieces
 from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule, container, rounding_rule_for, word_of
 from floatlab.arrays.lanes.table_lookups import BinadeLookup, NarrowLookup, WideLookup
+from floatlab.arrays.lanes.table_registers import ByteLookup, FewLookup
 from floatlab.arrays.lanes.table_segments import cut_to_word, first_word, search
 from floatlab.arrays.types import Array, Reader, Rounder
 from floatlab.formats import Format
-from floatlab.formats.table import TwosComplementFormat
+from floatlab.formats.table_format import TwosComplementFormat
 from floatlab.numbers import Context, Datum, Flags
 from floatlab.numbers.projection import given_by_table
 
@@ -31,7 +32,7 @@ def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> 
     words_table(format, word).take(codes, out=values, mode="clip")
     changed = (values & sign) != magnitudes
     if format.is_irrational:
-        # The nearest word is not the number: only 0 and ±1 are exact.
+        # Numbers are irrational, so their words are not exact; only those of 0 and ±1 are.
         changed |= (magnitudes != 0) & (magnitudes != words.dtype.type(word.bias << word.trailing_bits))
     changed &= (magnitudes < word.infinity_magnitude) & (flags == 0)
     for negative in (False, True):
@@ -48,6 +49,12 @@ def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> 
 def _looking_up(rule: RoundingRule, kernels: ModuleType | None) -> Callable[[Array, Array], None]:
     """Return the fastest function that writes the codes of words."""
     if rule.source == SINGLE and rule.format.width <= 8:
+        if kernels and kernels.has_registers():
+            few, by_bytes = FewLookup(rule), ByteLookup(rule)
+            if len(few.table):
+                return few.compiled(kernels)
+            if len(by_bytes.tables):
+                return by_bytes.compiled(kernels)
         narrow = NarrowLookup(rule)
         if len(narrow.entries):
             return narrow.compiled(kernels) if kernels else narrow.plain()
@@ -79,7 +86,7 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
         if flags is None:
             _looking_up(rule, kernels)(words, codes)
             return
-        codes[...], flags[...] = search(rule, words)  # a look-up has the codes alone
+        codes[...], flags[...] = search(rule, words)  # a look-up gives no flags
         _add_flags(rule, words, codes, flags)
 
     return in_pieces(work) if kernels is None else work
@@ -87,7 +94,7 @@ def rounder(format: Format, context: Context, word: Format, kernels: ModuleType 
 
 @lru_cache(maxsize=64)
 def words_table(format: Format, word: Format) -> Array:
-    """Return the word of each code, of 2^8 or 2^16; that nearest to it, if the word does not hold the number."""
+    """Return the word of each of the 2^8 or 2^16 codes; if no word equals the number, the nearest word."""
     assert given_by_table(format)
     table = np.zeros(1 << 8 * container(format).itemsize, container(word))
     for negative in (False, True):
@@ -110,7 +117,7 @@ def reader(format: Format, word: Format, kernels: ModuleType | None) -> Reader:
     def read(codes: Array, words: Array) -> None:
         table = words_table(format, word)
         if kernels is not None and table.itemsize in (4, 8):
-            kernels.take_words(codes, table, table.itemsize, words)
+            kernels.take_words(codes, table, words, 2 * (codes.itemsize == 2) + (words.itemsize == 8))
         else:
             table.take(codes, out=words, mode="clip")
 
@@ -126,7 +133,7 @@ def ranks_table(format: Format, unranked: int) -> Array:
 
 @lru_cache(maxsize=64)
 def codes_table(format: Format) -> tuple[Array, int]:
-    """Return the code of each rank in ascending order, infinities included, and the place of zero."""
+    """Return the code of each rank in ascending order, infinities included, and the index of zero."""
     assert given_by_table(format)
     top = [format.most(sign) + format.infinities for sign in (False, True)]
     ranks = range(-top[1], top[0] + 1)

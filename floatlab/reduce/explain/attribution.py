@@ -16,7 +16,7 @@ from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
 from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
-from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.replay.candidates import Candidate, InputRounding, list_candidates
 from floatlab.reduce.replay.causes import (
     Cause,
@@ -32,8 +32,8 @@ from floatlab.reduce.replay.evaluator import Evaluator, rounded_inputs
 from floatlab.reduce.replay.explanations import Explanation, replay, replay_along
 from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, read_observed
 from floatlab.reduce.replay.tile_edges import TileEdge, find_tile_edge
+from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.reduce.results.inputs import as_matrices, read_operands
-from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.reduce.reveal.known_orders import find_known_orders
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.machines import Machine
@@ -50,20 +50,21 @@ __all__ = [
     "attribute",
 ]
 
-_INPUTS = ("tf32", "bf16", "fp16")  # to which matrix units round their inputs
+_INPUTS = ("tf32", "bf16", "fp16")  # formats to which matrix units round their inputs
 _DIRECTIONS = ("RNE", "RNA", "RTZ")
-_WHOLE = 4  # of the ways that miss elements of the sample, how many are tried on all elements
-_NEAR = 0.25  # the share of the sample that these give at least
-_SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements of the sample are not tried on all
+# Candidates that fail on the sample may still give most of a result. The best are tried on all elements: at most this
+# many, each of which gives at least this share of the sample, for products of at most this many multiply-adds.
+_WHOLE, _NEAR, _SHORT = 4, 0.25, 1 << 26
 
 
 class Attribution(Answering, Individual):
-    """Which candidate computations reproduce each observed result, and, of two results, which pairs give both.
+    """The candidate computations that reproduce each observed result; for two results, also the pairs that give both.
 
     `explanations` ranks the candidates for each result. `pairs` has at most 256 of `pair_count` pairs, those with the
-    fewest causes first. `refutations` says what order alone, and FMA alone, would have made of one dot product, if
-    neither explains its two results. `tile_edges` says for each result that no candidate gives in full whether another
-    one gives some of its rows or columns. All candidates but the models of machines round by `context`.
+    fewest causes first. If neither order alone nor FMA alone explains two results of one dot product,
+    `refutations` has the differences that each of them would have made. `tile_edges` has an entry for each result: if
+    no candidate gives all of the result, but one candidate gives most of it and another one the remaining rows or
+    columns, the entry has both candidates. All candidates except models of machines round by `context`.
     """
 
     shape: tuple[int, ...]
@@ -75,8 +76,8 @@ class Attribution(Answering, Individual):
     refutations: tuple[Refutation, ...] = ()
     tile_edges: tuple[TileEdge | None, ...] = ()
     context: Context = DEFAULT
-    observed: tuple[str, ...] = ()  # the results as they were printed, or what they are called
-    product: tuple[Source, ...] = ()  # the factors and both results, where these are arrays
+    observed: tuple[str, ...] = ()  # the results as printed, or their names
+    product: tuple[Source, ...] = ()  # the factors and both results, if these are arrays
     _ASKS = ".fitting or .verdict"
 
     def __repr__(self) -> str:
@@ -112,19 +113,19 @@ class Attribution(Answering, Individual):
         if self.verdict is not None:
             found = ", or ".join(each.value for each in self.verdicts)
             if not self.pairs:
-                return f"{found} of {self.candidate_count:,} ways"
+                return f"{found} of {self.candidate_count:,} candidates"
             pair = self.pairs[0]
             then = "" if self.verdict is Verdict.SAME else f", then {pair.second.text}"
             return f"{found}: {pair.first.text}{then}"
         (ranked,) = self.explanations
         alike = sum(each.fits for each in ranked)
         if alike:
-            return ranked[0].summary + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
+            return ranked[0].summary + f", and {alike - 1:,} other candidate{'s' * (alike > 2)}" * (alike > 1)
         if self.tile_edges and self.tile_edges[0] is not None:
             return self.tile_edges[0].text
         if not ranked[0].matching:
-            return f"{Verdict.NONE.value} of {self.candidate_count:,} ways"
-        return f"{ranked[0].summary}, and no way gives all"
+            return f"{Verdict.NONE.value} of {self.candidate_count:,} candidates"
+        return f"{ranked[0].summary}, and no candidate gives all"
 
 
 @in_default_mode
@@ -141,40 +142,43 @@ def attribute(
     context: AnyContext = DEFAULT,
     started: Callable[[int, str], Callable[[int], None]] | None = None,
 ) -> Attribution:
-    """Return which computations of a·b, or of the sum of a, reproduce an observed result, or two of them.
+    """Return the computations of a·b, or of the sum of a, that reproduce one or two observed results.
 
     Parameters
     ----------
     a, b : array_like
-        Vectors or matrices, as `dot` and `matmul` take them; with b = None, a row or rows that are summed.
+        Vectors or matrices, as for `dot` and `matmul`. If b is None, a is a row that is summed, or several rows.
     observed : array_like, Datum, str or tuple
-        A result, or a tuple of two. An array or a Datum is compared bit by bit (any NaN equals any NaN). Text, for one
-        dot product or sum, stands for every number that prints so.
+        A result, or a tuple of two. An array or a Datum is compared bit by bit (any NaN equals any NaN). Text is
+        for one dot product or sum; it stands for all numbers that are printed as this text.
     difference : float, str or Datum, optional
         The difference of two results, printed or a number, with any sign.
     schedules : sequence of str or Schedule, optional
-        The orders to try, each with and without FMA; a usual set by default.
+        The orders to try, each with and without FMA. The default is a set of common orders.
     formats : sequence of str or Format, optional
-        The accumulators to try. By default the result's, the terms' and wider ones, and the exact sum rounded once.
+        The formats of accumulators to try. The default is the formats of the result and of the terms, wider formats,
+        and the exact sum rounded once.
     machines : sequence of str or Machine, optional
-        The models of matrix units to try; by default all that take the format of the factors.
+        The models of matrix units to try. The default is all models that take factors of this format.
     targets : sequence of str or callable, optional
-        Functions whose revealed orders are tried too (see `reveal`). By default NumPy's and those of loaded libraries,
-        if nothing else reproduces a result. With an empty list, neither these nor rounded inputs are tried.
+        Functions whose orders, found by `reveal`, are tried too. The default is the functions of NumPy and of libraries
+        that are already imported, if no other candidate reproduces a result. With an empty list, neither these orders
+        nor rounded inputs are tried.
     context : Context or str
-        The rounding of all candidates but the machines, such as that of hardware that flushes subnormal numbers.
+        The rounding of all candidates except machines. For example, it can flush subnormal numbers, as some hardware.
     started : callable, optional
-        Called with the number of candidates and the word "ways"; returns a function that is called with 1 after each.
+        Called with the number of candidates and the word "candidates". It returns a function, which is called with 1
+        after each candidate.
 
     Returns
     -------
     Attribution
-        The candidates, ranked for each result, and, of two results, the pairs of candidates that give both.
+        The candidates, ranked for each result; for two results, also the pairs of candidates that give both.
 
     Raises
     ------
     UnsupportedError
-        If operands, results or options do not go together.
+        If the operands, results and options do not fit together.
     LiteralError
         If text is not a number.
     PlanError, FormatError, MissingPartError
@@ -182,7 +186,8 @@ def attribute(
 
     Notes
     -----
-    Of large products, 1,024 elements are tried first; of products above 2^30 multiply-adds, no more than these.
+    For large products, candidates are first compared on 1,024 elements. For products of more than 2^30 multiply-adds,
+    no other elements are compared.
 
     Examples
     --------
@@ -268,7 +273,7 @@ def _evaluator(sources: Sides, into: Format, context: Context) -> tuple[tuple[in
         x, y, shape = as_matrices(*sources)
         return shape, Evaluator((x, y), into, context)
     if not 1 <= left.ndim <= 2:
-        raise UnsupportedError(f"a is a row, or rows, to add up, and this has shape {left.shape}")
+        raise UnsupportedError(f"a is a row to sum, or a matrix of rows, but it has shape {left.shape}")
     rows = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
     return left.shape[:-1], Evaluator((rows,), into, context)
 
@@ -299,8 +304,8 @@ def _explained(
     goals: list[Observed],
     started: Callable[[int, str], Callable[[int], None]] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Try all candidates on the sample; then try those that fit it, and the best others, on all elements."""
-    told = None if started is None else started(len(tried), "ways")
+    """Try all candidates on the sample. Then try those that reproduce it, and the best others, on all elements."""
+    told = None if started is None else started(len(tried), "candidates")
     for candidate in tried:
         evaluator.sampled(candidate)
         if told is not None:
@@ -319,7 +324,7 @@ def _explained(
 def _with_rounded_inputs(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """For each result that no candidate reproduced, add those that do so of inputs that matrix units round first."""
+    """For each result without an explanation, add the candidates that reproduce it from rounded inputs."""
     found = [list(ranked) for ranked in explanations]
     for inputs in _input_roundings(evaluator):
         for candidate in list_candidates(evaluator.terms, evaluator.formats, evaluator.into, None, [evaluator.into]):
@@ -331,7 +336,7 @@ def _with_rounded_inputs(
 
 
 def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
-    """Return the roundings of the inputs to narrower formats that make different numbers of them."""
+    """Return the roundings of the inputs to narrower formats, without those that give the same numbers."""
     found: list[tuple[InputRounding, list[Array]]] = []
     plain = [side.codes for side in evaluator.sides]
     for name in _INPUTS:

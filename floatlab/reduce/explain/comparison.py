@@ -26,21 +26,21 @@ def compare(
     worst: int = WORST,
     progress: Callable[[int], None] | None = None,
 ) -> Differences:
-    """Return how two arrays differ, and with their inputs also why.
+    """Return how two arrays differ; if their inputs are given, also why.
 
     Parameters
     ----------
     actual, expected : array_like
-        What `arrays.quantize` takes, or an `ArraySource`, of any size. Their shapes broadcast.
+        Arrays as for `arrays.quantize`, or `ArraySource`s of any size. Their shapes broadcast.
     rtol, atol : float
         The tolerances of `numpy.allclose`, by default its own.
     inputs : tuple of two array_like, optional
-        The factors x and y, where both arrays should be the product x·y. `diagnosis` then says whether they differ by
-        rounding or by a bug, why, and where.
+        The factors x and y, if both arrays should be the product x·y. `diagnosis` then says whether the arrays differ
+        by rounding or by a bug, why, and where.
     op : str
-        What was done to the inputs: matmul, linear, dot, sum (y is None), `einsum:ij,jk->ik` or `conv2d:stride=2`.
+        The operation on the inputs: matmul, linear, dot, sum (y is None), `einsum:ij,jk->ik` or `conv2d:stride=2`.
     bias : array_like, optional
-        What was added to that: one number an output, or what broadcasts to the result.
+        The array that was added to the result of the operation: one number per output, or any shape that broadcasts.
     equal_nan : bool
         Whether two NaNs are close to each other, as in `numpy.allclose`.
     format : Format or str, optional
@@ -51,17 +51,19 @@ def compare(
     worst : int
         How many elements to list, 0 to 10,000.
     progress : callable, optional
-        Called now and then with the number of elements done since the last call.
+        Called from time to time with the number of elements compared since the last call.
 
     Returns
     -------
     Differences
-        Errors, ulps, whether NumPy and PyTorch call the arrays close, the worst elements, and with inputs `diagnosis`.
+        Errors, ulps, whether the arrays are close for NumPy and PyTorch, the worst elements, and, if inputs are given,
+        `diagnosis`.
 
     Raises
     ------
     UnsupportedError
-        For what is no array of numbers, tolerances that are negative or not finite, and inputs of other shapes.
+        For arguments that are not arrays of numbers, tolerances that are negative or not finite, and inputs whose
+        shapes do not fit.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, v
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, widened
 from floatlab.reduce.explain.stages import PLAIN
-from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
 _REPLAYED = ("inputs-rounded",)  # models of the inputs beside which orders are replayed
 
@@ -62,7 +62,7 @@ def diagnose(
     Raises
     ------
     UnsupportedError
-        If the shapes do not go together, or a format is wider than binary64.
+        If the shapes do not fit together, or a format is wider than binary64.
 
     Notes
     -----
@@ -139,7 +139,7 @@ class _PairDiagnosis:
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 
     def _is_shared(self) -> bool:
-        """Say whether both results are off the product alike, by what is known, and from each other by rounding."""
+        """Return whether both results have the same known deviation from the product, and differ only by rounding."""
         names = [tuple(cause.name for cause in each.causes) for each in self.explained]
         if names[0] != names[1] or not names[0] or not set(names[0]) <= _SHARED:
             return False
@@ -157,7 +157,7 @@ class _PairDiagnosis:
         seen = self.found or self.within
         said = [f"{LETTERS[each.side.name]} is {_STOPPED[each.status]}" for each in seen]
         what = f"so far, {' and '.join(said)}" if said else "before anything was found"
-        return Diagnosis("unknown", f"Stopped: {what}; the whole search would tell.", causes, None, True)
+        return Diagnosis("unknown", f"Stopped: {what}; a complete search would settle it.", causes, None, True)
 
     def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
         """Recognise two results that are both within rounding, and that libraries or candidates give bit for bit."""
@@ -202,7 +202,7 @@ class _PairDiagnosis:
         return Diagnosis("identical", said, (), None)
 
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
-        """Replay candidates, which decide where no size does; say what would tell where none gives the bits."""
+        """Replay candidates. If none gives a result bit for bit, the diagnosis names what information is missing."""
         lone = [each for each in causes if each.name == "elements"]
         if lone:
             return self._done("unknown", lone_line(lone[0]), tuple(each for each in causes if each not in lone))
@@ -217,11 +217,11 @@ class _PairDiagnosis:
             rival = rivals[0] if rivals else "sums that are rounded in one direction"
             tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
             return self._done(
-                "unknown", f"I can't tell: {' and '.join(doubts)}, or {rival}; {tell} would tell.", causes
+                "unknown", f"I can't tell: {' and '.join(doubts)}, or {rival}; {tell} would settle it.", causes
             )
         verb = "is" if len(unknown) == 1 else "are"
         said = f"I can't tell: {letter} {verb} off by more than rounding, and nothing that was tried explains it"
-        return self._done("unknown", f"{said}; the precision of inputs and sums would tell.", causes)
+        return self._done("unknown", f"{said}; the precision of inputs and sums would settle it.", causes)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return for each result the candidates that give its elements; found once for the same models."""
@@ -279,7 +279,7 @@ class _PairDiagnosis:
                 if any((each.name, each.side) == (name, "both") for each in causes):
                     continue
                 whose = self._whose(name, ways)
-                evidence = (("ways", text), *least_shown(views))
+                evidence = (("computed as", text), *least_shown(views))
                 found.append(DiagnosedCause(name, _STAGES.get(name, name), whose, share, (), evidence))
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
@@ -341,7 +341,7 @@ class _PairDiagnosis:
             name, words, is_certain = fault
             directed = self.grid.directed_ways(self.sides[i]) if self.grid.into == self.sides[i].narrowest else []
             if directed:
-                evidence = (("ways", directed[0].text),)
+                evidence = (("computed as", directed[0].text),)
                 cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
             has_rival = self._has_rival(i, drifts[i], words)
@@ -349,7 +349,7 @@ class _PairDiagnosis:
                 doubt = words if " " in words else f"a factor of {words}"
                 rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
                 said = f"I can't tell: {doubt} in {LETTERS[whose]}, or {rival}"
-                return self._done("unknown", f"{said}; how the sums are computed would tell.", ())
+                return self._done("unknown", f"{said}; how the sums are computed would settle it.", ())
             known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
             cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
             return self._done("bug", bug_line((cause,)), (cause,))
@@ -363,7 +363,7 @@ class _PairDiagnosis:
         return not ShiftRivals(self.problem, self.sides[i], self.tick).are_excluded(shift, axis)
 
     def _lone(self) -> Diagnosis:
-        """Say that single elements differ, though no edge of a tile is there, by no more than rounding makes."""
+        """Return the diagnosis that single elements differ, by no more than rounding, and not at the edge of a tile."""
         where = indices_of(self.differing)
         cause = DiagnosedCause("elements", "result", "both", float(self.differing.mean()), where, ())
         return self._done("unknown", lone_line(cause), ())

@@ -287,7 +287,7 @@ class FaultFinder:
         return tuple(faults)
 
     def _needs_none(self, view: View, product: Array | None) -> bool:
-        """Say whether the room that a shift has is enough without one."""
+        """Return whether rounding alone, without a shift, explains the errors."""
         error, room, _ = view.errors(product)
         return bool((np.abs(error) <= room)[view.usable].all()) and not self.drifts(view, product)
 
@@ -297,7 +297,7 @@ class FaultFinder:
         return limit
 
     def _has_rival(self, view: View, product: Array | None, shift: Array, axis: int | None) -> bool:
-        """Say whether sums in one direction explain a shift that is as small as what they make."""
+        """Return whether sums that are rounded in one direction can cause errors as large as the shift."""
         if self.doubts_all:
             return True
         error = np.abs(view.totals.error(view.values))

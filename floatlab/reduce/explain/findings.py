@@ -10,7 +10,7 @@ from floatlab.record import Individual, Record
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, find_overflow
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.explain.stages import PLAIN, Model
-from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence, Place
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence, Place
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
 ENOUGH = 50  # elements; with fewer, a median is not reliable

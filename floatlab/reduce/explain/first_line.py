@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
 LETTERS = {"actual": "A", "expected": "B", "both": "A and B"}
 _NOUNS = {
@@ -29,8 +29,8 @@ _TRANSPOSED = {
     "x in memory": "the product with x read in another memory order",
     "y in memory": "the product with y read in another memory order",
 }  # fmt: skip
-_UNSAID = ("ways", "a wrong element shows from", "seen by", "all others")  # of what is known, in a first line
-_MOST = 4  # places that are written out
+_UNSAID = ("computed as", "a wrong element shows from", "seen by", "all others")  # evidence that a first line omits
+_MOST = 4  # largest number of positions in a first line
 
 
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
@@ -46,7 +46,7 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     plain = [each for each in causes if _is_plain(each)]
     if len(plain) == len(causes):
         names = " or ".join(dict.fromkeys(_NOUNS[each.name] for each in causes))
-        # A difference beyond that is explained bit for bit: its size no longer says anything.
+        # A larger difference is reproduced bit for bit, so its size does not matter.
         size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
         return f"No: this is rounding ({names}){size}."
     said = "; ".join(dict.fromkeys(_cause_text(each) for each in causes if each not in plain or each.side != "both"))
@@ -54,25 +54,25 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
 
 
 def _is_plain(cause: DiagnosedCause) -> bool:
-    """Return whether a cause is how the sums are computed (order, FMA, compensation), in the usual formats."""
+    """Return whether a cause is only the order, FMA or compensation of the sums, in their usual formats."""
     return cause.name in ("order", "fma", "accumulator", "compensated") and "format" not in dict(cause.evidence)
 
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
     """Return the line for two results that differ by rounding only, but deviate from the product in the same way."""
     said = "; ".join(_cause_text(each) for each in causes)
-    return f"No: A and B differ only by rounding from each other. But {said.replace('A and B are', 'both are')}."
+    return f"No: A and B differ from each other only by rounding. But {said.replace('A and B are', 'both are')}."
 
 
 def lone_line(cause: DiagnosedCause) -> str:
     """Return the line for single elements that differ by no more than rounding, if another order is unlikely."""
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, by no more than rounding can make there"
-    return f"I can't tell: {said}; computing the product once more would tell."
+    return f"I can't tell: {said}; computing the product again would settle it."
 
 
 def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
-    """Return the answer for two results one of which is wrong, by the causes with what is wrong first.
+    """Return the answer if a result is wrong: first what is wrong, then the other causes.
 
     >>> bug_line((DiagnosedCause("elements", "result", "expected", 0.01, ((11, 7),), ()),))
     'Yes: element (11, 7) of B is wrong; all others agree.'
@@ -167,7 +167,7 @@ def _known_text(key: str, value: str) -> str:
 
 
 def _state(cause: DiagnosedCause, known: dict[str, str]) -> str:
-    """Say what elements are: wrong; NaN or infinite, where the inputs do not make that; or too large for the format."""
+    """Return the fault of elements: wrong, an unexpected NaN or infinity, or too large for the format."""
     if cause.name == "elements":
         return "zero" if known.get("holds") == "zeros" else "wrong"
     if "largest" in known:
@@ -182,7 +182,7 @@ def _range(first: int, stop: int) -> str:
 
 def _box(box: Place) -> str:
     spans = [bounds for bounds in box if isinstance(bounds, tuple)]
-    if len(spans) != 2:  # of a result that is no matrix
+    if len(spans) != 2:  # the result is not a matrix
         return f"[{', '.join(str(a) if b == a + 1 else f'{a}:{b}' for a, b in spans)}]"
     words = []
     for noun, (first, stop) in zip(("row", "column"), spans, strict=True):

@@ -18,8 +18,8 @@ from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.record import Individual
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.stages import Model
+from floatlab.reduce.plan.composed_schedules import SERIAL
 from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.plan.schedules import SERIAL
 from floatlab.reduce.replay.candidates import EXACT_SUM, Candidate, candidate_text, list_candidates
 from floatlab.reduce.replay.causes import Cause, causes_of
 from floatlab.reduce.replay.evaluator import Evaluator
@@ -340,7 +340,7 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
 
 
 def _is_slow(candidate: Candidate) -> bool:
-    """Say whether a candidate is an unusual order in a format that no processor adds in, which is simulated slowly."""
+    """Return whether simulating a candidate is slow: an unusual order in a format in which no processor adds."""
     return _is_narrow(candidate) and candidate.schedule is not None and candidate.schedule.text not in _DIRECTED
 
 

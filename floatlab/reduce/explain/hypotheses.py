@@ -40,7 +40,7 @@ from floatlab.reduce.explain.problem import (
 from floatlab.reduce.explain.residuals import find_places, indices_of
 from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
-from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # at most this many models are verified on all elements
@@ -121,7 +121,7 @@ class SideExplainer:
             ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []
             if digits or ways:
                 fault = Fault("output-rounded", (), digits)
-                fault = Fault("accumulator", (), (("ways", ways[0].text),)) if ways else fault
+                fault = Fault("accumulator", (), (("computed as", ways[0].text),)) if ways else fault
                 return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
         known, wrong = self._cast
         return None if not known or wrong.any() else self._of_cast(known, ())
@@ -256,6 +256,8 @@ class SideExplainer:
             view = view_of(self.problem, self.side, accumulator)
             product = self.problem.whole(model)
             wrong = view.fit(product).wrong
+            if self.faults.doubt and model.name == "inputs-split":
+                continue  # such parts change as little as what is in doubt
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
                 return self._found("rounding", (), model, accumulator, None, view, product)
@@ -309,7 +311,7 @@ class SideExplainer:
         return self._found("rounding", (fault,), PLAIN, SINGLE)
 
     def _unexplained(self) -> SideExplanation:
-        """Say that a result is another product, or none, where no precision explains how far off it is."""
+        """Return the explanation of a result with errors that no precision causes: another product, or no product."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
@@ -387,5 +389,5 @@ class SideExplainer:
         )
 
     def _overflows(self, accumulator: Format) -> bool:
-        """Say whether partial sums may have overflowed wherever the result is not finite."""
+        """Return whether a partial sum may have overflowed in every element that is not finite."""
         return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())

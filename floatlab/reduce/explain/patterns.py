@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.explain.findings import ENOUGH, SampledModel
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
-from floatlab.reduce.results.verdicts import Evidence
+from floatlab.reduce.results.diagnosis_record import Evidence
 
 _DOUBT = 12.0  # −ln of the largest accepted probability of a coincidence
 _LENIENT = 2.0  # an order of a library may change so many times fewer elements than those that were simulated

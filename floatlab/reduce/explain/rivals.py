@@ -28,7 +28,7 @@ from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.replay.candidates import Candidate, list_candidates
 from floatlab.reduce.replay.evaluator import candidate_codes
-from floatlab.reduce.results.verdicts import DiagnosedCause
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.narrow_sums import promoted
 
@@ -203,7 +203,7 @@ def _order_errors(problem: ProductProblem, into: Format, accumulator: Format, ro
 
 
 def are_lone(differing: Array) -> bool:
-    """Say whether so few elements differ, so far from the last row and column, that no edge of a tile explains them."""
+    """Return whether few elements differ, far from the last row and column, so that no edge of a tile is the cause."""
     rows, columns = np.nonzero(differing)
     if len(set(rows.tolist())) < rows.size or len(set(columns.tolist())) < columns.size:
         return False  # in one row or column, which may be another tile's
@@ -245,10 +245,10 @@ class ShiftRivals:
         self._plain: list[Array] | None = None
 
     def are_excluded(self, shift: Array, axis: int | None) -> bool:
-        """Say whether nothing but a shift explains errors: one number a column (axis 0) or row, or a factor (None)."""
+        """Return whether only a shift explains the errors: a number per column (axis 0) or row, or a factor (None)."""
         shift = np.broadcast_to(shift, self.problem.shape)
         empty = (self.problem.totals.size == 0) & (np.abs(shift) > 0)
-        if empty.any():  # nothing to round: a bias shows there, and nothing else does
+        if empty.any():  # exact zeros: rounding cannot change them, a bias does
             return bool((self.side.values[empty] != 0).all())
         if self._is_replayed(axis):
             return True
@@ -256,7 +256,7 @@ class ShiftRivals:
         return not any(self._is_alike(shift, made) for made in self._directed_errors())
 
     def _is_alike(self, shift: Array, made: Array) -> bool:
-        """Say whether sums with such errors may be what looks like the shift."""
+        """Return whether sums with such errors may look like the shift."""
         noise = self.problem.noise(self.grid.accumulator)
         with np.errstate(all="ignore"):
             sigma = noise.sigma(self.totals) + half_ulp(self.values, self.side.narrowest) * self.grid.is_narrow

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from floatlab.arrays.order import NAN_RANK, ordinal
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
+from floatlab.arrays.ulps import NAN_RANK, ordinal
 from floatlab.errors import PlanError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, read
@@ -181,7 +181,8 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
     """Return the causes by which two candidates differ.
 
-    >>> from floatlab.reduce.plan.schedules import PAIRWISE, SERIAL
+    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
     >>> causes_of(Candidate(PAIRWISE, Adder()), Candidate(SERIAL, Adder(fma=True)))
     (<Cause.ORDER: 'order'>, <Cause.FMA: 'FMA'>)
     """

@@ -159,7 +159,7 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
     if isinstance(observed, str) or (isinstance(observed, int | float) and not is_typed(observed)):
         reading = read(observed, into)
         if reading.flags & Flags.INEXACT:
-            prints = f"is no number of {into.name}: as text, it stands for all that print so"
+            prints = f"is no number of {into.name}: as text, it stands for all numbers printed so"
             raise UnsupportedError(f"{name} {quoted(str(observed))} {prints}")
         observed = reading.result
     if isinstance(observed, Datum):

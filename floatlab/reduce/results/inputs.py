@@ -20,8 +20,8 @@ from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Literal, 
 from floatlab.numbers.rounding import AnyContext
 from floatlab.numbers.scalars import whole_number
 from floatlab.record import Record
+from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import Sides
@@ -90,6 +90,17 @@ def read_operands(
     exactly = model is not None or terms is not None
     sides = tuple(_terms(each, wanted, into, exactly, reading) for each in inputs)
     return sides, Settings(into, made, order, model)
+
+
+def read_factor(x: object, name: str, formats: tuple[Format, ...]) -> Source:
+    """Return an operand's codes in its own format if that is one of these; else rounded to nearest into the first.
+
+    >>> read_factor([1, 0.3], "a", (parse_format("e2m1"),)).codes.tolist()
+    [2, 1]
+    """
+    given = _given(x, name)
+    wanted = given.format if given.format in formats else formats[0]
+    return _terms(given, wanted, wanted or formats[0], True, Context())
 
 
 class _Given(Record):
@@ -195,7 +206,7 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
     left, right = a.codes, b.codes
     shape = shape_of_product(left, right)
     if shape is None:
-        rule = "of one or two axes each, the last of the first is to be as long as the first of the second"
+        rule = "each has one or two axes, and the last axis of the first is as long as the first axis of the second"
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} do not make a matrix product: {rule}")
     n = right.shape[0]
     if not n:
@@ -219,7 +230,7 @@ def check_factors(x: Array, y: Array) -> None:
 def check_size(rows: int, columns: int) -> None:
     """Raise UnsupportedError for a product with more elements than the limit for arrays in memory."""
     if rows * columns > MOST_AT_ONCE:
-        most = f"at most {MOST_AT_ONCE:,} are made at once"
+        most = f"at most {MOST_AT_ONCE:,} are computed at once"
         raise UnsupportedError(f"the product has {rows:,} × {columns:,} elements, and {most}")
 
 

@@ -133,7 +133,7 @@ class ProductJudge:
         """
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:
-            raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
+            raise UnsupportedError(f"shapes do not fit together: {x.shape} times {y.shape}")
         self.format, self.shape, self.terms = format, (x.shape[0], y.shape[1]), x.shape[1]
         self._rows, self._columns = (spread_indices(count, _SIDE) for count in self.shape)
         self._whole = x, y

@@ -42,6 +42,6 @@ PRESETS = {
         "paper",
         (0x3FF42C76, 0xBF494494, 0x3F92DB19, 0x3F75DCC9),
         (0xBF6F7CEE, 0xBF3106DA, 0x3FDCBB70, 0xBF35B25D),
-        f"{_PAPER}: the only vectors that print as those there and give all four of its results",
+        f"{_PAPER}: the only vectors that are printed as in the paper and give its four results",
     ),
 }

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum
 from floatlab.numbers.rounding import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
-from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.inputs import Settings, as_matrices, check_size, read_operands
 from floatlab.reduce.results.product_error import ExactProduct, ProductErrors
 from floatlab.reduce.results.reduction import Reduction, last_context
+from floatlab.reduce.results.scaled import ScaledProduct, scaled_product
 from floatlab.reduce.results.totals import reduce_terms
 from floatlab.reduce.simulate.adders import Adder, stream_context
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
 from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.scaled_units import SCALED_UNITS, is_scaled_unit, parse_scaled_unit
 from floatlab.reduce.simulate.simulation import simulate
 
 
@@ -40,6 +43,12 @@ class ProductOptions(TypedDict, total=False):
     adder: str
     context: AnyContext
     machine: str | Machine | None
+
+
+class MatrixOptions(ProductOptions, total=False):
+    """Keywords of matrix products, which can have scales for blocks of the factors."""
+
+    scales: object
 
 
 class ProductElement(Record):
@@ -66,6 +75,11 @@ class Product(Answering, Individual):
         (rows, n), columns = self.x.codes.shape, self.y.codes.shape[1]
         words = f"({rows} × {n}) · ({n} × {columns}), {self.settings.schedule.text[:80]}"
         return f"Product({words}, {self.settings.format.name})"
+
+    @property
+    def format(self) -> Format:
+        """The format of the elements."""
+        return self.settings.format
 
     @property
     def terms(self) -> int:
@@ -125,12 +139,18 @@ def matrix_product(
     b: object,
     schedule: str | Schedule | Plan | None = None,
     format: Format | str | None = None,
-    **options: Unpack[ProductOptions],
-) -> Product:
-    """Return the product of `matmul` as a `Product`, with its factors and settings; same parameters and errors."""
-    if unknown := options.keys() - ProductOptions.__annotations__.keys():
+    **options: Unpack[MatrixOptions],
+) -> Product | ScaledProduct:
+    """Return the product of `matmul` as an answer, with its factors and settings; same parameters and errors."""
+    if unknown := options.keys() - MatrixOptions.__annotations__.keys() - ProductOptions.__annotations__.keys():
         raise TypeError(f"matmul() got an unexpected keyword argument {min(unknown)!r}")
-    sources, settings = read_operands({"a": a, "b": b}, schedule, format, **options)
+    scales, rest = options.pop("scales", None), cast(ProductOptions, options)
+    machine = options.get("machine")
+    if isinstance(machine, str) and is_scaled_unit(machine):
+        return _scaled(a, b, schedule, format, scales, rest)
+    if scales is not None:
+        raise UnsupportedError(f"scales are for machines with block scales, such as {next(iter(SCALED_UNITS))}")
+    sources, settings = read_operands({"a": a, "b": b}, schedule, format, **rest)
     x, y, shape = as_matrices(*sources)
     check_size(len(x.codes), y.codes.shape[1])
     sides = Source(x.codes.T[:, :, None], x.format), Source(y.codes[:, None, :], y.format)
@@ -142,12 +162,23 @@ def matrix_product(
     return Product(x, y, settings, codes.reshape(shape))
 
 
+def _scaled(
+    a: object, b: object, schedule: object, format: object, scales: object, options: ProductOptions
+) -> ScaledProduct:
+    unit = parse_scaled_unit(cast(str, options["machine"]))
+    given = {"schedule": schedule, "format": format, **options, "machine": None}
+    for name, value in given.items():
+        if value is not None and value is not False and value != "rounded":
+            raise UnsupportedError(f"{name} is fixed by the machine {unit.name}: leave out one of them")
+    return scaled_product(a, b, unit, scales)
+
+
 def matmul(
     a: object,
     b: object,
     schedule: str | Schedule | Plan | None = None,
     format: Format | str | None = None,
-    **options: Unpack[ProductOptions],
+    **options: Unpack[MatrixOptions],
 ) -> Array:
     """Return the matrix product of vectors or matrices; each element equals the result of `dot`.
 
@@ -160,7 +191,9 @@ def matmul(
     format : Format or str, optional
         The result's format; by default the smallest that contains both factors' formats, binary32 if they have none.
     **options
-        fma, terms, products, accumulator, adder, context and machine: as for `dot`.
+        fma, terms, products, accumulator, adder, context and machine: as for `dot`. For a machine with block scales,
+        such as "blackwell.nvf4.f32", also scales: a pair of arrays, of shapes (…, n / size) and (n / size, …), of
+        numbers or (as uint8) of codes; a and b in a unit's format (`FloatArray`) keep their codes.
 
     Returns
     -------
@@ -189,5 +222,6 @@ def matmul(
     np.True_
     """
     product = matrix_product(a, b, schedule, format, **options)
-    kind = native_dtype(product.settings.format)
-    return decode(product.codes, product.settings.format) if kind is None else product.codes.view(kind)
+    into = product.format
+    kind = native_dtype(into)
+    return decode(product.codes, into) if kind is None else product.codes.view(kind)

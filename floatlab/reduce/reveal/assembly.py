@@ -19,7 +19,7 @@ from floatlab.reduce.reveal.readers import ProbeReader
 def blocks_of(plan: Plan) -> list[tuple[int, int]]:
     """Return the id and the first term of each block of neighbours that a plan adds up, the last block first.
 
-    >>> from floatlab.reduce.plan.schedules import Blocked, Lanes
+    >>> from floatlab.reduce.plan.composed_schedules import Blocked, Lanes
     >>> [first for id, first in blocks_of(Blocked(4, Lanes(2)).plan(10))]
     [8, 4, 0]
     """
@@ -39,7 +39,8 @@ def blocks_of(plan: Plan) -> list[tuple[int, int]]:
 def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
     """Return a plan that combines the same blocks as another plan; `inner` returns the plan of a block of n terms.
 
-    >>> from floatlab.reduce.plan.schedules import PAIRWISE, Blocked
+    >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.composed_schedules import Blocked
     >>> assemble(Blocked(4).plan(8), PAIRWISE.plan).text
     '(((0 1) (2 3)) ((4 5) (6 7)))'
     """

@@ -15,8 +15,8 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
+from floatlab.reduce.plan.composed_schedules import NUMPY
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import NUMPY
 from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader, inexact_factor
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
@@ -99,7 +99,7 @@ class Prober:
                     raise
             return self.alone()
         except NotASum as trouble:
-            raise NotASum(f"{self.target.name} is no sum along a tree: {trouble}") from None
+            raise NotASum(f"{self.target.name} is not a sum along a tree: {trouble}") from None
 
     def alone(self) -> Plan:
         """Return the plan of the first element, probed at this element only; raises NotASum."""
@@ -112,7 +112,7 @@ class Prober:
     def _search(self, most: int | None = None) -> Plan:
         n = self.sized.terms
         usual = PROBES_A_TERM * n + 1000
-        # To prove a supposed plan takes as many probes as it has nodes.
+        # Proving a supposed plan takes one probe per node.
         supposed = _numpy_plan(n) if self.target.kind == "sum" else None
         most = usual if most is None else min(usual, most)
         return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
@@ -129,7 +129,7 @@ class Prober:
             self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
             left.append(values_of(made).flat[0])
-        if ends and n <= self.reader.masks.most:  # more left: fewer terms lost, so the pair is deeper
+        if ends and n <= self.reader.masks.most:  # the pair with the larger result lost fewer terms: it is deeper
             self._from_last = bool(left[1] > left[0])
         self.reader.lines = Lines(self.alike)
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
+from floatlab.arrays.ulps import ulp_distance
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering
@@ -70,7 +70,7 @@ class Invariance(Answering, Record):
 
     @property
     def is_invariant(self) -> bool:
-        """Whether nothing that was tried changes bits."""
+        """Whether no circumstance that was tried changes bits."""
         return not any(each.changes for each in self.circumstances)
 
     @property

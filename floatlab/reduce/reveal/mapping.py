@@ -2,7 +2,7 @@
 
 First, equal sums divide the elements into classes (`classes`). Then the tree of each class is probed at elements of
 this class, the largest class first, and replays on random matrices find the arithmetic of the nodes. Elements whose
-replay fails become a class of their own, which is divided and probed again.
+replay fails become a separate class, which is divided and probed again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.fpmode import DefaultMode
-from floatlab.reduce.plan.orders import ExplicitTree
+from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import candidate_codes
@@ -85,7 +85,7 @@ class _Mapping:
                 raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
 
     def run(self) -> None:
-        """Explain all elements; raises NotASum if some cannot be, since equal terms have different sums."""
+        """Explain all elements; raises NotASum if the target gives different results for the same terms."""
         self.partition.split()
         waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
         while waiting:
@@ -128,7 +128,7 @@ class _Mapping:
         return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
 
     def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
-        """Yield orders of other elements, which elements without a known tree may have, too."""
+        """Yield guesses at the order of elements without a known tree: known orders, then assembled trees."""
         known = [
             *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
         ]
@@ -282,7 +282,7 @@ class _Mapping:
 
 
 _FEW_LINES = "too few of these elements can be probed at a time"
-_UNCLEAR = "its tree is known, but no way to add along it that was tried gives the results"
+_UNCLEAR = "its tree is known, but no arithmetic that was tried for its nodes gives the results"
 
 
 def order_map(
@@ -358,7 +358,7 @@ def order_map(
         mapping.run()
         sized.before_product()  # reports the last elements
         if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
-            raise NotASum(f"{asked.name} is no sum along a tree: {mapping.refusal}")
+            raise NotASum(f"{asked.name} is not a sum along a tree: {mapping.refusal}")
         order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))

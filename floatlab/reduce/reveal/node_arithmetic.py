@@ -1,4 +1,4 @@
-"""The arithmetic of the nodes of a revealed tree: which products are fused, and which partial sums are kept narrow."""
+"""The arithmetic of the nodes of a revealed tree: fused products, and partial sums in a narrower format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 
 from floatlab.arith.operands import holds
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.reduce.plan.orders import ExplicitTree
+from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import WIDER, Candidate, adders_along
 from floatlab.reduce.reveal.readers import ProbeReader
@@ -27,7 +27,7 @@ def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | N
 
 
 def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates along a plan in which the partial sums that the probes find are kept in a narrower format."""
+    """Yield candidates along a plan that round some partial sums, found by probes, to a narrower format."""
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
     schedule = ExplicitTree(plan)

@@ -2,13 +2,13 @@
 
 Put a huge number at term i, its opposite at term j, and one unit at every other term. Units that are added to either of
 these two before they meet are lost; the others survive. So the result counts the terms outside the subtree where i and
-j meet. The sizes of these subtrees determine the whole tree: on the path from any one term to the result, the terms
-that meet it in a subtree of the same size come in together.
+j meet. The sizes of these subtrees determine the whole tree: consider the path from one
+term to the result. Other terms that meet this term in subtrees of the same size join the path at the same node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 Beyond the paper: a group of terms is first supposed to form the same tree as a known group of the same size. One probe
-per node proves it. If the subtrees below a node are known, and a term of one meets a term of the other in a subtree of
-as many terms as both have together, then that subtree consists of these two.
+per node proves it: suppose that two subtrees are known, and that a term of one meets a term of the other in a subtree
+whose size is the sum of both sizes. Then this subtree consists of the two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.plan import Plan
 
-# (terms, as many other terms) → for each pair, the size of the subtree where the two meet.
+# From two equally long lists of terms: for each pair, the size of the subtree where the two meet.
 Meetings = Callable[[Array, Array], Array]
 PROBES_A_TERM = 64  # on average; if more are needed, the order is too irregular
 _SERIAL = -1  # denotes the root of a tree that is a chain of ascending terms
@@ -133,7 +133,7 @@ class _Search:
         if wrong.any():
             raise NotASum(f"terms {pivot} and {int(others[wrong][0])} do not meet in a sum")
         if len(others) > 1 and (sizes == 2).all():
-            raise NotASum("nothing is lost beside huge numbers: it adds exactly, or in more digits than they can hide")
+            raise NotASum("huge numbers hide no terms: it adds exactly, or with more digits than they can hide")
 
     def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
         """Return the subtree of a pivot and all `others`, which join it in ascending order of `sizes`."""
@@ -143,13 +143,13 @@ class _Search:
         covered = ends + 1
         if (sizes[ends - 1] != covered).any():
             bad = int(np.flatnonzero(sizes[ends - 1] != covered)[0])
-            raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result says {sizes[ends[bad] - 1]}")
+            raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result counts {sizes[ends[bad] - 1]}")
         single = ends == np.arange(1, len(ends) + 1)  # terms that come in one by one form a chain
         start = int(single.sum())
         current = self._chain(pivot, others[:start].tolist()) if start else pivot
         if start == len(others):
             return [current]
-        # If the pivot is near the root, the terms at the other end may be far from it.
+        # If the pivot is near the root, the terms at the other end may be far from the root.
         turned = from_last ^ (4 * int(ends[-1] - ends[-2] if len(ends) > 1 else ends[-1]) > 3 * len(others) > 6)
         covered = covered[start:]
         roots: list[list[int]] = [[]] * len(covered)
@@ -201,9 +201,10 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _supposed(self, groups: Array, parent: int) -> list[int | None]:
-        """Return the root of each group (groups, terms) that has the known form; parents have `parent` terms or more.
+        """Return the root of each group (a row of terms); None if its tree does not have the form known for its size.
 
-        If a node has more than two subtrees, every two of them have to meet there.
+        The parents of the groups have `parent` terms or more. If a node has more than two subtrees, every two of them
+        have to meet there.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None
@@ -255,7 +256,7 @@ class _Search:
         if self.left is not None:
             self.left -= len(first)
             if self.left < 0:
-                raise NotASum("the order is too irregular to be found in so many probes")
+                raise NotASum("the order is too irregular: finding it takes too many probes")
         return self.meetings(first, second)
 
 
@@ -274,7 +275,7 @@ def _shape_over(m: int, nodes: list[tuple[int, ...]]) -> _Shape:
             size += sizes[child]
         sizes.append(size)
         first = lowest[node[0]]
-        lowest.append(first)  # any term of the subtree will do
+        lowest.append(first)  # any term of the subtree is suitable
         if len(node) == 2:
             pairs.append((first, lowest[node[1]], size))
         else:

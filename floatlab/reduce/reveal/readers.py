@@ -16,7 +16,7 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
-# Numbers of digits: a format that partial sums are kept in, or an accumulator, has fewer than one of these.
+# Numbers of digits. The format of partial sums or of an accumulator has fewer digits than one of these.
 _DIGITS = (25, 24, 11)
 _SINGLE, _HALF = 127, 15  # the largest exponents of binary32 and binary16
 
@@ -105,7 +105,7 @@ class ProbeReader:
         if (counts[::2] != counts[1::2]).any():
             raise NotASum(f"{name} gives two results for the same terms")
         if counts[::2].tolist() != [np.count_nonzero(units) for units in self._units]:
-            raise NotASum(f"{name} is no sum of its terms: {terms} ones do not make {terms}")
+            raise NotASum(f"{name} is not a sum of its terms: the sum of {terms} ones is not {terms}")
 
     def meetings(self, first: Array, second: Array) -> Array:
         """Return the sizes of the subtrees where terms meet (see `probing.Meetings`); raises NotASum."""
@@ -116,7 +116,7 @@ class ProbeReader:
             if (counts < 0).any():
                 k = int((counts < 0).argmax())
                 raise NotASum(
-                    f"a huge number at term {first[k]} and its opposite at {second[k]} leave no count of ones"
+                    f"a huge number at term {first[k]} and its opposite at {second[k]} do not leave a number of ones"
                 )
             outside = outside + counts
         return np.asarray(self.sized.terms - outside)

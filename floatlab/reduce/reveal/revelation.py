@@ -20,8 +20,8 @@ from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering
 from floatlab.record import Record
+from floatlab.reduce.plan.basic_schedules import ExplicitTree, Schedule
 from floatlab.reduce.plan.matching import schedule_of
-from floatlab.reduce.plan.orders import ExplicitTree, Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along

@@ -54,7 +54,7 @@ class SizedTarget:
                 f"a layout is one of {' '.join(LAYOUTS)}, not {quoted(str(layout))}{guess(str(layout), [*LAYOUTS])}"
             )
         if layout != LAYOUTS[0] and target.kind != "matmul":
-            raise UnsupportedError(f"only products of two matrices have layouts, and {target.name} takes others")
+            raise UnsupportedError(f"only products of two matrices have layouts; {target.name} has other operands")
         self._mode, self.batch, self.products = mode, batch, 0
         self.before_product: Callable[[], object] = lambda: None  # may raise, to stop the work
         if batch > 1 and layout != LAYOUTS[0]:
@@ -187,8 +187,8 @@ def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
     numbers = tuple(shape) if isinstance(shape, tuple | list) else ()
     if len(numbers) not in (2, 3, 4) or not all(type(each) is int and each > 0 for each in numbers):
         raise UnsupportedError(
-            f"a shape is (rows, terms, columns), with the number of products before them where there are several, "
-            f"or (rows, terms) of a matvec, not {shape!r}"
+            "a shape is (rows, terms, columns), (products, rows, terms, columns) for several products, "
+            f"or (rows, terms) for a matvec, not {shape!r}"
         )
     if kind not in (None, "matvec" if len(numbers) == 2 else "matmul"):
         raise UnsupportedError(

@@ -14,7 +14,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
-from floatlab.reduce.plan.orders import ExplicitTree
+from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.reveal.assembly import assemble, blocks_of
@@ -22,7 +22,7 @@ from floatlab.reduce.reveal.sized_target import SizedTarget
 
 # The classes of a product, and the class number of each element; None if the target does not take its operands.
 Explained = tuple[Sequence[Candidate | None], Array] | None
-_PERIODS = (8, 48)  # a smaller product has as many rows as the large one has, modulo one of these
+_PERIODS = (8, 48)  # a smaller product has the same number of rows as the large one, modulo one of these
 _WORK = 1 << 34  # multiply-adds of the probes of one element of a smaller product
 _APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}  # the layout that has two operands
 

@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import TypeVar
 
 from floatlab.arrays.sources import Source
-from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, FormatError, RefusedError, UnsupportedError, guess, quoted
 from floatlab.formats import parse_format
 from floatlab.record import Record
 from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, Foreign, device_of, first_line
+from floatlab.sandbox import confined
 
 Found = TypeVar("Found")
 # Operands of a function: a vector, two vectors, a matrix and a vector, or two matrices.
@@ -128,7 +128,7 @@ def import_target(name: str) -> Foreign:
         raise UnsupportedError(f"a target is library.function or module:function, not {quoted(name)}")
     if confined() and (":" in name or path.removeprefix("numpy.") not in _KNOWN):
         raise RefusedError(
-            f"{quoted(name)} is not asked here, where visitors are served: only functions such as numpy.sum are "
+            f"{quoted(name)} is refused here: visitors of a served explorer can use only functions such as numpy.sum "
             f"({' '.join(_KNOWN)} of {' '.join(LIBRARIES)})"
         )
     if ":" not in name and module not in LIBRARIES:

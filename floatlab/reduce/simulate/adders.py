@@ -20,8 +20,8 @@ from floatlab.errors import PlanError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, convert
+from floatlab.numbers.derivation import Combination, Combine, Step
 from floatlab.numbers.rounding import DEFAULT, STREAM
-from floatlab.numbers.steps import Combination, Combine, Step
 from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
 

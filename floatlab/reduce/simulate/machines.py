@@ -15,9 +15,11 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context
 from floatlab.record import Record
+from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.scaled_units import SCALED_UNITS, is_scaled_unit, unmodelled
+from floatlab.reduce.simulate.simulation import evaluate
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
 MMA_SIM = "P. Xie et al., MMA-Sim, arXiv:2511.10909"
@@ -73,8 +75,11 @@ class Machine(Record):
         >>> parse_machine("h100.f16.f32").words
         'model of H100, H200 (hopper.f16.f32) from F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor \
 cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
+        >>> parse_machine("mi100.f16.f32").words
+        'model, no hardware record, of MI100 (cdna1.f16.f32) from P. Xie et al., MMA-Sim, arXiv:2511.10909'
         """
-        return f"model of {', '.join(self.hardware)} ({self.name}) from {self.source}"
+        kind = "model" if self.is_checked else "model, no hardware record,"
+        return f"{kind} of {', '.join(self.hardware)} ({self.name}) from {self.source}"
 
     @property
     def reading(self) -> Context:
@@ -89,12 +94,14 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         core = self.adder
         if not isinstance(core, TensorCore):
             raise UnsupportedError(f"{self.name} has no fused sum; use dot to simulate it")
-        engine, size, n = TensorEngine((x, y), core), self.schedule._values()[0], len(x.codes)
-        last = np.asarray(c.codes)[None]
-        sums = np.zeros_like(last) if self.adds_c_last else last
-        for start in range(0, n, size):
-            sums = engine.block(np.arange(start, min(start + size, n))[:, None], [sums])
-        return np.asarray((engine.add(sums, last, np.zeros(1, np.int64)) if self.adds_c_last else sums)[0])
+        engine, last = TensorEngine((x, y), core), np.asarray(c.codes)[None]
+        if self.adds_c_last:
+            sums = evaluate(self.schedule.batches(engine.terms), engine)[None]
+            return np.asarray(engine.add(sums, last, np.zeros(1, np.int64))[0])
+        (size,) = self.schedule._values()
+        for start in range(0, engine.terms, size):
+            last = engine.block(np.arange(start, min(start + size, engine.terms))[:, None], [last])
+        return np.asarray(last[0])
 
 
 _SHORT = {"f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn", "e5m2": "e5m2", "f32": "binary32"}
@@ -103,7 +110,7 @@ _SHORT = {"f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn
 _HARDWARE = {
     "volta": ("V100",), "turing": ("T4",), "ampere": ("A100", "A2"), "ada": ("L40S", "RTX 4000 Ada"),
     "hopper": ("H100", "H200"), "blackwell": ("B200",), "cdna1": ("MI100",), "cdna2": ("MI210", "MI250"),
-    "cdna3": ("MI300",),
+    "cdna3": ("MI300", "MI300A", "MI300X"),
 }  # fmt: skip
 
 
@@ -134,6 +141,10 @@ _EXACT = Adder("binary32", fma=True)
 _ONCE = "and the accumulator are exact, and rounded once to nearest even"
 _CUT = "the result is cut after 13 fraction digits"
 _FLUSHED = "subnormal numbers are flushed, before and after each operation"
+# The program of mma.sync: the factors are widened, and the unit for binary16 adds two halves of every 32 products.
+_WIDENED = "blocked(32, interleaved(4, 2))", _core(16, 25, "f16")[1]
+_INTERLEAVED = f"{KHATTAK}, with its MATLAB program (inter_pattern)"
+_TWICE = "mma.sync, which widens the factors to binary16 and uses that unit twice; c is added afterwards, to nearest"
 _APART = "recorded outputs take c afterwards, to nearest"
 _TWO_SUMS = "products are added first; their sum and the accumulator are cut toward −∞"
 _CDNA3 = TensorCore(SINGLE, 24, "RNE", sum_bits=31)
@@ -157,10 +168,12 @@ MACHINES = {
         *_rows("hopper", "tf32", *_core(8, 25)),
         *_rows("hopper", "f16", *_core(16, 25, "f16")),
         *_rows("hopper", "e4m3 e5m2", *_core(32, 13, result_bits=13), f"{_CUT}; recorded outputs are without c"),
+        *_rows("hopper", "e4m3 e5m2", *_WIDENED, _TWICE, source=_INTERLEAVED, adds_c_last=True),
         *_rows("blackwell", "f16 bf16", *_core(16, 25)),
         *_rows("blackwell", "tf32", *_core(8, 25)),
         *_rows("blackwell", "f16", *_core(16, 25, "f16")),
         *_rows("blackwell", "e4m3 e5m2", *_core(32, 25), _APART, adds_c_last=True),
+        *_rows("blackwell", "e4m3 e5m2", *_WIDENED, _TWICE, source=_INTERLEAVED, adds_c_last=True),
         *_rows("cdna1", "f16", "fused(4)", _EXACT, f"sums of four products {_ONCE}", source=MMA_SIM),
         *_rows("cdna1", "bf16", "fused(2)", _EXACT, f"sums of two products {_ONCE}", source=MMA_SIM),
         *_rows("cdna2", "f16", "blocked(4, pairwise)", _FLUSHING, _FLUSHED, source=MMA_SIM),
@@ -170,11 +183,6 @@ MACHINES = {
         *_rows("cdna3", "tf32", "fused(4)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
     )
 }  # fmt: skip
-
-# Units whose recorded outputs no published model reproduces; they have no row.
-NOT_MODELLED = (
-    "hopper.e4m3.f16", "hopper.e5m2.f16", "blackwell.e4m3.f16", "blackwell.e5m2.f16",
-)  # fmt: skip
 
 _FAMILIES = {product.lower(): family for family, products in _HARDWARE.items() for product in products}
 
@@ -193,9 +201,11 @@ def parse_machine(name: str | Machine) -> Machine:
     plain = f"{_FAMILIES.get(first, first)}{dot}{rest}"
     if plain in MACHINES:
         return MACHINES[plain]
-    if plain in NOT_MODELLED:
-        raise UnsupportedError(f"machine {plain}: no published model reproduces what was recorded on it")
-    known = sorted(MACHINES)
+    if is_scaled_unit(name):
+        raise UnsupportedError(f"machine {quoted(name)} multiplies blocks with scales: use matmul, with scales")
+    if why := unmodelled(name):
+        raise UnsupportedError(f"machine {quoted(name)}: {why}")
+    known = sorted([*MACHINES, *SCALED_UNITS])
     families = dict.fromkeys(row.partition(".")[0] for row in known)
     hint = guess(plain, known) or f"; names look like hopper.f16.f32, and begin with one of {' '.join(families)}"
     if (family := plain.partition(".")[0]) in families:

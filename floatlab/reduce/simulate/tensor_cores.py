@@ -169,7 +169,7 @@ class TensorEngine(CodeEngine):
         super().__init__(sides, Adder(core.accumulator))
         self.core = core
         wide = [(decode(side.codes, side.format, np.float64), side.format) for side in sides]
-        self.factors = [(values, _exponents(values, format)) for values, format in wide]
+        self.factors = [(values, exponents_of(values, format)) for values, format in wide]
 
     def leaf(self, slots: Array) -> Array:
         """Return sums of one product each, as the core computes them."""
@@ -217,7 +217,7 @@ class TensorEngine(CodeEngine):
         core, fmt = self.core, self.core.accumulator
         top: Array = np.maximum(LEAST_EXPONENT, exponents.max(axis=0))
         for each in sums:
-            top = np.maximum(top, _exponents(each, fmt))
+            top = np.maximum(top, exponents_of(each, fmt))
         if core.sum_bits is None:
             scale = np.ldexp(1.0, core.fraction_bits - top)
             total = np.trunc(products * scale).sum(axis=0)
@@ -233,7 +233,7 @@ class TensorEngine(CodeEngine):
         return total, top - core.sum_bits
 
 
-def _exponents(values: Array, format: Format) -> Array:
+def exponents_of(values: Array, format: Format) -> Array:
     """Return the exponents of numbers; for subnormal numbers, the exponent of the smallest normal number."""
     # frexp must not be called on NaNs: some implementations raise invalid for signaling NaNs.
     found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)

@@ -15,9 +15,9 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE
-from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.types import Array
+from floatlab.arrays.ulps import ulp_distance
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode, in_default_mode

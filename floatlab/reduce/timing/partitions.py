@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.types import Array
+from floatlab.arrays.ulps import ulp_distance
 from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.fpmode import in_default_mode

@@ -16,8 +16,8 @@ from textual.command import CommandPalette
 from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
-from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
+from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
 from floatlab.tui.app.palette import Commands, Palette, keys_page
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for

@@ -11,7 +11,7 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
 
 from floatlab.formats import CATALOG
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.base import ExplorerBase

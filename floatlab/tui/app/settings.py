@@ -7,9 +7,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from floatlab.confinement import confined
+from floatlab.atomic_write import replacing
 from floatlab.errors import FloatlabError
-from floatlab.writing import replacing
+from floatlab.sandbox import confined
 
 _MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # most characters of a file
 _MOST_QUESTION = 20_000  # longer questions are not saved

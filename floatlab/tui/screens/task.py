@@ -8,20 +8,18 @@ from typing import ClassVar, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
 from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.formats.catalog import short_name
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from floatlab.numbers.datum import Datum
-from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined
 from floatlab.page.svg import to_svg
-from floatlab.tui.screens.asking import AskingScreen
+from floatlab.page.text_layout import to_text
+from floatlab.tui.screens.question_screen import QuestionScreen
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, Picker
 from floatlab.tui.widgets.boxes import is_wrong
 from floatlab.verbs.edits import edited, with_bit
@@ -41,33 +39,16 @@ _SPOKEN = {
     "rounding-RTN": ("down floor",),
     "rounding-SR": ("random",),
 }
-# Keys of every screen. A screen puts its own keys before these, since a narrow key bar shows only the first keys.
-SHARED_KEYS = [
-    Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
-    Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
-    Binding("V", "view(-1)", "View before", id="view.last", show=False),
-    Binding("f", "pick('format')", "Format", id="format"),
-    Binding("r", "pick('rules')", "Rounding", id="rules"),
-    Binding("u", "undo", "Undo", id="undo"),
-    Binding("U,ctrl+r", "redo", "Redo", id="redo", show=False),
-    Binding("y", "copy('value')", "Copy", id="copy.value", tooltip="Copy the value"),
-    Binding("Y", "copy('command')", "Copy the command that prints this", id="copy.command", show=False),
-    Binding("c", "pick('copies')", "Copy …: choose what", id="copies", show=False),
-    Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
-    Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
-    Binding("escape", "escape", "Leave the box", id="leave"),
-    *Screen.BINDINGS,
-]
 
 
-class TaskScreen(AskingScreen, inherit_bindings=False):
+class TaskScreen(QuestionScreen, inherit_bindings=False):
     """A screen for one question. A subclass composes its body and draws answers; BINDINGS has its keys."""
 
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
     ROUNDS = True  # whether rounding rules have an effect on this screen
     AUTOMATIC_FORMAT = ""  # description of the choice of no format; if empty, a format is required
     CONTROLS: ClassVar[dict[str, str]] = {}  # further actions of the words in #controls
-    PARTS = "#body > *"  # the widgets of which a view shows some
+    PARTS = "#body > *"  # the widgets among which a view selects
     WALKS = False  # whether the rows of a new view get the focus, so that the cursor can move over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]

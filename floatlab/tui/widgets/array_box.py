@@ -12,10 +12,10 @@ from textual.containers import Horizontal
 from textual.suggester import Suggester
 from textual.widgets import Input
 
-from floatlab.confinement import exists, is_folder, whole_path
 from floatlab.errors import FloatlabError
 from floatlab.files.listing import FileEntry, completed, entries
 from floatlab.page.measures import bytes_text, shape_text
+from floatlab.sandbox import exists, is_folder, whole_path
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.pickers import Choice, Picker
 

@@ -9,8 +9,8 @@ from textual import events
 from textual.binding import Binding
 from textual.reactive import reactive
 
-from floatlab.page.layout import set_page
 from floatlab.page.model import Block, Line, Page, Role, Span, Strip, cut_columns, line
+from floatlab.page.text_layout import set_page
 from floatlab.tui.base import WidgetMessage
 from floatlab.tui.themes import CHANGED, CURSOR, HOVER
 from floatlab.tui.widgets.cells import Cells
@@ -19,7 +19,7 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Return whether a span contains bits; its role does not tell, since names of fields have the same role."""
+    """Return whether a span contains bits; its role is not sufficient, since names of fields have the same role."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 

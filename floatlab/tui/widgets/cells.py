@@ -11,8 +11,8 @@ from textual.binding import Binding
 from textual.geometry import Region, Spacing
 from textual.reactive import reactive
 
-from floatlab.page.layout import set_page
 from floatlab.page.model import Line, Page, Role, Span, Table, cut_columns, line, text_of
+from floatlab.page.text_layout import set_page
 from floatlab.tui.base import WidgetMessage
 from floatlab.tui.themes import CURSOR, HOVER, LEFT
 from floatlab.tui.widgets.page_view import PageView

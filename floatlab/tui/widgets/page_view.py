@@ -1,4 +1,4 @@
-"""A page on the screen: the lines from `floatlab.page.layout`, in the colours of the theme."""
+"""A page on the screen: the lines from `floatlab.page.text_layout`, in the colours of the theme."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from floatlab.page.layout import set_page
 from floatlab.page.model import Line, Note, Page, line, text_of
+from floatlab.page.text_layout import set_page
 from floatlab.page.words import UNBROKEN
 from floatlab.tui.base import ExplorerBase
 

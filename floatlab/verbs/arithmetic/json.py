@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from floatlab.arith.comparison import Comparison, Relation
-from floatlab.arith.fused import Contrast
+from floatlab.arith.fma_contrast import Contrast
 from floatlab.arith.integers import Integer, IntegerResult
 from floatlab.errors import FileFormatError
-from floatlab.numbers.decimals import fraction_text
-from floatlab.numbers.steps import Integral
+from floatlab.numbers.derivation import Integral
+from floatlab.numbers.printing import fraction_text
 from floatlab.wire.codecs import BOOLEAN, FLAGS, INTEGER, TEXT, enumeration
 from floatlab.wire.derivations import CONTEXT, DERIVATION, OPERANDS, STEPS, read_derivation, split_pairs
 from floatlab.wire.schema import Member, Schema, common_members, constant, derived, field, flattened, schema

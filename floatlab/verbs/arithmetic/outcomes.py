@@ -7,11 +7,11 @@ from fractions import Fraction
 from floatlab.arith import Comparison, Contrast, IntegerResult, Relation
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Flags, Overflow, Rounded, Tail
-from floatlab.numbers.decimals import rounded_decimal
+from floatlab.numbers.derivation import Combine, Encode, Round
 from floatlab.numbers.exact import GUARD_DIGITS
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.numbers.projection import Between, given_by_table
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import Combine, Encode, Round
 from floatlab.page.model import Line, line
 from floatlab.page.words import (
     bracketed,
@@ -243,11 +243,11 @@ def _packed(datum: Datum, rounded: Rounded | None) -> str:
     if given_by_table(fmt) and datum.is_finite:
         return f"Its code is read as {fmt.reading(datum.code)}." if datum.exact else "It is the code of zero."
     if datum.is_nan:
-        fields = ": all ones in the exponent, and a mantissa that is not zero" if fmt.ieee_nans else " of its own"
-        return f"In {fmt.name} a NaN has a code{fields}."
+        fields = "all ones in the exponent, and a mantissa that is not zero" if fmt.ieee_nans else "its own code"
+        return f"In {fmt.name} a NaN has {fields}."
     if datum.is_infinite:
-        fields = ": all ones in the exponent, and zero in the mantissa" if fmt.ieee_nans else " of its own"
-        return f"In {fmt.name} ∞ has a code{fields}."
+        fields = "all ones in the exponent, and zero in the mantissa" if fmt.ieee_nans else "its own code"
+        return f"In {fmt.name} ∞ has {fields}."
     if not datum.is_finite:
         return "The code does not represent a number."
     if not datum.exact:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Exact, Rounded, steps
+from floatlab.numbers import Context, Datum, Derivation, Exact, Rounded
+from floatlab.numbers import derivation as steps
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.decimals import exact_decimal, ratio_text
+from floatlab.numbers.derivation import Combination, Preference, Rule, Step
 from floatlab.numbers.exact import Ratio
-from floatlab.numbers.steps import Combination, Preference, Rule, Step
+from floatlab.numbers.printing import exact_decimal, ratio_text
 from floatlab.page import words
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, heading, line, text_of
@@ -16,7 +17,7 @@ from floatlab.page.words import GLANCE, PAGE_DIGITS
 from floatlab.record import Record
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
-# The standard's names of functions, where they are not those of the library.
+# The standard's names of functions that have other names in the library.
 _FUNCTIONS = {
     "round_to_integral": "rint", "minimum_number": "minimumNumber", "maximum_number": "maximumNumber",
     "minimum_magnitude": "minimumMagnitude", "maximum_magnitude": "maximumMagnitude",

@@ -6,9 +6,10 @@ from math import gcd
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, steps
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags
+from floatlab.numbers import derivation as steps
+from floatlab.numbers.derivation import Combination, Preference, Rule, Step
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import Combination, Preference, Rule, Step
 from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason
@@ -41,11 +42,11 @@ _RULES = {
     Rule.OVER_INFINITY: "As the divisor grows without bound, the quotient tends to zero.",
     Rule.REMAINDER_BY_INFINITY: "The nearest multiple of ∞ is 0 × ∞, which counts as 0 here: all of a remains.",
     Rule.ZERO_ROOT: "The root of zero is zero with the same sign.",
-    Rule.LOGARITHM_OF_ZERO: "The nearer to zero, the lower the exponent, without end. The answer is exact, so it has a "
-    "flag of its own and is not inexact.",
+    Rule.LOGARITHM_OF_ZERO: "The nearer a number is to zero, the lower is its exponent, without a limit. The result is "
+    "exact, so the flag is divide-by-zero, not inexact.",
     Rule.SIGN_BIT: "The other bits are copied: nothing is rounded, and even a signaling NaN stays as it is.",
-    Rule.NEIGHBOUR: "Codes count up with their values, so the neighbour has the next code; zero has one step to each "
-    "side.",
+    Rule.NEIGHBOUR: "Codes are in the order of their values, so the neighbour has the next code; zero has one step to "
+    "each side.",
 }
 
 _CHOSEN = {

@@ -6,8 +6,8 @@ from floatlab.arith import Comparison, Contrast, IntegerResult, Relation
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Flags
 from floatlab.numbers.datum import shortest
-from floatlab.numbers.decimals import exact_decimal, rounded_decimal
-from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote, Round, Rule
+from floatlab.numbers.derivation import Combination, Combine, Decode, Encode, Promote, Round, Rule
+from floatlab.numbers.printing import exact_decimal, rounded_decimal
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Note, Page, Pair, Role, Row, Span, Strip, heading, line, text_of
 from floatlab.page.words import GLANCE, PAGE_DIGITS, equals, error_words, flags_line, plain_error, plural

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.arith import Comparison, Contrast
 from floatlab.numbers import Derivation, Flags
-from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
+from floatlab.numbers.derivation import Align, Combination, Combine, Integral, Round, Special, Step
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.verbs.arithmetic import relations
 from floatlab.verbs.arithmetic.outcomes import comparison_reason, integer_reason, verdict_reason

@@ -12,10 +12,10 @@ from floatlab.reduce.explain.first_line import noun_of
 from floatlab.reduce.replay.causes import Cause, Path
 from floatlab.reduce.replay.explanations import Explanation
 from floatlab.reduce.replay.tile_edges import TileEdge
-from floatlab.reduce.results.verdicts import Diagnosis
+from floatlab.reduce.results.diagnosis_record import Diagnosis
 
 _DIAGNOSED = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
-_CHANCE = 0.25  # a way that gives a smaller share of the elements is not named: other ways give as many by chance
+_CHANCE = 0.25  # a candidate that gives a smaller share of the elements is not named: others give as many by chance
 _MOST = 6  # at most this many explanations and pairs are listed
 
 
@@ -23,7 +23,7 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
     """Return the page of an attribution; `observed` are the results as typed.
 
     >>> from floatlab.reduce.explain.attribution import attribute
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> a, schedules = ["1", "2^-24", "2^-24"], ["serial", "reversed"]
     >>> found = attribute(a, [1, 1, 1], "1.0000001", schedules=schedules, machines=[])
     >>> print(to_text(attribution_page(found, ("1.0000001",))).splitlines()[0])
@@ -56,7 +56,7 @@ def attribution_blocks(
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
     >>> from floatlab.page.model import Page
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> x, y = np.float32([[1, 2**-24]]), np.float32([[1], [1]])
     >>> found = attribute(x, y, (x @ y, x @ y), schedules=["serial"], formats=["fp32"], machines=[])
     >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"), found.diagnosis)), "")).strip())
@@ -185,7 +185,7 @@ def _candidates(word: str, explanations: tuple[Explanation, ...], single: bool) 
     fitting = [each for each in explanations if each.fits]
     heading = f"Candidates that give {word}" if fitting else f"No candidate gives {word}; results of the candidates"
     rows = tuple(_row(each, single) for each in (fitting or explanations)[:_MOST])
-    table = Table(("way", "code", "value"), rows, (2,)) if single else Table(("way", "share"), rows, (1,))
+    table = Table(("candidate", "code", "value"), rows, (2,)) if single else Table(("candidate", "share"), rows, (1,))
     more = line(Span(f"and {counted(len(fitting) - _MOST, 'other candidate')}", Role.HINT))
     return [Note(heading), table, *([Note(more)] if fitting[_MOST:] else [])]
 

@@ -6,8 +6,8 @@ from floatlab.arith.blocks import BlockDerivation, quantize_blocks
 from floatlab.errors import LiteralError, quoted
 from floatlab.formats.blocks import BlockFormat, parse_block_format
 from floatlab.numbers import Context, Derivation
-from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.exact import Code
+from floatlab.numbers.printing import exact_decimal
 from floatlab.numbers.reading import read_literal
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.page.model import Page

@@ -6,8 +6,8 @@ from floatlab.arith.blocks import BlockDerivation, Element, ScaleRule, TensorSca
 from floatlab.errors import FileFormatError
 from floatlab.formats.blocks import parse_block_format
 from floatlab.numbers import Datum, Exact, Ratio, parse_literal
-from floatlab.numbers.decimals import exact_decimal, fraction_text, ratio_text
 from floatlab.numbers.exact import Infinity, NotANumber
+from floatlab.numbers.printing import exact_decimal, fraction_text, ratio_text
 from floatlab.verbs.block.page import element_code, value_text
 from floatlab.wire.codecs import CODE, FLAGS, INTEGER, TEXT, Codec, enumeration, list_of, optional
 from floatlab.wire.derivations import CONTEXT, DATUM, RATIO, ROUNDED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from floatlab.arith.blocks import BY_EXPONENT, BlockDerivation, Element, ScaleRule, decode_element
 from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Datum, Exact, Flags, Ratio
-from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.numbers.exact import Infinity
+from floatlab.numbers.printing import rounded_decimal, terminating_decimal
 from floatlab.page import words
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line

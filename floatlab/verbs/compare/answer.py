@@ -11,7 +11,6 @@ from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Gap, Note, Page
-from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.verbs.compare.options import VERB
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Answer, Question, Started, code_of, written
@@ -32,14 +31,12 @@ def answer_of(
     found: Differences,
     causes: Page | None = None,
     causes_to_wire: Callable[[], dict[str, object]] = dict,
-    diagnosis: Diagnosis | None = None,
 ) -> Answer:
     """Return the answer that shows the differences of two arrays.
 
-    If `--inputs` was given, `diagnosis` is the diagnosis, whose first line begins the page; `causes` is the second part
-    of the page, and `causes_to_wire` returns its members of the JSON object.
+    If the inputs are known, the page begins with the first line of the diagnosis. With `--inputs`, `causes` is the
+    second part of the page, and `causes_to_wire` returns its members of the JSON object.
     """
-    found = found.replace(diagnosis=diagnosis)
 
     def parts() -> list[Page]:
         from floatlab.verbs.compare.page import differences_page
@@ -48,7 +45,8 @@ def answer_of(
 
     def page() -> Page:
         shown = parts()
-        first = () if diagnosis is None else (Note(diagnosis.first), Gap())
+        diagnosed = getattr(found.diagnosis, "first", None)
+        first = (Note(diagnosed), Gap()) if diagnosed else ()
         return Page((*first, *(block for part in shown for block in part.blocks)), shown[0].title)
 
     def records() -> list[dict[str, object]]:
@@ -89,4 +87,5 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         return [answer_of(found)]
     from floatlab.verbs.judge.answer import explain_differences
 
-    return [answer_of(found, *explain_differences(words, inputs, format, dtype, started, operation, bias))]
+    causes, to_wire, diagnosis = explain_differences(words, inputs, format, dtype, started, operation, bias)
+    return [answer_of(found.replace(diagnosis=diagnosis), causes, to_wire)]

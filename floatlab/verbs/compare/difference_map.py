@@ -28,7 +28,7 @@ def map_page(found: Differences) -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> x = np.zeros((6, 40))
     >>> y = x.copy()
     >>> y[2:4, 10:21] = 1

@@ -16,8 +16,8 @@ from floatlab.arrays.compare.differences import (
     Ulps,
 )
 from floatlab.numbers import Datum
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 from floatlab.reduce.results.judgements import Effect, Judgement
-from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
 from floatlab.wire.codecs import CODECS, FORMAT, INTEGER, TEXT, Codec, list_of, optional, tuple_of
 from floatlab.wire.derivations import DATUM
 from floatlab.wire.schema import Member, Schema, common_members, derived, field, field_codecs, flattened, schema_of

@@ -34,7 +34,7 @@ def _operation(text: str, flag: str) -> str:
 
 
 def _plot(answer: Answer, path: str) -> None:
-    from floatlab.verbs.compare.plot import difference_figure
+    from floatlab.verbs.compare.histogram_plot import difference_figure
 
     difference_figure(answer.found, path)
 

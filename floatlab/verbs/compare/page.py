@@ -11,13 +11,11 @@ from floatlab.arrays.compare.differences import (
     ErrorSummary,
     Extreme,
     Tolerance,
-    Ulps,
 )
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.measures import (
     at_index,
-    bin_label,
     multiple,
     number,
     percent,
@@ -27,13 +25,9 @@ from floatlab.page.measures import (
     upward,
 )
 from floatlab.page.model import (
-    Axis,
-    AxisInterval,
     Block,
     Gap,
-    Lane,
     Line,
-    Note,
     Page,
     Pair,
     Role,
@@ -45,6 +39,7 @@ from floatlab.page.model import (
     line,
 )
 from floatlab.page.words import counted, listed, plural
+from floatlab.verbs.compare.histogram_text import histogram_blocks
 
 
 def differences_page(found: Differences) -> Page:
@@ -52,7 +47,7 @@ def differences_page(found: Differences) -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> x = np.float32([[1, 2], [3, 4]])
     >>> print(to_text(differences_page(compare(x, x + np.float32([0, 1e-6])))).partition("equal")[0].rstrip())
       actual and expected: within tolerance
@@ -193,41 +188,6 @@ def _error_lines(errors: ErrorSummary) -> tuple[Line, Line]:
         return line(Span("not defined for any element", Role.HINT)), ()
     where = at_index(errors.largest.index) if errors.largest.value else ""
     return line(f"largest {number(errors.largest.value)}{where}"), line(f"mean {number(errors.mean)}")
-
-
-def histogram_blocks(found: Differences) -> list[Block]:
-    """Return a heading, and a histogram of distances in ulps with a lane per bin; no blocks if all are 0."""
-    ulps = found.ulps
-    if ulps is None or not ulps.count or not ulps.largest or not ulps.largest.value:
-        return []
-    most = max(count for _, _, count in ulps.histogram)
-    lanes = []
-    for low, high, count in ulps.histogram:
-        label = line(f"{count:,}", Span(f"  {percent(count, ulps.count)}", Role.HINT))
-        # Room for the label is kept on the right; the shortest bar is one character.
-        bar = AxisInterval(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
-        lanes.append(Lane(bin_label(low, high), (), (bar,)))
-    head = f"Number of elements by their distance in ulps of {ulps.format.name}"
-    return [heading(head), Axis(tuple(lanes))]
-
-
-def bin_page(ulps: Ulps, place: int) -> Page:
-    """Return the page of a histogram bin: its share of the elements, and the shares below and above it.
-
-    >>> import numpy as np
-    >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.layout import to_text
-    >>> x = np.float32([1, 2, 3, 4])
-    >>> print(to_text(bin_page(compare(x, x + np.float32([0, 0, 1e-6, 2e-6])).ulps, 1)), end="")
-      4 to 7 ulps: 2 of 4 elements, 50 %; 50 % are nearer, none is further apart
-    """
-    low, high, count = ulps.histogram[place]
-    nearer = sum(each[2] for each in ulps.histogram[:place])
-    sides = ((nearer, "nearer"), (ulps.count - nearer - count, "further apart"))
-    said = [f"{percent(n, ulps.count)} are {words}" if n else f"none is {words}" for n, words in sides]
-    where = f"{bin_label(low, high)} {plural(high, 'ulp')}: "
-    share = f" of {counted(ulps.count, 'element')}, {percent(count, ulps.count)}; "
-    return Page((Note(line(where, Span(f"{count:,}", Role.VALUE), share, Span(", ".join(said), Role.HINT))),))
 
 
 def _near_enough(found: Differences) -> list[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.numbers.steps import Encode
+from floatlab.numbers.derivation import Encode
 from floatlab.wire.codecs import FLAGS, FORMAT, list_of
 from floatlab.wire.derivations import DATUM, DERIVATION, error_of
 from floatlab.wire.schema import derived, flattened, schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.numbers import Derivation, Special
-from floatlab.numbers.steps import Rule
+from floatlab.numbers.derivation import Rule
 from floatlab.page import words
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Page, Role, Row, Span, heading, line

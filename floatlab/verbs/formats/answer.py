@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.formats import CATALOG, catalog_row, parse_format
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from floatlab.page.model import Page
 from floatlab.verbs.question import Answer, Question, Started
 

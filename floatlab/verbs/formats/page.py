@@ -9,8 +9,8 @@ from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, Exact, encode
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
-from floatlab.numbers.decimals import decimal_within, rounded_decimal
 from floatlab.numbers.dialects import dialects_of
+from floatlab.numbers.printing import decimal_within, rounded_decimal
 from floatlab.numbers.projection import given_by_table
 from floatlab.page import model
 from floatlab.page.datum import bits_strip
@@ -208,7 +208,7 @@ def _saturation(format: Format, beyond: Exact) -> list[tuple[str, str]]:
 
 
 def _dialects(format: Format) -> list[Block]:
-    """Return what each dialect about a format gives where they differ, with its source."""
+    """Return the results of the dialects of a format in cases in which they differ, with their sources."""
     rows: list[Block] = []
     for dialect in dialects_of(format):
         context = dialect.context(format, Context())

@@ -8,7 +8,7 @@ from math import log2
 from floatlab.arith import Lack, lacks
 from floatlab.formats import Format
 from floatlab.numbers import Datum, encode
-from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
+from floatlab.numbers.printing import rounded_decimal, terminating_decimal
 from floatlab.page import model
 from floatlab.page.model import AxisInterval, Block, Page, Role, Row, Span, Table, heading, hint, line
 from floatlab.page.words import counted, listed
@@ -27,7 +27,7 @@ def ranges_page(formats: list[Format]) -> Page:
     """Return the page that compares two or more formats.
 
     >>> from floatlab import parse_format
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> page = ranges_page([parse_format("fp16"), parse_format("bf16")])
     >>> print(to_text(page).partition("thin")[0].rstrip())
       Side by side: the positive numbers on a scale of powers of two

@@ -21,9 +21,9 @@ from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.grid import NUMPY, numpy_product
 from floatlab.reduce.explain.operations import diagnose_operation
 from floatlab.reduce.explain.problem import ProductProblem, matrices_of
+from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.reduce.results.inputs import shape_of_product
 from floatlab.reduce.results.judgements import Judgement, ProductJudge
-from floatlab.reduce.results.verdicts import Diagnosis
 from floatlab.verbs.attribute.answer import attribute_pair
 from floatlab.verbs.attribute.json import PART
 from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _WHOSE = ("actual", "expected")
 _PLAIN = ("matmul", "dot")
-_STOPPED = "Stopped: before anything was found; the whole search would tell."
+_STOPPED = "Stopped before anything was found; a complete search would settle it."
 
 
 def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None) -> list[Source]:
@@ -148,12 +148,14 @@ def _details(
     diagnosis: Diagnosis,
     started: Started | None,
 ) -> Iterator[tuple[list[Block], str, Callable[[], object] | None]]:
-    """Yield q, if all numbers are finite, and what each result equals bit for bit: blocks, with a member of JSON."""
+    """Yield q if all numbers are finite, and the candidates that equal each result: blocks, with a member of JSON."""
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
         judged = _judge(product, format, problem)
         yield quotient_blocks(judged), "judgement", partial(write_document, JUDGEMENT, judged)
     # The orders of libraries are probed only if the diagnosis, which has tried them, needs more.
-    is_open = diagnosis.status == "unknown" or any(("ways", "not known") in each.evidence for each in diagnosis.causes)
+    is_open = diagnosis.status == "unknown" or any(
+        ("computed as", "not known") in each.evidence for each in diagnosis.causes
+    )
     explained = attribute_pair(product, started, None if is_open else ())
     if explained is not None:
         blocks = attribution_blocks(explained, _WHOSE, diagnosis, _libraries(product, explained))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from floatlab.page.model import Block, Gap, Role, Row, Span, Table, heading
 from floatlab.page.words import counted, listed
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 from floatlab.reduce.results.judgements import DifferenceCause, Judgement
-from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis
 
 _MOST = 3  # number of positions that are listed
 _CAUSES = {

@@ -5,14 +5,15 @@ from __future__ import annotations
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError, LiteralError
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code, steps
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code
+from floatlab.numbers import derivation as steps
 from floatlab.numbers.datum import shortest
-from floatlab.numbers.decimals import decimal_within, exact_decimal
+from floatlab.numbers.derivation import Combination, Rule, Step
 from floatlab.numbers.exact import Code, Ratio
+from floatlab.numbers.printing import decimal_within, exact_decimal
 from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.numbers.reading import parse_literal
 from floatlab.numbers.rounding import DEFAULT, IN_WORDS
-from floatlab.numbers.steps import Combination, Rule, Step
 from floatlab.record import Record
 from floatlab.verbs.arithmetic.answer import ARITIES, compute
 from floatlab.verbs.edits import literal_of
@@ -96,7 +97,7 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
 
 def _is_visible(exercise: Exercise, before: Scene) -> bool:
     """Return whether the preceding page already shows the answer, for instance as an operand."""
-    from floatlab.page.layout import to_text
+    from floatlab.page.text_layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
     return not exercise.choices and any(len(each) > _GLANCED and each in shown for each in exercise.answers)

@@ -10,18 +10,24 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.rounding import DEFAULT
+from floatlab.page.model import Page
 from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.results.products import Product, matrix_product
-from floatlab.verbs.named_arrays import operands_of, preset_of
+from floatlab.reduce.results.scaled import ScaledProduct, scaled_product
+from floatlab.reduce.simulate.scaled_units import SCALED_UNITS, is_scaled_unit, parse_scaled_unit
+from floatlab.verbs.named_arrays import arrays_of, operands_of, preset_of
+from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.reduce.page import product_page, reduction_page
+
+_SCALES = {"scale_a": "--scale-a", "scale_b": "--scale-b"}
 
 
 @in_default_mode
 def reduce_words(
     operation: str, words: tuple[str, ...], format: Format | None = None, preset: str | None = None, **options: Any
-) -> Reduction | Product:
+) -> Reduction | Product | ScaledProduct:
     """Return the sum of the named array, or the product of the two named arrays or of a preset; raises FloatlabError.
 
     Text is read into the first of these formats that is known: `format`, the hardware model's format, the other array's
@@ -30,24 +36,61 @@ def reduce_words(
     >>> reduce_words("dot", (), preset="forum", fma=True).result
     Datum(binary32 0x3d6533f6 = 0.055957757)
     """
+    if is_scaled_unit(options.get("machine")):
+        return scaled_words(operation, words, format=format, **options)
+    if given := [name for name in _SCALES if name in options]:
+        raise UsageError(f"{_SCALES[given[0]]} is for machines with block scales, such as {next(iter(SCALED_UNITS))}")
     model = parse_machine(options["machine"]) if "machine" in options else None
     operands = operands_of(operation, words, format, model) if preset is None else preset_of(operation, words, preset)
-    compute: dict[str, Callable[..., Reduction | Product]] = {"sum": add_up, "dot": dot, "matmul": matrix_product}
+    compute: dict[str, Callable[..., Reduction | Product | ScaledProduct]] = {
+        "sum": add_up,
+        "dot": dot,
+        "matmul": matrix_product,
+    }
     return compute[operation](*operands, format=format, **options)
 
 
-def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
+def scaled_words(
+    operation: str,
+    words: tuple[str, ...],
+    machine: str,
+    scale_a: str | None = None,
+    scale_b: str | None = None,
+    **fixed: object,
+) -> ScaledProduct:
+    """Return the product of the two named arrays in blocks with the named scales; raises FloatlabError."""
+    unit = parse_scaled_unit(machine)
+    if operation != "matmul":
+        raise UsageError(f"--machine {machine} multiplies matrices: use matmul")
+    if scale_a is None or scale_b is None:
+        name = "--scale-a" if scale_a is None else "--scale-b"
+        raise UsageError(f"--machine {machine} needs {name}: one scale for every {unit.size} numbers")
+    if given := [name for name, value in fixed.items() if value is not None]:
+        raise UsageError(f"{given[0]} is fixed by --machine {machine}: leave out one of them")
+    a, b = arrays_of(words, unit.elements[0], operation)
+    scales = [arrays_of((each,), parse_format("binary64"))[0] for each in (scale_a, scale_b)]
+    return scaled_product(a, b, unit, scales)
+
+
+def answer_of(found: Reduction | Product | ScaledProduct, preset: str | None = None) -> Answer:
     """Return the answer for a reduction or a matrix product. In the short text, each row of a matrix is a line."""
 
     def texts(text: Callable[[Datum], str]) -> list[str]:
         if isinstance(found, Reduction):
             return [text(found.result)]
         table = found.codes.reshape(-1, found.codes.shape[-1] if found.codes.shape else 1)
-        return [",".join(text(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
+        return [",".join(text(Datum(found.format, code)) for code in row) for row in table.tolist()]
 
     origin = "" if preset is None else PRESETS[preset].source
     results = (found.result,) if isinstance(found, Reduction) else ()
-    page = lambda: product_page(found) if isinstance(found, Product) else reduction_page(found, origin)  # noqa: E731
+
+    def page() -> Page:
+        if isinstance(found, ScaledProduct):
+            from floatlab.verbs.reduce.scaled import scaled_page
+
+            return scaled_page(found)
+        return product_page(found) if isinstance(found, Product) else reduction_page(found, origin)
+
     words, codes = lambda: texts(shortest), lambda: texts(hexadecimal_code)
     return Answer(page, written(found), words, codes, results=results, found=found)
 

@@ -52,8 +52,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
     entries = [_of_term(found, i, term, is_separate[i]) for i, term in enumerate(terms)]
     given = [_exact(each.term if each.value is None else each.value) for each in entries]
     for node in nodes:
-        # For most adders, a node has one rounding of its own, the last; for compensated sums, all roundings are its
-        # own.
+        # For most adders, only the last rounding belongs to the node; for compensated sums, all of its roundings do.
         flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
         error = _error(node.value, [given[each] for each in node.arguments])
         entries.append(Contribution(node.id, node.arguments, None, node.value, error, flags))

@@ -11,7 +11,7 @@ from floatlab.arrays.sources import Origin, Source
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.decimals import rounded_decimal
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.record import Record
 from floatlab.reduce import Adder, Compensated, Machine, Reduction, Schedule, parse_machine, parse_schedule
 from floatlab.reduce.results.inputs import Settings
@@ -86,7 +86,8 @@ _SETTINGS = {
 # The terms or the factors: their codes, and the operands from which these were converted.
 
 
-def _source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
+def source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
+    """Return numbers of one format as a source; raises FileFormatError for several formats."""
     formats = {datum.format for datum in data}
     if len(formats) != 1:
         raise FileFormatError(f"numbers of one format are expected, not of {len(formats)}")
@@ -139,7 +140,7 @@ def _reduction(operands: Operands, read: tuple[Origin | None, ...], **fields: An
         raise FileFormatError(f"the terms are missing: JSON has terms only if there are at most {MOST:,}")
     if len(operands) != len(read) or len(operands) not in (1, 2):
         raise FileFormatError(f"{len(operands)} operands, and {len(read)} in read")
-    sides = tuple(map(_source_of_data, operands, read))
+    sides = tuple(map(source_of_data, operands, read))
     if len(sides[0].codes) != len(sides[-1].codes):
         raise FileFormatError(f"{len(sides[0].codes)} and {len(sides[1].codes)} factors")
     adder = {name: fields.pop(name) for name in ("context", "fma", "products", "accumulator", "adder")}
@@ -196,8 +197,8 @@ def _product(
         raise FileFormatError(f"the factors or elements are missing: JSON has them only if there are at most {MOST:,}")
     if len(operands) != 2 or len(read) != 2:
         raise FileFormatError("a product has two factors")
-    x, y = map(_source_of_data, operands, read)
-    codes = _source_of_data(elements).codes.reshape(shape)
+    x, y = map(source_of_data, operands, read)
+    codes = source_of_data(elements).codes.reshape(shape)
     rows, columns = x.codes.size // terms, y.codes.size // terms
     if rows * columns != codes.size:
         raise FileFormatError(

@@ -27,7 +27,7 @@ def node_page(found: Reduction, id: int) -> Page:
     """Return the page of the node with this id.
 
     >>> from floatlab import sum
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> print(to_text(node_page(sum([1.5, 2**-12, 3], "fused(4)", format="fp16"), 3)), end="")
       node 3 adds 3 numbers at once: 4.5
       added exactly, and rounded once (RNE)

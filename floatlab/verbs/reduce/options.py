@@ -9,9 +9,9 @@ _ARRAYS = (
     "An array is a list (1.5,-2,0x1p-3), a file (.npy, .npz::NAME, .safetensors::NAME, text), or "
     "random:normal:1000:seed=1 (uniform, normal, lognormal), or - for standard input; text is read to nearest into "
     "the format, or into binary32, or into FORMAT of ARRAY@FORMAT. Schedules: serial, reversed, pairwise, numpy, "
-    "blocked(128), splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), sorted(up), "
-    "permuted((2 0 1)), trees such as ((0 1) (2 3)), and each inside others: blocked(448, serial, pairwise). "
-    "Of up to 16 terms every rounding is shown."
+    "blocked(128), splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), "
+    "interleaved(4, 2), sorted(up), permuted((2 0 1)), trees such as ((0 1) (2 3)), and each inside others: "
+    "blocked(448, serial, pairwise). Of up to 16 terms every rounding is shown."
 )
 _MOST_RUNS = 1000
 _LARGEST_BLOCK = 10**9
@@ -44,6 +44,10 @@ _PRODUCTS = (
     Option("fma", "", "round products before adding (default)", flags=("--no-fma",), value=False, default=False),
     Option("machine", "NAME", "a model of a matrix unit, such as hopper.f16.f32"),
 )
+_SCALES = (
+    Option("scale_a", "ARRAY", "scales of blocks of the first matrix's rows, for a machine such as blackwell.nvf4.f32"),
+    Option("scale_b", "ARRAY", "scales of blocks of the second matrix's columns"),
+)
 _PRESET = Option("preset", "NAME", "the vectors of a known example: forum|paper")
 _OBSERVED = (
     Option("observed", "V[,V]", "find candidate computations that give this result, or these two"),
@@ -71,6 +75,7 @@ _OPTION_RULES = (
     OptionRule(("backends",), "--backends times the libraries' own products", (*_SIMULATED, *_CONTEXT)),
     OptionRule(("block_size",), "it is the number of terms in a block", needs=("ways",)),
     OptionRule(("runs",), "it is the number of timed runs", needs=("ways", "backends")),
+    OptionRule(("scale_a", "scale_b"), "scales belong to a machine's blocks", needs=("machine",)),
 )
 
 
@@ -120,7 +125,7 @@ VERBS = {
             ("matmul '1,2;3,4' '5,6;7,8' --fp16", "matmul random:normal:64x64 random:normal:64x64@fp32 --fma"),
             f"{_ARRAYS} Rows of a list are separated by ;. q is the error in units of u × the sum of |a·b|: a few for "
             "rounding errors, and at most about the number of terms.",
-            order=_PRODUCTS,
+            order=(*_PRODUCTS, *_SCALES),
             timed=_TIMED,
         ),
     )

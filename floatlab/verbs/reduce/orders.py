@@ -213,7 +213,7 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
     `words` describe the computation of the other result.
 
     >>> from floatlab import encode
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> print(to_text(result_page(encode(1.5, "fp16"), encode(1, "fp16"), "serial")), end="")
       result       0 01111 1000000000         0x3e00 1.5
                            ^

@@ -11,7 +11,7 @@ from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.decimals import rounded_decimal
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.page.datum import coded
 from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, Text, heading, hint, line
@@ -20,6 +20,7 @@ from floatlab.page.words import counted, flags_line, plural
 from floatlab.reduce import Adder, Reduction
 from floatlab.reduce.results.products import Product, ProductElement
 from floatlab.reduce.results.reduction import MAX_TRACED
+from floatlab.reduce.results.scaled import ScaledElement, ScaledProduct
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
 SHORT = 16  # up to this many terms, all roundings are shown; up to this many elements, all elements
@@ -35,7 +36,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     """Return the page of a sum or dot product; `origin` names the source of its terms.
 
     >>> from floatlab import sum
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> print(to_text(reduction_page(sum([2048, 1, 3], format="fp16"))), end="")
       sum of 3 terms, serial: 2052
       terms        3 numbers read into binary16, all exactly
@@ -205,7 +206,7 @@ def product_page(found: Product) -> Page:
     """Return the page of a matrix product.
 
     >>> from floatlab.reduce.results.products import matrix_product
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> print(to_text(product_page(matrix_product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
       matrix product (2 × 2) · (2 × 1), serial
       a            4 binary64 numbers rounded into binary16, all exactly
@@ -240,10 +241,11 @@ def product_page(found: Product) -> Page:
             Row("error", f"largest {number(errors.largest)} ulps, root mean square {number(errors.rms)}"),
             Row("q", line(q, Span("|error| / (u × sum of |a·b|)", Role.HINT))),
         ]
-    return Page((*blocks, *_elements(found, errors.worst)), title)
+    return Page((*blocks, *elements_table(found, errors.worst)), title)
 
 
-def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
+def elements_table(found: Product | ScaledProduct, worst: tuple[int, ...]) -> list[Block]:
+    """Return a table of all elements of a small product, or of the worst ones, with their errors."""
     is_small = found.codes.size <= SHORT
     places = range(found.codes.size) if is_small else worst
     if not places:
@@ -253,7 +255,7 @@ def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
     return [Gap(), heading(head), Table(("index", "code", "value", "exact", "ulps"), rows, right=(2, 4))]
 
 
-def _element_cells(each: ProductElement) -> tuple[Text, ...]:
+def _element_cells(each: ProductElement | ScaledElement) -> tuple[Text, ...]:
     ulps = Span("·")
     if each.error is not None:
         missed = each.error / each.value.ulp.as_fraction()
@@ -263,7 +265,7 @@ def _element_cells(each: ProductElement) -> tuple[Text, ...]:
     return index, Span(hexadecimal_code(each.value), Role.CODE), Span(shortest(each.value), Role.VALUE), exact, ulps
 
 
-def element_words(found: Product, place: int) -> str:
+def element_words(found: Product | ScaledProduct, place: int) -> str:
     """Return the indices of the element at a position in C order, as text.
 
     >>> from floatlab.reduce.results.products import matrix_product

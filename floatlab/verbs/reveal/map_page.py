@@ -22,7 +22,7 @@ _ROLES = (Role.PLAIN, Role.VALUE, Role.CHANGED, Role.EXPONENT, Role.SIGNIFICAND,
 def map_page(found: OrderMap) -> Page:
     """Return the page of the orders of a product: the classes of elements with the same order, and their positions.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.reduce.reveal.mapping import order_map
     >>> def tail(a, b):
     ...     made = np.cumsum(a[:, :, None] * b, axis=1)[:, -1]
@@ -121,7 +121,7 @@ def class_page(found: OrderMap, number: int) -> Page:
 
 
 def _scaled(sizes: list[int], room: int) -> list[int]:
-    """Return the sizes, reduced in proportion to fit into a room but at least 1; the first ones if not all fit.
+    """Return the sizes, scaled to fit into a number of columns, each at least 1; only the first ones if not all fit.
 
     >>> _scaled([4, 2], 9), _scaled([60, 39, 1], 10), _scaled([1, 1, 1], 2)
     ([4, 2], [5, 3, 1], [1, 1])

@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.record import Record
-from floatlab.reduce.plan.orders import ExplicitTree
+from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region
@@ -23,7 +23,7 @@ _MOST_PROBES = 1 << 53
 
 
 class ReadClass(Record):
-    """What a document says of one class of elements."""
+    """The entry of one class of elements in a document."""
 
     nodes: tuple[tuple[int, ...], ...] | None
     adders: tuple[Adder | PartlyFused, ...]
@@ -47,7 +47,7 @@ def order_map_of(
     The seconds are not in the document; they are 0.
     """
     if len(shape) != 3 or not 1 <= batch <= shape[0] or shape[0] % batch:
-        raise FileFormatError(f"{[*shape]} is no shape of {batch} products: rows of all, terms, columns")
+        raise FileFormatError(f"{[*shape]} is not a shape of {batch} products: rows of all products, terms, columns")
     rows, terms, columns = shape
     checked_shape((batch, rows // batch, terms, columns))
     is_gram = "B" not in layout
@@ -56,7 +56,7 @@ def order_map_of(
     if terms > MOST_TERMS:
         raise FileFormatError(f"{terms:,} terms are more than a map has: {MOST_TERMS:,}")
     if not 0 <= probes < _MOST_PROBES or not 0 <= products < _MOST_PROBES:
-        raise FileFormatError("no such number of probes or products is ever made")
+        raise FileFormatError("the number of probes or products is impossible")
     for each in (terms_format, format):
         container(each)
     size = rows * columns
@@ -115,7 +115,7 @@ def _candidate(plan: Plan | None, adders: tuple[Adder | PartlyFused, ...]) -> Ca
     if not adders:
         return None
     if plan is None or len(adders) > 2:
-        raise FileFormatError(f"{len(adders)} ways to add are too many" + " without a tree" * (plan is None))
+        raise FileFormatError(f"{len(adders)} adders are too many" + " without a tree" * (plan is None))
     for each in adders:
         if not isinstance(each, PartlyFused):
             continue
@@ -126,7 +126,7 @@ def _candidate(plan: Plan | None, adders: tuple[Adder | PartlyFused, ...]) -> Ca
         if each.kept and (each.partials is None or len(adders) > 1 or ExplicitTree(plan).tree != plan):
             raise FileFormatError("kept sums need a format, and nodes that are numbered from left to right")
     if len(adders) == 2 and (not plan.nodes or len(plan.nodes[-1]) != 2):
-        raise FileFormatError("two ways to add need a last node that adds two sums")
+        raise FileFormatError("two adders need a last node that adds two sums")
     return Candidate(ExplicitTree(plan), adders[0] if len(adders) == 1 else Joined(*adders))
 
 

@@ -20,7 +20,7 @@ def reveal_page(found: Findings) -> Page:
     """Return the page of the findings on a target.
 
     >>> from floatlab.reduce.reveal.revelation import examine
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> print(to_text(reveal_page(examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4))).partition("prob")[0].rstrip())
       function: 4 terms, serial
       order        serial
@@ -48,7 +48,7 @@ def plan_page(plan: Plan) -> Page:
     """Return the page of an order of evaluation: an expression if there is one, and a tree if it is short.
 
     >>> from floatlab.reduce.plan.plan import Plan
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> print(to_text(plan_page(Plan(4, ((0, 1), (2, 3), (4, 5))))), end="")
       order of 4 terms, depth 2
       order        pairwise

@@ -108,7 +108,7 @@ def _directions(
 def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
     typed = as_code(literal, "--dialects")
     if not formats:
-        from floatlab.formats.tables import TABLES
+        from floatlab.formats.table_catalog import TABLES
 
         named = [row.format for row in (*CATALOG, *TABLES) if row.format.width == typed.width]
         p3109 = [parse_format(name.format(k=typed.width)) for name in _P3109_DIALECTS if 6 <= typed.width <= 16]

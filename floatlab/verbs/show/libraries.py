@@ -8,9 +8,9 @@ from floatlab.numbers import Context, Datum, Derivation, Literal
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
+from floatlab.other_libraries import Opinion, ask, explain, parse_libraries
 from floatlab.page.model import Page, Role, Span, Table, Text, heading, hint, line
 from floatlab.page.words import brief, operand_text
-from floatlab.peers import Opinion, ask, explain, parse_libraries
 from floatlab.verbs.question import Answer, answer_for, written
 
 TYPE_CHECKING = False

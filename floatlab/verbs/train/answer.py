@@ -22,10 +22,10 @@ from floatlab.verbs.train.options import form_of
 from floatlab.verbs.train.words import as_csv
 
 if TYPE_CHECKING:
-    from floatlab.training.laboratory import Training
     from floatlab.training.learner import Learning
     from floatlab.training.networks import Configuration
     from floatlab.training.trace import UpdateTrace
+    from floatlab.training.trajectories import Training
 
 STEPS = 100  # default number of steps
 NETWORK_STEPS = 500
@@ -99,8 +99,8 @@ def train_question(question: Question, started: Started | None = None) -> Traini
     [1.125, 1.1674174070358276]
     """
     from floatlab.training.gradients import Gradients
-    from floatlab.training.laboratory import train
     from floatlab.training.trainer import MAX_VALUES
+    from floatlab.training.trajectories import train
 
     name = "update" if question.option("grad") is None else "gradient"
     start, given = numbers_named(question.values[0]), numbers_named(_given(question))
@@ -173,7 +173,7 @@ def trace_step(question: Question) -> UpdateTrace:
     >>> trace_step(Question("train", ("step", "1.125", "0.00041999"))).why.value
     'below half'
     """
-    from floatlab.training.program import parse_optimizer
+    from floatlab.training.optimizers import parse_optimizer
     from floatlab.training.trace import step
 
     _, weight, *rest = question.values

@@ -26,7 +26,7 @@ class GradientCheck(Record):
 def check_page(found: GradientCheck) -> Page:
     """Return the page of a gradient check: errors against step sizes, and the verdict on the reported derivative.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import sweep_steps
     >>> curves = tuple(sweep_steps(lambda x: x * x * x, 1.5, way=way) for way in ("forward", "central"))
     >>> page = check_page(GradientCheck("x^3", curves))
@@ -109,7 +109,7 @@ _FATES = {
 def underflow_page(found: Underflow, name: str = "") -> Page:
     """Return the page of gradients in a format: their exponents and its range, the losses, and the best loss scale.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import measure_underflow
     >>> print(to_text(underflow_page(measure_underflow([1e-9, -3e-8, 1e-6, 0.25], "fp16"))).splitlines()[0])
       4 gradients in binary16: 1 lost, 25 % of the nonzero gradients

@@ -12,14 +12,14 @@ from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, encode
 from floatlab.training.gradient_check import Check, Point, StepSweep
-from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.learner import Learning, LearningComparison
 from floatlab.training.networks import Configuration
-from floatlab.training.program import SGD, Adam, Optimizer, Program, Updates
+from floatlab.training.optimizers import SGD, Adam, Optimizer, Program, Updates
 from floatlab.training.setup import Setup
 from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace
 from floatlab.training.trainer import TrainingRun
+from floatlab.training.trajectories import Training, Trajectory
 from floatlab.training.underflow import Underflow
 from floatlab.wire.codecs import FORMAT, FRACTION, INTEGER, NUMBER, TEXT, Codec, list_of, mapping, optional, tuple_of
 from floatlab.wire.derivations import DATUM, DERIVATION

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import chain
 
 from floatlab.errors import UnsupportedError
-from floatlab.training.laboratory import Training
 from floatlab.training.learner import Learner, Learning
 from floatlab.training.networks import Configuration, make_problem
 from floatlab.training.setup import parse_remedy
 from floatlab.training.trace import UpdateTrace
 from floatlab.training.trainer import Trainer
+from floatlab.training.trajectories import Training
 from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.reduce.node import RoundingQuestion, as_questions
 from floatlab.verbs.train.answer import STEPS, network_answer, network_of, setup_of, train_question, training_answer

@@ -14,9 +14,9 @@ from floatlab.arrays.types import Array
 from floatlab.page.chart import curve, mark_of, role_of, thinned
 from floatlab.page.model import Chart, Curve, Line, Page, Role, Span, Table, line
 from floatlab.record import Record
-from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.learner import Learning
 from floatlab.training.trainer import TrainingRun
+from floatlab.training.trajectories import Training, Trajectory
 from floatlab.verbs.train.network_page import Learnings, losses_chart, network_page
 from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures

@@ -38,7 +38,7 @@ class Learnings(Record):
 def network_page(learnings: Learnings) -> Page:
     r"""Return the page of the losses of all configurations, over seeds.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import learn
     >>> page = network_page(Learnings.of(learn("linear", "fp32 bf16", seeds=2, steps=100, samples=8)))
     >>> print(to_text(page).rpartition("verdict\n")[2].partition("  Loss")[0], end="")

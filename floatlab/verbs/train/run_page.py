@@ -13,8 +13,8 @@ from floatlab.numbers.datum import exact_text, hexadecimal_code, shortest
 from floatlab.page.chart import curve, named, thinned
 from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, line, text_of
 from floatlab.page.words import counted, plural
-from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.trainer import TrainingRun
+from floatlab.training.trajectories import Training, Trajectory
 from floatlab.verbs.train.words import CAUSES, as_csv, figures, long_figures, optimizer_words, remedy_words, setup_words
 
 _EXACT = 26  # an exact value with more characters is rounded
@@ -24,7 +24,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     """Return the page of weights trained with remedies side by side; `given` and `start` are the arguments as typed.
 
     >>> from floatlab import train
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> page = training_page(train("1.125", update="0.00041999", steps=101, remedies="plain master"))
     >>> print(to_text(page).partition("Outcome of")[0].rpartition("remedy")[2].rstrip())
         after 1        2       51      101     error  moves

@@ -7,12 +7,12 @@ from fractions import Fraction
 from floatlab.arrays.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
 from floatlab.numbers.datum import shortest
-from floatlab.numbers.decimals import rounded_decimal
+from floatlab.numbers.printing import rounded_decimal
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, heading, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
-from floatlab.training.program import is_drawn
+from floatlab.training.optimizers import is_drawn
 from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import step_groups
@@ -27,7 +27,7 @@ _LONG = {"g": "gradient", "c": "carried"}
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
     """Return the page of one update; with `brief`, the stages are in a table.
 
-    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import step
     >>> print(to_text(step_page(step("1.125", "0.00041999"), brief=True)).partition("Did")[2], end="")
      the update change w?

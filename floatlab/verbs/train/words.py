@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
-from floatlab.training.program import SGD, Optimizer, Updates
+from floatlab.numbers.printing import rounded_decimal, terminating_decimal
+from floatlab.training.optimizers import SGD, Optimizer, Updates
 from floatlab.training.setup import REMEDIES, Setup
 from floatlab.training.trace import Why
 

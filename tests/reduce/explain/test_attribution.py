@@ -1,4 +1,4 @@
-"""Attribution: the forum question's own numbers, the white paper's, products of matrices, and what is no result."""
+"""Attribution: the numbers of the forum question and of the white paper, products of matrices, and invalid results."""
 
 from fractions import Fraction
 
@@ -55,7 +55,7 @@ def test_each_printed_result_lists_all_that_print_so():
     assert {"serial", "pairwise", "reversed"} <= fitting(first)
     assert "serial with FMA" not in fitting(first)
     assert fitting(second) == {"serial with FMA"}
-    # Without the difference, the text of seven digits lets serial through.
+    # Without the difference, the text of seven digits does not exclude serial.
     assert without.verdict is Verdict.FMA
 
 
@@ -220,7 +220,7 @@ def test_what_alone_does_not_explain_the_forum_question_is_said():
     assert order.cause is Cause.ORDER
     assert fma.tried > 10
     assert order.tried > 100
-    assert attribute(*FORUM, PRINTED).refutations == ()  # the text alone lets FMA through
+    assert attribute(*FORUM, PRINTED).refutations == ()  # the text alone does not exclude FMA
     assert attribute(*FORUM, PRINTED[0]).refutations == ()
 
 
@@ -263,7 +263,7 @@ def test_what_reveal_claims_of_a_library_is_what_its_results_are_attributed_to(n
         assert seen.claim is not None
         if seen.agreeing == seen.elements:
             assert best.fits, (n, found.text)
-        else:  # elements in different orders: one of them gives its share, of a sample, and no more is said
+        else:  # elements in different orders: one order gives a share of the sample, and nothing else is claimed
             assert best.share > seen.agreeing / seen.elements - 0.06, (n, found.text)
             assert not best.fits
             assert "no way gives all" in found.text or "but" in found.text
@@ -326,7 +326,7 @@ def test_ways_are_counted_while_they_are_tried():
         return told.append
 
     found = attribute(*FORUM, PRINTED, started=started)
-    assert told == [(found.candidate_count, "ways"), *[1] * found.candidate_count]
+    assert told == [(found.candidate_count, "candidates"), *[1] * found.candidate_count]
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -339,7 +339,7 @@ def test_edges_that_were_made_in_another_way_are_found(axis):
     assert (edge.axis, edge.places, edge.rest.text, edge.explanation.text) == (
         axis, (37, 38, 39), "serial with FMA", "serial",
     )  # fmt: skip
-    made[20, 20] += 1  # then no few rows or columns are all that is left
+    made[20, 20] += 1  # then the remaining elements are not a few rows or columns
     assert attribute(a, b, made, targets=[]).tile_edges == (None,)
     assert attribute(a, b, fl.matmul(a, b)).tile_edges == (None,)
 
@@ -353,7 +353,7 @@ def test_a_library_that_begins_with_zero_is_recognised_by_sums_of_nothing_but_mi
     assert found.text == "all 480 elements equal serial with FMA"
     away = attribute(a, b, np.where(made == 0, np.float32(1), made), targets=[])
     assert "all 480" not in away.text.split(",")[0]
-    swapped = attribute(a, -b, -made, targets=[])  # +0 where the way gives +0
+    swapped = attribute(a, -b, -made, targets=[])  # +0 if the candidate gives +0
     assert "row 5" not in swapped.text
     assert not attribute(a, -b, np.where(made == 0, np.float32(-0.0), -made), targets=[]).explanations[0][0].fits
 

@@ -186,8 +186,8 @@ def test_tf32_inputs_are_named_with_their_direction(product, rounding):
     assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
     known = dict(found.causes[0].evidence)
     assert known["inputs"] == "both"
-    assert known["format"] in ("tf32", "tf32 or binary16")  # fp16 but for numbers below its range
-    assert rounding in known["rounding"].split(" or ")  # without a tie among the inputs both kinds of nearest are alike
+    assert known["format"] in ("tf32", "tf32 or binary16")  # fp16, except for numbers below its range
+    assert rounding in known["rounding"].split(" or ")  # without ties, both kinds are the same
 
 
 def test_two_causes_at_once(product):
@@ -302,7 +302,7 @@ def test_what_was_found_is_said_where_the_search_is_stopped(product):
 def test_sums_in_one_direction_are_neither_a_factor_nor_a_bias(direction):
     rng = np.random.default_rng(11)
     x, y = rng.random((40, 60), np.float32), rng.random((60, 30), np.float32)
-    terms = rng.permutation(60)  # an order that nothing tries
+    terms = rng.permutation(60)  # an order that is not tried
     made = fl.matmul(x[:, terms], y[terms], context=direction)
     found = diagnose(x, y, x @ y, made)
     assert found.status in ("rounding", "unknown")

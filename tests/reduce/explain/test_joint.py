@@ -26,7 +26,7 @@ OPERATIONS = [
 
 
 def computed(words, x, y, bias, split):
-    """Compute an operation in float32, one product after the other, with sums in so many parts."""
+    """Compute an operation in float32, one product after the other, with sums in this number of parts."""
     products = products_of(words, x, y)
     made = np.zeros(products.shape, np.float32)
     for number, (a, b) in enumerate(products):

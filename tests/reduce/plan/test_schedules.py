@@ -7,14 +7,26 @@ from hypothesis import strategies as st
 
 from floatlab.errors import PlanError
 from floatlab.reduce import Plan, parse_schedule
-from floatlab.reduce.plan.orders import NAMED, Adjacent, ExplicitTree, Folded, Fused, Permuted, Reversed, Serial, Sorted
-from floatlab.reduce.plan.schedules import Blocked, Halving, Lanes, SplitK, Unrolled
+from floatlab.reduce.plan.basic_schedules import (
+    NAMED,
+    Adjacent,
+    ExplicitTree,
+    Folded,
+    Fused,
+    Halving,
+    Permuted,
+    Reversed,
+    Serial,
+    Sorted,
+)
+from floatlab.reduce.plan.composed_schedules import Blocked, Interleaved, Lanes, SplitK, Unrolled
 
 ANY_SIZE = [
     "serial", "reversed", "pairwise", "numpy", "adjacent", "folded", "blocked(3)", "blocked(4, pairwise)",
     "blocked(64, lanes(8), pairwise)", "lanes(1)", "lanes(3, pairwise, serial)", "lanes(4, fused(2))", "splitk(4)",
     "splitk(3, fused(4), pairwise)", "fused(1)", "fused(4)", "unrolled(4, lanes(4))", "halving(5)",
     "halving(20, serial, 8)", "reversed(blocked(5, numpy, folded))", "blocked(2, serial, lanes(2))",
+    "interleaved(4, 2)", "blocked(32, interleaved(4, 2))", "interleaved(6, 3)", "interleaved(5, 1)",
 ]  # fmt: skip
 
 
@@ -22,6 +34,7 @@ def schedules():
     """Every schedule that has an order for any number of terms, inside each other."""
     count = st.integers(1, 9)
     simple = st.sampled_from([Serial(), Adjacent(), Folded(), *NAMED.values()]) | st.builds(Fused, count)
+    simple |= st.builds(lambda part, passes: Interleaved(part * passes, passes), count, count)
     return st.recursive(
         simple,
         lambda inner: (

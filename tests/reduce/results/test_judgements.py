@@ -38,7 +38,7 @@ def test_causes_are_told_apart_where_they_are_apart(name):
 
 
 def test_the_measured_figures_of_each_cause():
-    # What was measured elsewhere for 400 uniform terms: order 5.3, TF32 305, bf16 2342, one term dropped 55,503.
+    # Published measurements for 400 uniform terms: order 5.3, TF32 305, bf16 2342, one term dropped 55,503.
     a, b = pair("uniform", 400, 100)
     effects = {each.cause: each.rms for each in judge_difference(a, b, a @ b).effects}
     for cause, rms in (

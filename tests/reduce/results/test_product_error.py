@@ -1,4 +1,4 @@
-"""What products are measured by."""
+"""The measures of the errors of products."""
 
 import warnings
 

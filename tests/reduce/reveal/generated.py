@@ -15,7 +15,7 @@ def fma(a, b, c):
     other = total - product
     missed = (product - (total - other)) + (c - other)
     bits = total.view(np.int64)
-    toward = np.where((missed > 0) == (total > 0), 0, -1)  # what is missed lies beyond, or before, in magnitude
+    toward = np.where((missed > 0) == (total > 0), 0, -1)  # is the exact value larger, or smaller?
     odd = np.where((missed != 0) & (total != 0), (bits + toward) | 1, bits)
     return odd.view(np.float64).astype(np.float32)
 

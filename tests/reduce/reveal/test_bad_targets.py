@@ -17,7 +17,7 @@ RANDOM = np.random.default_rng()
 
 
 def nth(n):
-    """Say whether this is one of every n calls."""
+    """Return whether this is one of every n calls."""
     CALLS[0] += 1
     return CALLS[0] % n == 0
 
@@ -77,15 +77,15 @@ BAD = {
     "noise": (lambda a, b: (a @ b) * np.float32(1 + RANDOM.random() / 1e4), "gives two results"),
     "one element wrong at times": (sometimes_wrong, "gives two results"),
     "another dtype at times": (lambda a, b: (a @ b).astype("f8" if nth(2) else "f4"), "gives two results"),
-    "NaN": (filled(np.nan), "is no sum"),
-    "infinity": (filled(np.inf), "is no sum"),
-    "zeros": (filled(0), "is no sum of its terms"),
-    "ones": (filled(1), "is no sum of its terms"),
-    "overwritten operands": (overwritten, "is no sum of its terms"),
-    "squares": (lambda a, b: (a @ b) ** 2, "is no sum"),
-    "a bias": (lambda a, b: a @ b + np.float32(1), "is no sum"),
-    "the negative": (lambda a, b: -(a @ b), "is no sum"),
-    "largest terms": (lambda a, b: (a[:, :, None] * b).max(axis=1), "is no sum"),
+    "NaN": (filled(np.nan), "is not a sum"),
+    "infinity": (filled(np.inf), "is not a sum"),
+    "zeros": (filled(0), "is not a sum of its terms"),
+    "ones": (filled(1), "is not a sum of its terms"),
+    "overwritten operands": (overwritten, "is not a sum of its terms"),
+    "squares": (lambda a, b: (a @ b) ** 2, "is not a sum"),
+    "a bias": (lambda a, b: a @ b + np.float32(1), "is not a sum"),
+    "the negative": (lambda a, b: -(a @ b), "is not a sum"),
+    "largest terms": (lambda a, b: (a[:, :, None] * b).max(axis=1), "is not a sum"),
     "an error": (lambda a, b: fail(ValueError("line one\nline two\x1b[31m")), "raises ValueError: line one$"),
     "an error later": (lambda a, b: fail(KeyError("late")) if nth(20) else a @ b, "raises KeyError"),
     "an exit": (lambda a, b: sys.exit(3), "raises SystemExit: 3"),

@@ -6,8 +6,8 @@ import pytest
 import floatlab as fl
 from benchmarks.order_maps import FIXED, measured, random_shapes
 from floatlab.errors import UnsupportedError
-from floatlab.reduce.plan.orders import Reversed
-from floatlab.reduce.plan.schedules import PAIRWISE, SERIAL
+from floatlab.reduce.plan.basic_schedules import PAIRWISE, Reversed
+from floatlab.reduce.plan.composed_schedules import SERIAL
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.probing import NotASum
 from tests.reduce.kernel import is_called
@@ -153,7 +153,7 @@ def test_what_is_none_is_called_so():
     def maximum(a, b):
         return (a[:, :, None] * b[None]).max(axis=1)
 
-    for function, words in ((random, "two results for the same terms"), (maximum, "is no sum along a tree")):
+    for function, words in ((random, "two results for the same terms"), (maximum, "is not a sum along a tree")):
         with pytest.raises(NotASum, match=words):
             order_map(function, (8, 12, 6), kind="matmul")
 

@@ -6,20 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floatlab.errors import FloatlabError, MissingPartError, PlanError, UnsupportedError
-from floatlab.page.layout import to_text
+from floatlab.page.text_layout import to_text
+from floatlab.reduce.plan.basic_schedules import PAIRWISE, Fused, Reversed
+from floatlab.reduce.plan.composed_schedules import NUMPY, SERIAL, Blocked, Lanes
 from floatlab.reduce.plan.matching import schedule_of
-from floatlab.reduce.plan.orders import Fused, Reversed
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Lanes
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.revelation import examine, reveal
 from floatlab.reduce.simulate.adders import PartlyFused
-from floatlab.verbs.json_documents import document_of
+from floatlab.verbs.from_json import document_of
 from floatlab.verbs.reveal.page import reveal_page
 
 
 def subtrees(plan):
-    """Return the sets of terms that are added up in each node: what a tree is, whatever stands on which side."""
+    """Return the sets of terms that are added up in each node: the tree, whatever the order of operands."""
     below = [frozenset([i]) for i in range(plan.terms)]
     for node in plan.nodes:
         below.append(frozenset().union(*(below[each] for each in node)))
@@ -148,7 +148,7 @@ def test_what_the_installed_blas_multiplies_is_claimed(name, kind, n):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [24, 64, 130])
 def test_the_first_element_of_a_product_has_the_tree_that_its_own_probes_show(n, dtype):
-    # One probe a product, read at this element only: whatever the other elements do.
+    # One probe per product, read at this element only, so that other elements have no effect.
     asked, ones = [], np.ones((n, 64), dtype)
 
     def first(x):
@@ -162,7 +162,7 @@ def test_the_first_element_of_a_product_has_the_tree_that_its_own_probes_show(n,
 
 
 def chain(x, y, places, fused=()):
-    """Add products one after the other in some order, those of `fused` without a rounding of their own."""
+    """Add products one after the other in some order; those in `fused` are not rounded first."""
     total = np.zeros(np.broadcast_shapes(x.shape[1:], y.shape[1:]), x.dtype)
     wide = np.float64  # exact products of binary32; their sum is rounded once more, which the data here never show
     for i in places:
@@ -292,10 +292,10 @@ RANDOM = np.random.default_rng(1)
 @pytest.mark.parametrize(
     ("target", "error", "words"),
     [
-        (np.max, NotASum, "is no sum of its terms"),
-        (np.prod, NotASum, "is no sum of its terms"),
-        (lambda x: x[0] * len(x), NotASum, "is no sum|leave no count"),
-        (lambda x: RANDOM.random() * x.sum(), NotASum, "two results|is no sum"),
+        (np.max, NotASum, "is not a sum of its terms"),
+        (np.prod, NotASum, "is not a sum of its terms"),
+        (lambda x: x[0] * len(x), NotASum, "is not a sum|do not leave a number"),
+        (lambda x: RANDOM.random() * x.sum(), NotASum, "two results|is not a sum"),
         (lambda x: x, UnsupportedError, "not one number"),
         (lambda x: "text", UnsupportedError, "an array of str"),
         (lambda x: 1 / 0, UnsupportedError, "raises ZeroDivisionError"),
@@ -319,7 +319,7 @@ def test_a_product_that_is_no_sum_is_named():
         made[0, 0] = np.nan if np.ptp(a) else made[0, 0]
         return made
 
-    with pytest.raises(NotASum, match="fragile is no sum along a tree: a huge number at term 0"):
+    with pytest.raises(NotASum, match="fragile is not a sum along a tree: a huge number at term 0"):
         reveal(fragile, 8, kind="matmul")
 
 

@@ -206,7 +206,7 @@ def test_sums_and_dot_products_are_those_of_the_definitions(generator):
             sides = [rng.integers(0, 1 << min(inputs.width, 63), shape).astype(container(inputs)) for _ in "xy"]
         else:
             sides = [codes(rng, inputs, shape) for _ in "xy"]
-        if generator.random() < 0.3:  # what cancels: each number, and its opposite
+        if generator.random() < 0.3:  # terms that cancel: each number, and its opposite
             for side in sides:
                 side[1::2] = side[: n - 1 : 2]
             sides[0][1::2] ^= sides[0].dtype.type(1 << (inputs.width - 1))
@@ -286,7 +286,7 @@ def test_compensated_sums_are_those_of_the_textbooks(rule, generator):
 
 # --- matrix units, in integers -----------------------------------------------------------------------------
 
-# What the published tables say, once more: fraction digits kept, and products in a block (V100 has blocks of 4, …).
+# The published tables again: fraction digits kept, and products in a block (V100 has blocks of 4, …).
 UNITS = {
     "volta.f16.f32": (23, 4), "ampere.f16.f32": (24, 8), "ampere.tf32.f32": (24, 4), "ada.bf16.f32": (24, 8),
     "ada.e4m3.f32": (13, 16), "hopper.f16.f32": (25, 16), "hopper.tf32.f32": (25, 8), "hopper.e5m2.f32": (13, 32),

@@ -40,7 +40,7 @@ def test_absent_backends_are_named_and_numpy_is_there():
     assert run.judgement.causes == (DifferenceCause.ORDER,)
     assert not found.pairs
     assert steps[0] == -6 * 5
-    assert sum(steps[1:]) == 5  # the rest of the steps are those of the absent
+    assert sum(steps[1:]) == 5  # the remaining steps belong to the absent backends
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "bfloat16"])
@@ -99,14 +99,14 @@ def test_what_changes_from_run_to_run_is_told(monkeypatch):
 
 
 def fake_clock(monkeypatch):
-    """A clock that stands still until somebody moves it on."""
+    """A clock that advances only if a test moves it."""
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(measurement, "perf_counter", lambda: clock.now)
     return clock
 
 
 def test_transfers_and_products_are_timed_apart(monkeypatch):
-    """A device of which sending, multiplying and fetching take known times, which a clock is moved on by."""
+    """A device with known times for sending, multiplying and fetching, by which it advances a clock."""
     clock, cupy, products = fake_clock(monkeypatch), fake_cupy(), iter((100.0, 5.0, 8.0, 6.0, 7.0))
 
     def multiply(x, y):
@@ -133,7 +133,7 @@ def test_transfers_and_products_are_timed_apart(monkeypatch):
     assert gpu.complete.runs == (6.25, 9.25, 7.25, 8.25)
     assert (gpu.rest.minimum, gpu.rest.median, gpu.rest.spread) == (5.0, 6.5, 1.5)
     assert gpu.gigaflops == 2 * 30 * 200 * 20 / 6.5 / 1e9
-    assert (numpy.rest.runs, numpy.gigaflops) == ((0.0,) * 4, None)  # its work moves no clock here
+    assert (numpy.rest.runs, numpy.gigaflops) == ((0.0,) * 4, None)  # its work does not advance the clock here
     assert found.fastest is numpy
     assert found.complete_ranking.fastest == "numpy"
 

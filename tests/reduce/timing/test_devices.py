@@ -10,7 +10,7 @@ import pytest
 from floatlab.arrays.conversion import decode
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import parse_format
-from floatlab.reduce.plan.schedules import NUMPY
+from floatlab.reduce.plan.composed_schedules import NUMPY
 from floatlab.reduce.reveal.revelation import reveal
 from floatlab.reduce.timing.devices import DEVICES, AbsentDeviceError, device_of
 
@@ -93,7 +93,7 @@ def test_a_broken_library_is_absent_too(monkeypatch, tmp_path):
 
 
 class Tensor:
-    """An array of a fake library: what is asked of the device is done when somebody waits."""
+    """An array of a fake library: the device does its work only when somebody waits for it."""
 
     def __init__(self, log, values):
         self.log, self.values = log, values
@@ -119,7 +119,7 @@ class Tensor:
 
 
 def fake_torch(count=2):
-    """A torch with so many GPUs, in a module that writes down what is asked of it."""
+    """A torch with this number of GPUs, in a module that records the calls."""
     log = []
     made = ModuleType("torch")
     made.log, made.__version__ = log, "9.9"
@@ -143,7 +143,7 @@ def fake_torch(count=2):
 
 
 def fake_cupy(count=1):
-    """A cupy with so many GPUs."""
+    """A cupy with this number of GPUs."""
     log = []
     made = ModuleType("cupy")
     made.log, made.__version__ = log, "14.0"

@@ -35,7 +35,7 @@ def test_one_disturbed_run_does_not_hide_the_fastest():
 
 
 def test_a_spread_as_large_as_the_difference_names_no_winner():
-    for last, named in ((3.0, False), (3.25, True)):  # medians 1 and 3 or 3.25, a spread of 2
+    for last, named in ((3.0, False), (3.25, True)):  # medians 1 and 3, or 1 and 3.25; spread 2
         ranking = rank({"a": Timing((1.0,) * 5), "b": Timing((last - 1, last - 1, last, last + 1, last + 1))})
         assert (ranking.fastest == "a") is named
         assert ranking.candidates == (("a",) if named else ("a", "b"))

@@ -1,4 +1,4 @@
-"""The ways to one product: the same numbers but for rounding, timed, and held to the exact product."""
+"""One product in several partitions: the same numbers except for rounding, times, and errors."""
 
 from fractions import Fraction
 from itertools import count
@@ -23,7 +23,7 @@ def test_the_ways_differ_by_rounding_only():
         assert way.product.shape == (40, 30)
         assert way.product.dtype == np.float32
         assert len(way.timing.runs) == 2
-        assert 0 < way.largest_q < 200  # n: what no order exceeds, to first order
+        assert 0 < way.largest_q < 200  # n, the bound for every order, to first order
     exact = sum(Fraction(float(a[3, k])) * Fraction(float(b[k, 4])) for k in range(200))
     for way in found.products:
         assert abs(Fraction(float(way.product[3, 4])) - exact) <= Fraction(way.largest_error) * Fraction(1001, 1000)

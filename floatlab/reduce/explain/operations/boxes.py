@@ -10,7 +10,7 @@ Box = tuple[tuple[int, int], ...]  # a half-open range of each axis
 
 
 def unflatten_range(first: int, stop: int, sizes: Sequence[int]) -> list[Box]:
-    """Return the boxes that a range of indices makes when its axis is divided into axes of these sizes.
+    """Return a range of indices of a flattened axis as boxes of the axes, which have these sizes.
 
     >>> unflatten_range(3, 12, (4, 5))
     [((0, 1), (3, 5)), ((1, 2), (0, 5)), ((2, 3), (0, 2))]
@@ -72,7 +72,7 @@ def _join_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def box_text(box: Box, shape: Sequence[int]) -> str:
-    """Return a box as an index of Python.
+    """Return a box as text, in Python's index notation.
 
     >>> box_text(((2, 3), (0, 4), (1, 3)), (5, 4, 6))
     '[2, :, 1:3]'

@@ -21,14 +21,14 @@ from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
 from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.results.verdicts import DiagnosedCause, Diagnosis, Place
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
-_MOST = 48  # at most this many products are diagnosed, those with the largest errors
-_MOST_SHOWN = 3  # parts of the result that the first line names
+_MOST = 48  # largest number of products that are diagnosed; those with the largest errors are chosen
+_MOST_SHOWN = 3  # largest number of parts of the result in a first line
 _ORDER = ("bug", "unknown", "rounding", "identical")
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
 _LOCAL = ("elements", "region", "nan")  # causes whose places are indices of the result
-_SAME = 2.0  # q of a result that is another product: in units of u·n·Σ|x·y|, far above rounding
+_SAME = 2.0  # in units of u·n·Σ|x·y|: up to this error, a result is taken for another product of the batch
 
 
 @in_default_mode
@@ -55,23 +55,24 @@ def diagnose_operation(
     actual, expected : array_like
         The two results, of the shape that the operation gives.
     bias : array_like, optional
-        What was added to the products; it is one term more of each sum, the last.
+        The array that was added to the products. It counts as the last term of each sum.
     maps, progress, keep_interrupted
         As in `diagnose`.
 
     Returns
     -------
     Diagnosis
-        One for all products. Its causes have the places in the result; `rows-moved` and the like say along which axis.
+        One diagnosis for all products. The positions in its causes are indices of the operation's result;
+        `rows-moved` and similar causes also name the axis.
 
     Raises
     ------
     UnsupportedError
-        If shapes do not go together, or the operation is unknown.
+        If the shapes do not fit together, or the operation is unknown.
 
     Notes
     -----
-    A batch with one matrix is one product. Of more than 48 products, those are diagnosed that are farthest from exact.
+    A batch with one matrix is one product. Of more than 48 products, only the 48 with the largest errors are diagnosed.
 
     Examples
     --------
@@ -189,11 +190,11 @@ class _JointDiagnosis:
         return None if first == second else "actual" if first < second else "expected"
 
     def _causes(self) -> tuple[DiagnosedCause, ...]:
-        """Return the causes of all products, each once, with indices of the result; bugs come first."""
+        """Return the causes of all products without duplicates, bugs first; positions are indices of the result."""
         kinds: dict[tuple[str, str, str], list[tuple[int, DiagnosedCause]]] = {}
         for part in sorted(self.parts, key=lambda part: (_ORDER.index(part.found.status), part.number)):
             for cause in part.found.causes:
-                name = "elements" if cause.name == "region" else cause.name  # both are places in the whole result
+                name = "elements" if cause.name == "region" else cause.name  # `_located` decides anew between them
                 kinds.setdefault((name, cause.stage, cause.side), []).append((part.number, cause))
         return tuple(
             self._located(alike) if name in _LOCAL else self._joined(alike) for (name, *_), alike in kinds.items()
@@ -216,7 +217,7 @@ class _JointDiagnosis:
         return (("looked at", f"{count:,} of {all_of_them:,} products"),) if count < all_of_them else ()
 
     def _joined(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
-        """Return one cause for those of one name, stage and side."""
+        """Join causes with the same name, stage and side into one."""
         _, first = alike[0]
         evidence = list(first.evidence)
         share = sum(cause.share for _, cause in alike) / len(self.parts)
@@ -252,7 +253,7 @@ class _JointDiagnosis:
         return shown + (f" and {len(boxes) - _MOST_SHOWN:,} more" if len(boxes) > _MOST_SHOWN else "")
 
     def _first(self, status: str, causes: tuple[DiagnosedCause, ...]) -> str:
-        """Return the first line: of the causes where there is a bug, else that of the product farthest from exact."""
+        """Return the first line: the causes if there is a bug, else the line of the product with the largest error."""
         if status != "bug":
             return next(part.found.first for part in self.parts if part.found.status == status)
         line = bug_line(causes)
@@ -262,7 +263,7 @@ class _JointDiagnosis:
         return line
 
     def _moved_products(self) -> tuple[DiagnosedCause, ...]:
-        """Recognise a result whose products are those of the inputs at other places of the batch."""
+        """Recognise a result whose products are correct, but at wrong positions in the batch."""
         strange = [p.number for p in self.parts if any(c.name == "not-the-product" for c in p.found.causes)]
         if not strange or not 1 < len(self.products) <= _MOST:
             return ()
@@ -278,7 +279,7 @@ class _JointDiagnosis:
         return tuple(found)
 
     def _source_of(self, result: Source, number: int, exact: list[tuple[Array, Array]]) -> int | None:
-        """Return which product stands at a place of a result: its own, if that fits; None where none fits."""
+        """Return the number of the product at a position of a result, preferably its own; None if none fits."""
         block = self.products.result(result, number)
         values = np.asarray(decode(block.codes, block.format), np.float64)
         limit = _SAME * 2.0**-block.format.precision * self.products.terms

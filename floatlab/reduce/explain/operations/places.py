@@ -13,19 +13,20 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.operations.boxes import Box, join_boxes
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.results.verdicts import DiagnosedCause, Place
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
 _FILLED = 0.6  # a box has at least this share of marked elements
 _BOXES = 16
-_MEAN = 4  # boxes have on average at least this many elements
-_BEYOND = 2.0  # times the largest error of the elements that are right
+_MEAN = 4  # smallest mean number of elements per box
+_BEYOND = 2.0  # errors of wrong elements are larger than this many times the largest error of the correct ones
 
 
 def mark_wrong(products: Products, result: Source, claims: list[tuple[int, DiagnosedCause]]) -> Array:
-    """Return a mask of the elements that causes of single products call wrong, in the shape of the operation's result.
+    """Return a mask of the wrong elements, in the shape of the operation's result, from the causes of single products.
 
-    A region of a product, whose rows may be several axes, is looked at again: of its elements, those count whose errors
-    are above all those of the product's other elements, or which are zero where all of the region is said to be.
+    In a product, a region consists of rows and columns, and a row can stand for indices of several axes, so the region
+    may include correct elements. An element of a region is therefore marked only if its error is larger than all errors
+    outside the region, or if it is zero and the whole region is said to be zero.
     """
     wrong = np.zeros(products.shape, bool)
     for number, cause in claims:
@@ -58,7 +59,7 @@ def _stands_out(products: Products, result: Source, number: int, claimed: Array,
 
 
 def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
-    """Return the boxes that marked elements fill; None where they are scattered, or too few for that.
+    """Return the boxes that the marked elements fill; None if they are scattered or too few.
 
     >>> wrong = np.zeros((4, 9, 9), bool)
     >>> wrong[:, 2:4, 3:6] = wrong[1, 7:, 3:6] = True
@@ -90,7 +91,7 @@ def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
 
 
 def places_of(wrong: Array) -> tuple[str, tuple[Place, ...]]:
-    """Return "region" with boxes, or "elements" with indices, of what is marked."""
+    """Return "region" and the boxes of the marked elements, or "elements" and their indices."""
     boxes = find_boxes(wrong)
     if boxes is not None:
         return "region", boxes

@@ -1,4 +1,4 @@
-"""A contraction of two arrays as plain products of matrices, one for each index of the axes that both have."""
+"""A contraction of two arrays as plain matrix products: one product for each index of the shared axes that remain."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Labels = tuple[str, ...]  # one name for each axis
 
 
 class Products:
-    """The products of matrices that an operation on two arrays consists of.
+    """The matrix products of which an operation on two arrays consists.
 
-    Iterating gives the factors of each: (rows, terms) and (terms, columns), as views where memory allows. `shape` is
-    the shape of the operation's result, `terms` how many products each element adds, without the bias, `rows` and
-    `columns` are the sizes of each product.
+    Iterating gives the factors of each product, (rows, terms) and (terms, columns), as views if the memory layout
+    permits. `shape` is the shape of the operation's result. `terms` is the number of products that are added in each
+    element, without the bias. `rows` and `columns` are the sizes of each matrix product.
 
     >>> from floatlab.reduce.explain.operations import products_of
     >>> products = products_of("matmul", np.ones((2, 3, 4, 5)), np.ones((3, 5, 6)))
@@ -42,8 +42,8 @@ class Products:
     ) -> None:
         """Take both arrays with a label for each axis, and the labels of each axis of the result.
 
-        Axes with one label have one size, or the size 1. An axis of the result may be made of several labels, the last
-        of which counts fastest. The bias broadcasts to the shape of the result.
+        Axes with the same label have the same size, or the size 1. An axis of the result may have several labels; the
+        index of the last label varies fastest. The bias broadcasts to the shape of the result.
         """
         self.operation, self.axes = operation, tuple(axes)
         self.sizes = _sizes(operation, factors)
@@ -79,7 +79,7 @@ class Products:
         if self._bias is not None:
             varying = self._varying()
             both = [each for each in rows if each in varying], [each for each in columns if each in varying]
-            if all(both):  # a bias of all elements is no term of one product
+            if all(both):  # a different bias for each element cannot be a term of a product
                 forced.update(min(both, key=lambda labels: prod(self.sizes[each] for each in labels)))
         most = max(MOST_AT_ONCE, _extent(self._x.codes), _extent(self._y.codes))
         for labels in (rows, columns):
@@ -97,10 +97,10 @@ class Products:
         )
         self._batch_sizes = tuple(self.sizes[each] for each in self._batch)
         if self.terms > most:
-            raise UnsupportedError(f"{self.operation}: one sum has {self.terms:,} terms; at most {MOST_AT_ONCE:,} are")
+            raise UnsupportedError(f"{self.operation}: one sum has {self.terms:,} terms, more than {MOST_AT_ONCE:,}")
 
     def _varying(self) -> set[str]:
-        """Return the labels along which the bias is not one number."""
+        """Return the labels along which the bias varies."""
         assert self._bias is not None
         codes = self._bias.codes
         return {
@@ -134,16 +134,16 @@ class Products:
 
     @property
     def has_bias(self) -> bool:
-        """Whether something is added to the products."""
+        """Whether a bias is added to the products."""
         return self._bias is not None
 
     def batch(self, number: int) -> int | tuple[int, ...]:
-        """Return the place of a product in the batch: along its one axis, or along each."""
+        """Return the position of a product in the batch: a number if the batch has one axis, else an index per axis."""
         at = self._at(number)
         return at[0] if len(at) == 1 else at
 
     def axis_of(self, is_row: bool) -> tuple[int, ...]:
-        """Return the axes of the result that are the rows, or the columns, of each product."""
+        """Return the axes of the result to which the rows, or the columns, of each product belong."""
         labels = self._row_labels if is_row else self._column_labels
         return tuple(axis for axis, own in enumerate(self.axes) if any(each in own for each in labels))
 
@@ -168,19 +168,19 @@ class Products:
         return _beside(x, Source(column, self._bias.format), 1), _ones(y, (1, self.columns), 0)
 
     def exact(self, number: int) -> tuple[Array, Array]:
-        """Return a product with the bias in binary64, and the sums of the sizes of its terms."""
+        """Return a product with the bias, in binary64, and for each element the sum of the magnitudes of its terms."""
         x, y = (np.asarray(decode(each.codes, each.format), np.float64) for each in self.factors_with_bias(number))
         with np.errstate(all="ignore"):
             return x @ y, np.abs(x) @ np.abs(y)
 
     def result(self, result: Source, number: int) -> Source:
-        """Return the part of the operation's result that one product gives: (rows, columns)."""
+        """Return the part of the operation's result that belongs to one product, as (rows, columns)."""
         return Source(self._block(result.codes, number), result.format)
 
     def checked(self, result: object, name: str) -> Source:
-        """Return a result in the shape of the operation; raises UnsupportedError where it has another.
+        """Return a result in the shape of the operation; raises UnsupportedError if its shape does not fit.
 
-        Axes of one element may be missing or more.
+        Axes of one element may be missing or additional.
         """
         found = source_of(result, name)
         own = found.codes.shape
@@ -197,7 +197,7 @@ class Products:
         return tuple(self._joined(labels, [(at[each], at[each] + 1) for each in labels])[0] for labels in self.axes)
 
     def boxes(self, number: int, box: Box | None = None) -> list[Box]:
-        """Return the part of the operation's result that a box of rows and columns of one product is; or all of it."""
+        """Return a box of rows and columns of one product, or the whole product, as boxes in the operation's result."""
         rows, columns = ((0, self.rows), (0, self.columns)) if box is None else box
         at = {label: (i, i + 1) for label, i in zip(self._batch, self._at(number), strict=True)}
         return [
@@ -208,7 +208,7 @@ class Products:
         ]
 
     def place(self, index: int, is_row: bool) -> int | tuple[int, ...]:
-        """Return a row, or a column, of a product as its index along the axes of the result that it stands for."""
+        """Return the index of a row, or of a column, of a product along the axes of the result."""
         labels = self._row_labels if is_row else self._column_labels
         found = _unravel(index, [self.sizes[each] for each in labels])
         return found[0] if len(found) == 1 else found
@@ -221,7 +221,7 @@ class Products:
         return [dict(zip(labels, box, strict=True)) for box in boxes]
 
     def _joined(self, labels: Labels, spans: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return the range along an axis of the result; all labels but the last stand for one index each."""
+        """Return the range along an axis of the result; every label except the last has a single index."""
         first, stop = spans[-1]
         unit = self.sizes[labels[-1]]
         for label, (at, _) in zip(labels[-2::-1], spans[-2::-1], strict=True):
@@ -238,7 +238,7 @@ class Products:
 
 
 def _sizes(operation: str, factors: Sequence[tuple[Source, Labels]]) -> dict[str, int]:
-    """Return the size of each label; raises UnsupportedError where the arrays do not agree."""
+    """Return the size of each label; raises UnsupportedError if the arrays do not agree."""
     found: dict[str, int] = {}
     for source, labels in factors:
         for label, size in zip(labels, source.codes.shape, strict=True):
@@ -255,7 +255,7 @@ def _sizes(operation: str, factors: Sequence[tuple[Source, Labels]]) -> dict[str
 
 
 def _squeezed(source: Source, labels: Labels, sizes: Mapping[str, int]) -> tuple[Source, Labels]:
-    """Take off the axes of one element that are to be broadcast."""
+    """Remove the axes of one element that are to be broadcast."""
     off = tuple(i for i, each in enumerate(labels) if source.codes.shape[i] != sizes[each])
     kept = tuple(each for i, each in enumerate(labels) if i not in off)
     return Source(np.squeeze(source.codes, off), source.format), kept
@@ -264,7 +264,7 @@ def _squeezed(source: Source, labels: Labels, sizes: Mapping[str, int]) -> tuple
 def _arranged(
     source: Source, labels: Labels, batch: Labels, first: Labels, second: Labels, sizes: Mapping[str, int]
 ) -> Array:
-    """Return the codes with the axes of separate products first; summed axes that are missing are broadcast."""
+    """Return the codes with the axes of the batch first; missing summed axes are added by broadcasting."""
     wanted = (*(each for each in batch if each in labels), *first, *second)
     codes = source.codes.transpose([labels.index(each) for each in wanted if each in labels])
     missing = tuple(i for i, each in enumerate(wanted) if each not in labels)
@@ -296,7 +296,7 @@ def _ones(source: Source, shape: tuple[int, int], axis: int) -> Source:
 
 
 def _beside(source: Source, bias: Source, axis: int) -> Source:
-    """Put a bias beside a factor: in the factor's format where that has all its numbers, else in a wider one."""
+    """Append a bias to a factor, in the factor's format if it holds all numbers of the bias, else in a wider format."""
     format = source.format
     if bias.format != format and not _holds_all(bias, format):
         format = common_format([format, bias.format])

@@ -30,14 +30,14 @@ class _Windows(Record):
     """The settings of a convolution: stride, padding, dilation, groups."""
 
     stride: tuple[int, int]
-    padding: tuple[int, int] | None  # None: as much as keeps the size
+    padding: tuple[int, int] | None  # None: the padding that keeps the size ("same")
     dilation: tuple[int, int]
-    groups: int | None  # None: as many as the channels of x and y tell
+    groups: int | None  # None: the number that follows from the channels of x and y
 
 
 @in_default_mode
 def products_of(operation: str, x: object, y: object = None, bias: object = None) -> Products:
-    """Return the plain products of matrices that an operation consists of.
+    """Return the plain matrix products of which an operation consists.
 
     Parameters
     ----------
@@ -48,17 +48,18 @@ def products_of(operation: str, x: object, y: object = None, bias: object = None
     x, y : array_like
         The inputs; y is None for a sum.
     bias : array_like, optional
-        What is added to the result: one number an output of `linear` and `conv2d`, else what broadcasts to the result.
+        An array that is added to the result: for `linear` and `conv2d` one number per output, otherwise an array whose
+        shape broadcasts to the result.
 
     Returns
     -------
     Products
-        The factors of each product, and where its elements stand in the result of the operation.
+        The factors of each product, and the positions of its elements in the result of the operation.
 
     Raises
     ------
     UnsupportedError
-        For unknown operations, and shapes that do not go together.
+        For unknown operations, and shapes that do not fit together.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def check_operation(operation: str) -> None:
 
 
 def _no_second(y: object, x: Source) -> Source:
-    """Return the factor 1 of a sum; raises UnsupportedError where another is given."""
+    """Return the factor 1 of a sum; raises UnsupportedError for any other factor."""
     if y is not None:
         given = np.asarray(source_of(y, "y").codes)
         one = np.asarray(encode(1.0, source_of(y, "y").format))
@@ -110,7 +111,7 @@ def _no_second(y: object, x: Source) -> Source:
 
 
 def _one_an_output(name: str, bias: Source, y: Source) -> Source:
-    """Return the bias of a layer, one number an output, with an axis for each axis of the result from there on."""
+    """Return the bias of a layer, one number per output, with axes of one element for the axes after the outputs."""
     outputs = y.codes.shape[0] if y.codes.ndim > 1 else 1
     if bias.codes.size == 1:
         return Source(bias.codes.reshape(()), bias.format)
@@ -205,7 +206,7 @@ def _terms(spec: str) -> tuple[str, str, str]:
 
 
 def _misspelt(spec: str) -> str:
-    """Return what is wrong with the labels of a contraction, and where."""
+    """Return the error in the labels of a contraction, with its position, as text."""
     operands, arrow, _ = spec.partition("->")
     bare = spec.replace("->", "  ").replace("...", "   ")
     for place, character in enumerate(bare):
@@ -301,7 +302,7 @@ def _conv2d(x: Source, y: Source, text: str) -> Reading:
 
 
 def _windows(x: Source, y: Source, settings: _Windows) -> Array:
-    """Return what the kernel meets at each place: (…, channels, height, width, kernel height, kernel width), a view."""
+    """Return the window of x at each position, as a view: (…, channels, height, width, kernel height, kernel width)."""
     dilation, padding, kernel = settings.dilation, settings.padding, y.codes.shape[-2:]
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
     around = [((s - 1) // 2, s // 2) if padding is None else (padding[i], padding[i]) for i, s in enumerate(spans)]

@@ -86,5 +86,7 @@ def far_replay(
         if not ways and into == side.format and directed and (ways := grid.directed_ways(side)):
             names = {"accumulator": ways[0].text}
         if ways:
-            return tuple(Fault(name, (), (("ways", text),)) for name, text in names.items() if name != "order"), model
+            return tuple(
+                Fault(name, (), (("computed as", text),)) for name, text in names.items() if name != "order"
+            ), model
     return None

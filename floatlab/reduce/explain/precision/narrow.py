@@ -21,7 +21,7 @@ from floatlab.reduce.explain.rivals import is_like_sums
 from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
 from floatlab.reduce.replay.candidates import Candidate, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
-from floatlab.reduce.results.verdicts import Evidence
+from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import added_blocks, promoted, stored
 
 _BLOCKS = (4, 8, 16, 32, 64, 128, 256)
@@ -90,7 +90,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
             (format for each in candidate.adders for format in (each.accumulator, each.products)),
             key=lambda each: each.precision,
         )
-        yield Replay(name, (("format", narrowest.name), ("ways", text)), values, narrowest)
+        yield Replay(name, (("format", narrowest.name), ("computed as", text)), values, narrowest)
     if widest > _HALF:
         return
     yield from _by_way_of_single(problem, side, tick)
@@ -123,7 +123,7 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
             if (made == goal).mean() >= _MOSTLY:
                 text = f"{order}, each sum made in binary32 and stored in {format.name}"
                 made = stored(problem.x[:, ::step], problem.y[::step], format)
-                yield Replay("accumulator", (("ways", text),), made, format)
+                yield Replay("accumulator", (("computed as", text),), made, format)
 
 
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
@@ -149,7 +149,7 @@ def _is_narrow(candidate: Candidate, own: Format) -> bool:
 
 
 def has_exact_sums(problem: ProductProblem) -> bool:
-    """Say whether the usual sums of most elements are exact: whatever is off is then a fault, or has its bits."""
+    """Return whether the usual sums of most elements are exact; errors are then not due to the order of addition."""
     exact = problem.noise(SINGLE).is_exact(problem.totals)
     return bool(exact[problem.totals.size > 0].mean() > 0.5) if problem.totals.size.any() else False
 

@@ -14,7 +14,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.results.verdicts import DiagnosedCause, Evidence
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
 _DIRECTIONS = ("RTZ", "RTN", "RTP", "RNA")

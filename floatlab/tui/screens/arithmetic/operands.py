@@ -112,7 +112,7 @@ class WitnessSearch(Window["tuple[str, ...] | str | None"]):
     BINDINGS = [Binding("escape", "give_up", "Give up", id="witness.cancel")]
 
     def __init__(self, question: Question, format: Format) -> None:
-        """Store the question, near whose operands the search starts, and the format."""
+        """Store the question, whose operands are the start of the search, and the format."""
         super().__init__()
         self._question, self._format = question, format
         self._ended = Event()

@@ -21,7 +21,8 @@ from floatlab.page.model import Note, Page
 from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
 from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
-from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, TaskScreen
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
 from floatlab.tui.widgets import ChoiceBar, Pick, StaticPage
 from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.verbs.arithmetic.answer import ARITIES, DEFAULT_INTEGER, INTEGERS

@@ -15,16 +15,18 @@ from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
 from floatlab.formats.catalog import short_name
-from floatlab.page.layout import set_page
 from floatlab.page.model import Axis, Gap, Line, Note, Page
-from floatlab.reduce.results.verdicts import Diagnosis
-from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.page.text_layout import set_page
+from floatlab.reduce.results.diagnosis_record import Diagnosis
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import AUTOMATIC, Command, Copies, TaskScreen
 from floatlab.tui.widgets import EMPTY, Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
-from floatlab.verbs.compare.page import bin_page, elements_table, histogram_blocks, summary_page, verdict_words
+from floatlab.verbs.compare.histogram_text import bin_page, histogram_blocks
+from floatlab.verbs.compare.page import elements_table, summary_page, verdict_words
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
@@ -32,7 +34,7 @@ _LISTED = 100  # number of worst elements if the question does not give it
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # the tolerances and their defaults
 _PAGE = 8  # number of bars by which a page key moves
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
-_MADE_OF = (*_INPUTS, "bias")  # the arrays that the two are made of
+_MADE_OF = (*_INPUTS, "bias")  # the arrays from which the two compared arrays were computed
 
 
 def _first_line(found: Differences) -> str:

@@ -13,8 +13,8 @@ from textual.widgets import Input, Label
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
-from floatlab.page.layout import set_page
 from floatlab.page.model import Grid, Line, Page, Role, Strip, text_of
+from floatlab.page.text_layout import set_page
 from floatlab.tui.widgets import BitRow, Cells, cursor_keys
 from floatlab.tui.widgets.boxes import fill, mark_valid
 from floatlab.verbs.edits import with_bit

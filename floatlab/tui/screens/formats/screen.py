@@ -15,11 +15,12 @@ from textual.widgets import Input, Label, Static
 
 from floatlab.formats import CATALOG, Format, catalog_row, parse_format
 from floatlab.formats.catalog import short_name
-from floatlab.formats.tables import TABLES
+from floatlab.formats.table_catalog import TABLES
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.codes import CodePage
-from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import Command, Copies, TaskScreen
 from floatlab.tui.widgets import MARGIN, Cells, ChoiceBar, ColumnTable, PageView, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.verbs.formats.page import formats_table

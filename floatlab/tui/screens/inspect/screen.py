@@ -18,7 +18,8 @@ from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
 from floatlab.tui.base import run_once
-from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import Command, Copies, TaskScreen
 from floatlab.tui.widgets import BitRow, ChoiceBar, PageView, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.verbs.edits import EDITS, fields, literal_of, with_field

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from floatlab.confinement import confined
 from floatlab.formats import parse_format
 from floatlab.formats.catalog import short_name
 from floatlab.page.model import Page
@@ -16,6 +15,7 @@ from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.machines import MACHINES
 from floatlab.reduce.timing.devices import DTYPES
+from floatlab.sandbox import confined
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
 from floatlab.tui.widgets import Choice, Pick
 from floatlab.tui.widgets.array_box import ArrayBox

@@ -13,7 +13,7 @@ from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.tui.widgets import Cells, cursor_keys
 from floatlab.verbs.reveal.map_page import MapPicture, draw_map
 
-_USUAL = 80, 24  # a picture of this size serves before the first layout
+_USUAL = 80, 24  # the size of the picture before the first layout
 
 
 class MapView(Cells, inherit_bindings=False):
@@ -35,7 +35,7 @@ class MapView(Cells, inherit_bindings=False):
 
     picture: MapPicture | None = None
     _map: OrderMap | None = None
-    _block_of: Sequence[int] = ()  # for each place, the number of its block: a block has a place on each of its lines
+    _block_of: Sequence[int] = ()  # for each place, the number of its block; a block has one place per line
 
     def show_map(self, shown: OrderMap) -> None:
         """Show a map; if it is not the map shown before, the cursor goes to its first block."""

@@ -19,10 +19,10 @@ from floatlab.reduce import Reduction
 from floatlab.reduce.results.products import Product
 from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
+from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls
 from floatlab.tui.screens.reduce.map_view import MapView
 from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
-from floatlab.tui.screens.task import SHARED_KEYS
 from floatlab.tui.widgets import EMPTY, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid

@@ -18,7 +18,8 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
 from floatlab.training.trace import UpdateTrace
-from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import Command, Copies
 from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
@@ -156,7 +157,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return PreparedTraining(chart=chart, page=without_chart(answer.page()))
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question; a new laboratory runs to its goal, or as far as a paused one has come."""
+        """Answer a question; a new laboratory runs to its goal, or to the step of a paused one."""
         laboratory = self.laboratory
         paused = laboratory is not None and self.running is None and laboratory.steps < laboratory.goal
         self._until = laboratory.steps if paused and laboratory is not None and kind != "steps" else None

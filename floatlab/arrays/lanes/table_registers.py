@@ -1,0 +1,129 @@
+"""Codes of up to 8 bits from words of binary32, with tables that fit into vector registers (_kernels_registers.h).
+
+Each class fits its tables to the starts of `table_segments`. Without such registers, `table_lookups` has the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+
+from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule
+from floatlab.arrays.lanes.table_segments import search, segments
+from floatlab.arrays.types import Array
+
+_LEVELS = 5  # of the binary search: 31 starts
+_KEPT = 7  # bits of the significand, of which the last stands for all lower ones
+_NO_PARITY = 8  # added to the shift of a binade where an odd rank changes nothing
+_RANKS = 1 << 7
+_SPECIAL, _SUBNORMAL = 1, 2  # what look_up_bytes returns, in sums
+_HIDDEN = 1 << SINGLE.trailing_bits
+_INFINITY = SINGLE.infinity_magnitude
+
+
+def _distinct(rule: RoundingRule, negative: bool, end: int) -> tuple[Array, Array]:
+    """Return the starts of a sign below a word, without segments that no word has, and their codes without repeats."""
+    of_sign = segments(rule, negative)
+    starts = of_sign.starts.astype(np.int64)
+    used = np.append(starts[1:] != starts[:-1], True) & (starts < end)
+    starts, codes = starts[used], of_sign.codes[used]
+    new = np.append(True, codes[1:] != codes[:-1])
+    return starts[new], codes[new]
+
+
+def _reversed(number: int, bits: int) -> int:
+    return int(f"{number:0{bits}b}"[::-1], 2) if bits else 0
+
+
+class FewLookup:
+    """Codes of at most 32 segments of both signs: a binary search."""
+
+    def __init__(self, rule: RoundingRule) -> None:
+        """Order the segments of both signs by value; `table` is empty if there are too many."""
+        self.table = np.empty(0, np.int32)
+        end = 1 << (SINGLE.width - 1)
+        (below, low), (above, high) = (_distinct(rule, negative, end) for negative in (True, False))
+        # The key of a negative word is −1 − magnitude, so that of a segment's last word starts it.
+        starts = np.concatenate([-np.append(below[1:], end)[::-1], above])[1:]
+        codes = np.concatenate([low[::-1], high])
+        if len(codes) > 1 << _LEVELS:
+            return
+        full = np.full((1 << _LEVELS) - 1, end - 1)
+        full[: len(starts)] = starts
+        levels = np.zeros(1 << _LEVELS, np.int32)
+        for level in range(_LEVELS):
+            for place in range(1 << level):
+                levels[(1 << level) + _reversed(place, level)] = full[(2 * place + 1 << _LEVELS - 1 - level) - 1]
+        last = len(codes) - 1
+        of_places = codes[[min(_reversed(place, _LEVELS), last) for place in range(1 << _LEVELS)]]
+        self.table = np.concatenate([levels, of_places.view(np.int32)])
+
+    def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
+        """Return a function that writes codes of words."""
+
+        def look_up(words: Array, codes: Array) -> None:
+            kernels.look_up_few(words, self.table, codes, 0)
+
+        return look_up
+
+
+class ByteLookup:
+    """Codes whose starts are the same for both signs, and evenly spaced in each binade, at few bits of the significand.
+
+    Infinities, NaNs and, if they do not fit, subnormal words are left to the search.
+    """
+
+    def __init__(self, rule: RoundingRule) -> None:
+        """Fit each binade; `tables` is empty if one of normal words does not fit."""
+        self.rule, self.tables, self.searched = rule, np.empty(0, np.uint8), _SPECIAL
+        starts, codes = _distinct(rule, False, _INFINITY)
+        below, low = _distinct(rule, True, _INFINITY)
+        if not np.array_equal(starts, below) or len(starts) > _RANKS:
+            return
+        # Ranks of the first and of the last word for each exponent and each value of the kept bits.
+        kept = np.arange(1 << _KEPT, dtype=np.int64)
+        unit = _HIDDEN >> (_KEPT - 1)
+        first = np.arange(0, _INFINITY, _HIDDEN)[:, None] + (kept >> 1) * unit + (kept & 1)
+        ranks, last = (np.searchsorted(starts, each, "right") - 1 for each in (first, first + (kept & 1) * (unit - 2)))
+        if not np.array_equal(ranks[1:], last[1:]):
+            return
+        tables: Array = np.zeros((4, 256), np.uint8)
+        for exponent, of_binade in enumerate(ranks):
+            fitted = self._fit(of_binade, kept)
+            if fitted is None and exponent:
+                return
+            if fitted is None or (not exponent and not np.array_equal(of_binade, last[0])):
+                self.searched |= _SUBNORMAL
+                fitted = 0, _KEPT | _NO_PARITY, 0
+            tables[:3, exponent] = fitted
+        tables[3, : len(codes)], tables[3, _RANKS : _RANKS + len(low)] = codes, low
+        self.tables = tables
+
+    @staticmethod
+    def _fit(ranks: Array, kept: Array) -> tuple[int, int, int] | None:
+        """Return the number to add, the shift, and the rank at the start of a binade; None if it does not fit."""
+        base, steps = int(ranks[0]), np.flatnonzero(np.diff(ranks)) + 1
+        if not len(steps):
+            return 0, _KEPT | _NO_PARITY, base
+        # Directed roundings have no start at the end of a binade, so one less than a power of two.
+        for shift in (_KEPT + 1 - len(steps).bit_length(), _KEPT - len(steps).bit_length()):
+            unit = 1 << max(shift, 0)
+            for add, parity in ((unit - int(steps[0]), 0), ((unit >> 1) - 1, 1)):
+                up = parity & (kept >> shift)
+                if shift >= 0 and add >= 0 and np.array_equal(base + (kept + add + up >> shift), ranks):
+                    return add, shift | (0 if parity else _NO_PARITY), base
+        return None
+
+    def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
+        """Return a function that writes codes of words."""
+
+        def look_up(words: Array, codes: Array) -> None:
+            found = kernels.look_up_bytes(words, self.tables, codes, 0) & self.searched
+            if found:
+                fields = words & np.uint32(_INFINITY)
+                here = np.flatnonzero((fields == _INFINITY) | (fields == 0 if found & _SUBNORMAL else False))
+                codes[here] = search(self.rule, words[here])[0]
+
+        return look_up

@@ -1,0 +1,332 @@
+"""Formats whose numbers are a table: sorted values with their codes, and a boundary between each two neighbours.
+
+A `TableFormat` answers the same questions as a `Format`. Its *magnitudes* are ranks among the numbers of one sign, so
+neighbours in value are still neighbours in magnitude; only the step from a magnitude to a code, and back, is a table.
+Rounding goes through the kernel of `numbers.rounding`, which asks three things: is the number between two entries, has
+it reached the boundary, is it on the boundary. The boundary is halfway in value (HiF8), halfway in binary32 (NF4), or
+halfway between the codes (posits, takums: the value of the code with one bit more).
+"""
+
+from __future__ import annotations
+
+from floatlab.errors import UnsupportedError
+from floatlab.formats.format import Format
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+Real = tuple[int, int]  # (c, q): the number c·2^q, c ≥ 0
+GUARD = 64  # digits of a stand-in below the smallest number, and of enclosures beyond a format's precision
+_TIES = {"even": "to the even code", "away": "away from zero", "zero": "toward zero", "down": "to the lower value"}
+_KINDS = {"S": "sign", "fraction": "significand", "mantissa": "significand", "index": "significand"}
+
+
+class Field(Record):
+    """One field of a code: its name in the format's definition, its bits, and its kind.
+
+    The kind is `sign`, `exponent` or `significand`: the part of the number that the bits determine.
+    """
+
+    name: str
+    bits: str
+    kind: str
+
+
+class Place(Record):
+    """The position of a number among the entries of a table.
+
+    `rank` is that of the entry at or below its magnitude. `rest2` compares with `unit` as the number does with the
+    boundary to the next entry. For stochastic rounding, rest2/(2·unit) is the relative position of the number between
+    these two entries.
+    """
+
+    rank: int
+    rest2: int
+    unit: int
+    boundary: Real | None  # None if it is irrational, or if no entry follows
+    beyond: bool = False  # past the last entry, and past the number that would follow it
+
+
+class TableFormat(Format):
+    """A format given by a table; a subclass defines its numbers (`number`), their order and the fields of codes.
+
+    `ties` says what happens on a boundary when rounding to nearest: `even` code, `away` from zero, toward `zero`, or
+    `down` to the lower value. `saturates`: numbers beyond the largest become the largest, since the format
+    defines no overflow.
+    """
+
+    ties: str
+    saturates: bool
+    lowest_magnitude: int  # rank of the most negative number; other than largest_magnitude in asymmetric formats
+    _found: dict[int, Real]  # numbers by rank, computed at their first use
+
+    is_table = True
+
+    def _set(
+        self, name: str, width: int, precision: int, largest: int, *, ties: str, saturates: bool, lowest: int = 0,
+        infinities: bool = False, has_nan: bool = True, negative_zero: bool = False, smallest_normal: int = 1,
+    ) -> None:  # fmt: skip
+        """Set all fields. `precision` is the largest of any number or boundary; magnitudes are ranks."""
+        settled: dict[str, object] = {
+            "name": name, "width": width, "precision": precision, "trailing_bits": precision - 1, "bias": 0,
+            "exponent_bits": 0, "magnitude_bits": width - 1, "nans": 0, "zero": True, "signed": True,
+            "infinities": infinities, "negative_zero": negative_zero, "nan_in_place_of_negative_zero": has_nan,
+            "subnormals": smallest_normal > 1, "explicit_integer_bit": False, "ties_to_even_code": True,
+            "largest_magnitude": largest, "infinity_magnitude": largest + 1 if infinities else -1,
+            "smallest_normal_magnitude": smallest_normal, "ties": ties, "saturates": saturates,
+            "lowest_magnitude": lowest or largest, "_found": {},
+        }  # fmt: skip
+        for field, value in settled.items():
+            object.__setattr__(self, field, value)
+        least = self.exponent_of(self.real(1))
+        # The last place of the smallest number, if it had a significand of full precision.
+        object.__setattr__(self, "qmin", least - precision)
+        object.__setattr__(self, "emin", self.exponent_of(self.real(smallest_normal)))
+
+    # --- defined by subclasses
+
+    def number(self, code: int, width: int) -> Real:
+        """Return the magnitude of a positive code; `width` may be one more than the format's, for boundaries."""
+        raise NotImplementedError
+
+    def fields(self, code: int) -> tuple[Field, ...]:
+        """Return the fields of a code from the left."""
+        raise NotImplementedError
+
+    def reading(self, code: int) -> str:
+        """Return in words, those of the definition, how the fields determine the number."""
+        raise NotImplementedError
+
+    def compose(self, negative: bool, magnitude: int) -> int:
+        """Return the code of a sign and a rank."""
+        raise NotImplementedError
+
+    def magnitude(self, code: int) -> int:
+        """Return the rank of a code among the numbers of its sign; 0 for zeros and for the NaN in place of −0."""
+        raise NotImplementedError
+
+    def boundary(self, rank: int, negative: bool) -> Real:
+        """Return the magnitude from which a number goes to rank + 1 instead of rank, when rounding to nearest."""
+        raise NotImplementedError
+
+    # --- derived from these
+
+    @property
+    def halfway(self) -> str:
+        """Return in words where the boundary between two neighbours is."""
+        return "in value"
+
+    @property
+    def nearest(self) -> str:
+        """Return in words how numbers are rounded to nearest."""
+        return f"the boundary is halfway {self.halfway}; a tie goes {_TIES[self.ties]}"
+
+    def sign(self, code: int) -> int:
+        """Return 1 for negative codes, and for the NaN in place of −0."""
+        return code >> (self.width - 1)
+
+    def real(self, rank: int, negative: bool = False) -> Real:
+        """Return the magnitude of a number by its rank; an irrational number is truncated far below the precision."""
+        if not rank:
+            return 0, 0
+        key = -rank if negative else rank
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self.number(self.compose(negative, rank), self.width)
+        return found
+
+    def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
+        """Return bounds of a positive number: equal if it is rational, else one unit of the last digit apart."""
+        exact = self.real(rank)
+        return exact, exact
+
+    @staticmethod
+    def exponent_of(x: Real) -> int:
+        """Return the exponent of the leading digit."""
+        return x[0].bit_length() + x[1] - 1
+
+    @property
+    def ties_away(self) -> bool:
+        """Whether ties go away from zero when rounding to nearest."""
+        return self.ties == "away"
+
+    def counts_as_odd(self, rank: int, negative: bool) -> bool:
+        """Return whether a tie between a rank and the next goes to the next one, if ties do not go away from zero."""
+        return negative if self.ties == "down" else self.ties == "even" and bool(rank & 1)
+
+    @property
+    def emax(self) -> int:
+        """Exponent of the largest number's leading digit."""
+        return self.exponent_of(self.real(self.largest_magnitude))
+
+    @property
+    def least_exponent(self) -> int:
+        """Exponent of the smallest positive number's leading digit."""
+        return self.exponent_of(self.real(1))
+
+    @property
+    def nan_code(self) -> int:
+        """The NaN's code, that of −0 in formats with sign and magnitude."""
+        if not self.has_nan:
+            return super().nan_code
+        return 1 << (self.width - 1)
+
+    def _value(self, magnitude: int) -> Fraction:
+        from fractions import Fraction
+
+        if self.is_irrational:
+            raise UnsupportedError(f"{self.name}: its numbers are powers of √e, which no fraction equals")
+        c, q = self.real(magnitude)
+        return c * Fraction(2) ** q
+
+    def most(self, negative: bool) -> int:
+        """Return the rank of the largest number of a sign."""
+        return self.lowest_magnitude if negative else self.largest_magnitude
+
+    def next_beyond(self) -> Real | None:
+        """Return the number that would follow the largest one; None in a format that saturates."""
+        return None
+
+    def compare(self, x: Real, rank: int, negative: bool) -> int:
+        """Compare a magnitude with that of a number: −1, 0 or 1."""
+        return compare(x, self.real(rank, negative))
+
+    def reaches(self, x: Real, rank: int, negative: bool) -> int:
+        """Compare a magnitude with the boundary above a rank: −1, 0 or 1."""
+        return compare(x, self.boundary(rank, negative))
+
+    def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
+        """Find a magnitude among the numbers of a sign; `linear`: for stochastic rounding (see `Place`)."""
+        most = self.most(negative)
+        if not x[0]:
+            return Place(0, 0, 1, None)
+        if self.exponent_of(x) < self.qmin - GUARD:
+            # So far below the smallest number that one digit in its place rounds the same way.
+            x = 1, self.qmin - GUARD
+        rank, above = 0, most + 1
+        while above - rank > 1:
+            middle = (rank + above) // 2
+            if self.compare(x, middle, negative) < 0:
+                above = middle
+            else:
+                rank = middle
+        if rank and not self.compare(x, rank, negative):
+            return Place(rank, 0, 1, None)
+        if rank == most:
+            virtual = self.next_beyond()
+            if virtual is None or compare(x, virtual) >= 0:
+                return Place(self.largest_magnitude + 1, 1, 2, None, beyond=True)
+        return self._between(x, rank, negative, linear)
+
+    def _between(self, x: Real, rank: int, negative: bool, linear: bool) -> Place:
+        low = self.real(rank, negative)
+        high = self.next_beyond() if rank == self.most(negative) else self.real(rank + 1, negative)
+        assert high is not None
+        middle = self.boundary(rank, negative)
+        q = min(each[1] for each in (low, high, middle, x) if each[0])
+        a, b, m, n = (each[0] << each[1] - q if each[0] else 0 for each in (low, high, middle, x))
+        if linear or 2 * m == a + b:
+            return Place(rank, 2 * (n - a), b - a, middle)
+        if n <= m:
+            return Place(rank, n - a, m - a, middle)
+        return Place(rank, (b - m) + (n - m), b - m, middle)
+
+
+def compare(x: Real, y: Real) -> int:
+    """Compare c·2^q with another: −1, 0 or 1.
+
+    >>> compare((3, -1), (1, 1)), compare((4, 0), (1, 2))
+    (-1, 0)
+    """
+    if not x[0] or not y[0]:
+        return bool(x[0]) - bool(y[0])
+    e, f = TableFormat.exponent_of(x), TableFormat.exponent_of(y)
+    if e != f:
+        return 1 if e > f else -1
+    q = min(x[1], y[1])
+    a, b = x[0] << x[1] - q, y[0] << y[1] - q
+    return (a > b) - (a < b)
+
+
+def fields(code: int, width: int, names: tuple[str, ...], lengths: tuple[int, ...]) -> tuple[Field, ...]:
+    """Cut a code into fields of these lengths; those of length 0 are left out.
+
+    >>> [(each.name, each.bits) for each in fields(0b0110, 4, ("S", "dot", "mantissa"), (1, 2, 1))]
+    [('S', '0'), ('dot', '11'), ('mantissa', '0')]
+    """
+    bits, start, found = f"{code:0{width}b}", 0, []
+    for name, length in zip(names, lengths, strict=True):
+        if length:
+            found.append(Field(name, bits[start : start + length], _KINDS.get(name, "exponent")))
+        start += length
+    return tuple(found)
+
+
+class TwosComplementFormat(TableFormat):
+    """A format whose codes, as integers in two's complement, increase with the numbers (posits, takums).
+
+    The code 10…0 is NaR, not a real: the only special code. No other number is rounded to zero or NaR;
+    numbers beyond the range are rounded to its ends.
+    """
+
+    def __init__(self, name: str, width: int) -> None:
+        """Set the fields; the precision is that of 1, with the shortest regime."""
+        self._set(name, width, width - 4, (1 << (width - 1)) - 1, ties="even", saturates=True)
+
+    def compose(self, negative: bool, magnitude: int) -> int:
+        """Return the code of a sign and a rank."""
+        return (-magnitude if negative else magnitude) & ((1 << self.width) - 1)
+
+    def magnitude(self, code: int) -> int:
+        """Return the rank of a code; 0 for NaR."""
+        if self.sign(code):
+            return ((1 << self.width) - code) & ((1 << (self.width - 1)) - 1)
+        return code
+
+    def real(self, rank: int, negative: bool = False) -> Real:
+        """Return a magnitude by its rank; the signs mirror each other."""
+        return super().real(rank)
+
+    @property
+    def halfway(self) -> str:
+        """Return in words where the boundary between two neighbours is."""
+        return "between the codes: the number whose code has one bit more"
+
+    def boundary(self, rank: int, negative: bool) -> Real:
+        """Return the number whose code, one bit longer, lies between those of two neighbours; above zero, it is 0."""
+        return self.number(2 * rank + 1, self.width + 1) if rank else (0, 0)
+
+
+class Listed(TableFormat):
+    """A format of few codes in any order: all numbers are computed at once and sorted."""
+
+    _codes: tuple[tuple[int, ...], tuple[int, ...]]  # by rank, of positive and of negative numbers
+    _ranks: dict[int, int]
+
+    def _order(self, entries: list[tuple[bool, Real] | None], infinities: tuple[int, ...] = ()) -> None:
+        """Sort the codes by their entries: the sign and the magnitude of each, None for special values."""
+        least = min(entry[1][1] for entry in entries if entry)
+        sides: list[tuple[int, ...]] = []
+        ranks: dict[int, int] = {}
+        for sign in (False, True):
+            real = [(entry[1], code) for code, entry in enumerate(entries) if entry and entry[0] is sign]
+            real.sort(key=lambda pair: pair[0][0] << pair[0][1] - least)
+            codes = [code for _, code in real]
+            if sign and real[0][0][0]:  # no −0: rank 0 is the one zero
+                codes.insert(0, sides[0][0])
+            codes += infinities[sign : sign + 1]
+            ranks |= {code: rank for rank, code in enumerate(codes)}
+            sides.append(tuple(codes))
+        object.__setattr__(self, "_codes", tuple(sides))
+        object.__setattr__(self, "_ranks", ranks)
+
+    def compose(self, negative: bool, magnitude: int) -> int:
+        """Return the code of a sign and a rank; past the most negative number, that number's."""
+        codes = self._codes[negative]
+        return codes[min(magnitude, len(codes) - 1)]
+
+    def magnitude(self, code: int) -> int:
+        """Return the rank of a code; 0 for the NaN in place of −0."""
+        return self._ranks.get(code, 0)

@@ -1,0 +1,302 @@
+"""A derivation: the path from operands to a result, as immutable steps. Steps contain numbers, never text."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.exact import FAR, Exact, Literal, Ratio, SquareRoot
+from floatlab.numbers.projection import Rounded
+from floatlab.numbers.rounding import Context, Flags
+from floatlab.presenter import Answering
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    Operand = Literal | Datum | Ratio
+    Truth = Exact | Ratio | SquareRoot | Datum  # a Datum if its value is irrational
+
+
+# Pages and JSON compute the error exactly if the numbers have at most this many bits; otherwise they say so.
+EXACT_ERROR_BITS = 200_000
+ERROR_DIGITS = 30  # number of binary digits of an error that is computed from bounds on the truth
+
+
+class Rule(Enum):
+    """The rule that replaces arithmetic if an operand or a result is special."""
+
+    INFINITY = "infinity"
+    NAN = "nan"
+    FLUSHED_INPUT = "flushed input"
+    NAN_OPERAND = "NaN operand"
+    SIGNALING_OPERAND = "signaling operand"
+    UNSUPPORTED_OPERAND = "unsupported operand"
+    INFINITY_MINUS_INFINITY = "infinity minus infinity"
+    ZERO_TIMES_INFINITY = "zero times infinity"
+    ZERO_OVER_ZERO = "zero over zero"
+    INFINITY_OVER_INFINITY = "infinity over infinity"
+    REMAINDER_INVALID = "remainder invalid"
+    NEGATIVE_ROOT = "negative root"
+    DIVISION_BY_ZERO = "division by zero"
+    INFINITE_RESULT = "infinite result"
+    OVER_INFINITY = "over infinity"
+    REMAINDER_BY_INFINITY = "remainder by infinity"
+    ZERO_SUM = "zero sum"
+    ZERO_ROOT = "zero root"
+    LOGARITHM_OF_ZERO = "logarithm of zero"
+    SIGN_BIT = "sign bit"
+    NEIGHBOUR = "neighbour"
+
+
+class Combination(Enum):
+    """The operation that combined two numbers."""
+
+    PRODUCT = "product"
+    SUM = "sum"
+    REMAINDER = "remainder"
+    INTEGER = "integer"
+    SCALED = "scaled"
+    EXPONENT = "exponent"
+    TOTAL = "total"  # of any number of terms
+
+
+class Preference(Enum):
+    """The reason why one of two operands is the result."""
+
+    VALUE = "value"
+    MAGNITUDE = "magnitude"
+    ZERO = "sign of zero"
+    NUMBER = "number before NaN"
+    SAME = "same number"
+
+
+class Step(Record):
+    """One stage of a derivation."""
+
+
+class Read(Step):
+    """A literal as the rounding receives it: exact, or truncated with a sticky bit."""
+
+    exact: Exact
+    sticky: bool
+
+
+class Decode(Step):
+    """A code decoded into its fields."""
+
+    datum: Datum
+
+
+class Promote(Step):
+    """An operand converted to the result's format, as frameworks do before they compute."""
+
+    datum: Datum
+    promoted: Datum
+
+
+class Align(Step):
+    """Two terms brought to one scale: the one with the smaller leading digit is shifted right by `shift` places."""
+
+    left: Exact
+    right: Exact
+    shift: int
+    moved: int  # 0: left, 1: right
+
+
+class Combine(Step):
+    """An exact product, sum, remainder or other number, before any rounding."""
+
+    kind: Combination
+    exact: Exact
+
+
+class Integral(Step):
+    """A rounding to an integer; `rounded.code` is the integer without its sign."""
+
+    rounded: Rounded
+
+
+class Divide(Step):
+    """A quotient, exact or truncated with a sticky bit."""
+
+    quotient: Exact
+    sticky: bool
+
+
+class Root(Step):
+    """A square root, exact or truncated with a sticky bit."""
+
+    root: Exact
+    sticky: bool
+
+
+class Choose(Step):
+    """One of two operands as the result: its index, and the reason for the choice."""
+
+    index: int
+    why: Preference
+
+
+class Special(Step):
+    """A rule that replaced arithmetic."""
+
+    rule: Rule
+    flags: Flags
+
+
+class Round(Step):
+    """The rounding of an exact number into the result's format."""
+
+    format: Format
+    rounded: Rounded
+
+
+class Encode(Step):
+    """The result, and the exact number that it approximates (None if that number is not finite)."""
+
+    datum: Datum
+    truth: Truth | None
+
+    @property
+    def error(self) -> Fraction | None:
+        """Result − truth, exactly; None if either is not a finite number, or irrational.
+
+        Raises UnsupportedError if it is too long to expand.
+        """
+        from fractions import Fraction
+
+        truth = self.truth
+        if truth is None or self.is_enclosed or isinstance(truth, SquareRoot) or not self.datum.is_finite:
+            return None
+        if isinstance(truth, Datum):
+            return Fraction(0)
+        return self.datum.exact.as_fraction() - truth.as_fraction()
+
+    @property
+    def is_enclosed(self) -> bool:
+        """Whether the error is known by its bounds only, since the truth or the result is irrational."""
+        truth = self.truth
+        if isinstance(truth, SquareRoot):
+            return True
+        symbol = self.datum.symbol
+        if isinstance(truth, Datum):
+            return truth.symbol != symbol
+        return bool(symbol)
+
+    @property
+    def error_bounds(self) -> tuple[Fraction, Fraction] | None:
+        """Bounds on the error: equal if the error is rational, else at most 2^-32 ulp apart."""
+        if self.truth is None or not self.is_enclosed:
+            error = self.error
+            return None if error is None else (error, error)
+        if not self.datum.is_finite:
+            return None
+        digits, truth = self.datum.format.precision + 34, self.truth
+        if isinstance(truth, SquareRoot | Datum):
+            low, high = (bound.as_fraction() for bound in truth.bounds(digits))
+        else:
+            low = high = truth.as_fraction()
+        least, most = (bound.as_fraction() for bound in self.datum.bounds(digits))
+        return least - high, most - low
+
+
+class Derivation(Answering, Record):
+    """An operation with its operands, its steps, its result and the flags that it raised.
+
+    >>> from floatlab import read
+    >>> d = read("1.12156456132", "fp16")
+    >>> d.result, d.flags, float(d.error_ulps)
+    (Datum(binary16 0x3c7c = 1.121), <Flags.INEXACT: 16>, -0.48211079168)
+    """
+
+    operation: str
+    operands: tuple[Operand, ...]
+    context: Context
+    steps: tuple[Step, ...]
+    result: Datum
+    flags: Flags
+    literals: tuple[str | None, ...] = ()  # the typed text of operands that are Datum objects
+
+    def __repr__(self) -> str:
+        """Show the operation, the result and the flags, without the steps."""
+        names = ", ".join(self.flags.names) or "no flags"
+        return f"Derivation({self.operation}: {self.result!r}, {names}, {len(self.steps)} steps)"
+
+    @property
+    def is_enclosed(self) -> bool:
+        """Whether the error is known by its bounds only, since the truth or the result is irrational."""
+        last = self.steps[-1]
+        return isinstance(last, Encode) and last.is_enclosed
+
+    @property
+    def truth(self) -> Truth | None:
+        """The exact number that the result approximates; None if it is not a finite number."""
+        last = self.steps[-1]
+        return last.truth if isinstance(last, Encode) else None
+
+    @property
+    def rounded(self) -> Rounded | None:
+        """The last rounding with its intermediate values; None if nothing was rounded."""
+        return next((step.rounded for step in reversed(self.steps) if isinstance(step, Round)), None)
+
+    @property
+    def error(self) -> Fraction | None:
+        """Result − truth, exactly; None if either is not finite. Raises UnsupportedError if it is too long."""
+        last = self.steps[-1]
+        if not isinstance(last, Encode):
+            raise UnsupportedError("the derivation has no result yet")
+        return last.error
+
+    @property
+    def error_bounds(self) -> tuple[Fraction, Fraction] | None:
+        """Bounds on the error: equal if the error is rational, close if the truth is a square root."""
+        last = self.steps[-1]
+        return last.error_bounds if isinstance(last, Encode) else None
+
+    @property
+    def approximate_error_ulps(self) -> Fraction | None:
+        """The error in ulps to at least eight digits, computed quickly: from an enclosure if the exact one is long.
+
+        None if there is no error, or if the literal was so far out of range that a substitute was rounded
+        (`exact.FAR`).
+        """
+        truth = self.truth
+        if truth is None or not self.result.is_finite:
+            return None
+        unit = self.result.ulp.as_fraction()
+        if self.is_enclosed and not (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
+            bounds = self.error_bounds
+            return None if bounds is None else (bounds[0] + bounds[1]) / 2 / unit
+        if not isinstance(truth, Ratio) or truth.is_short(EXACT_ERROR_BITS):
+            return self.error_ulps
+        read = self._near_reading()
+        if read is None or self.result.symbol:
+            return None
+        seen = self.result.exact - read.exact
+        if seen.exponent < read.exact.q + ERROR_DIGITS:
+            return None  # the error depends on the truncated digits
+        return seen.as_fraction() / unit
+
+    def _near_reading(self) -> Read | None:
+        """Return the step that read a literal; None if a substitute replaced a number far out of range."""
+        read = next((step for step in self.steps if isinstance(step, Read)), None)
+        return read if read is not None and abs(read.exact.exponent) <= FAR else None
+
+    @property
+    def error_binade_ulps(self) -> int | None:
+        """An exponent k with |error| < 2^k ulp, computed from the digits kept; None if no literal was read."""
+        read = self._near_reading()
+        if read is None or self.truth is None or not self.result.is_finite or self.result.symbol:
+            return None
+        seen = abs(self.result.exact - read.exact) + Exact(False, 1, read.exact.q)
+        return seen.exponent + 1 - self.result.ulp.q
+
+    @property
+    def error_ulps(self) -> Fraction | None:
+        """The error in units in the last place of the result."""
+        error = self.error
+        return None if error is None else error / self.result.ulp.as_fraction()

@@ -1,0 +1,96 @@
+"""Numbers of formats given by a table: their values as Exact, or as bounds and text if they are irrational.
+
+The functions take a format and a code, because `Datum` calls them. This module is imported when such a format is used.
+"""
+
+from __future__ import annotations
+
+from floatlab.errors import UnsupportedError
+from floatlab.formats.format import Format
+from floatlab.formats.table_format import GUARD, TableFormat
+from floatlab.formats.tapered import LogarithmicTakum
+from floatlab.numbers.exact import Exact
+
+
+def symbol(format: TableFormat, code: int) -> str:
+    """Return an irrational number as text: a power of √e; empty for other codes.
+
+    >>> from floatlab.formats.table_catalog import TABLE_NAMES
+    >>> takum = TABLE_NAMES["takum_log8"].format
+    >>> symbol(takum, 0x43), symbol(takum, 0xBD), symbol(takum, 0x40)
+    ('sqrt(e)^(3/8)', '-sqrt(e)^(3/8)', '')
+    """
+    rank = format.magnitude(code)
+    if not isinstance(format, LogarithmicTakum) or not rank:
+        return ""
+    power = format.power(rank)
+    return f"{'-' * format.sign(code)}sqrt(e)^({power})" if power else ""
+
+
+def value_of(format: TableFormat, code: int) -> Exact | None:
+    """Return the value of a code; None for special values. Raises UnsupportedError if it is irrational."""
+    rank, negative = format.magnitude(code), bool(format.sign(code))
+    if rank > format.largest_magnitude or (not rank and negative and format.nan_in_place_of_negative_zero):
+        return None
+    if not rank:
+        return Exact(negative and format.negative_zero, 0, format.qmin)
+    if power := symbol(format, code):
+        raise UnsupportedError(
+            f"{format.name} 0x{code:0{-(-format.width // 4)}x} is {power}, an irrational number: it can be shown, "
+            "converted and used in arrays, but not in exact arithmetic"
+        )
+    return Exact(negative, *format.real(rank, negative))
+
+
+def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact]:
+    """Return bounds of a finite number: equal if it is rational, else one unit apart in the last of `digits` digits."""
+    if not symbol(format, code):
+        exact = value_of(format, code)
+        assert exact is not None
+        return exact, exact
+    negative = bool(format.sign(code))
+    low, high = (Exact(negative, *bound) for bound in format.bounds(format.magnitude(code), digits))
+    return (high, low) if negative else (low, high)
+
+
+def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
+    """Return whether the magnitude of another takum's code is the boundary above a rank: √e^ℓ with the same ℓ.
+
+    >>> from floatlab.formats.table_catalog import TABLE_NAMES
+    >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))
+    >>> is_boundary(narrow, 0x43, wide, 0x4380), is_boundary(narrow, 0x43, wide, 0x4381)
+    (True, False)
+    """
+    if not (isinstance(format, LogarithmicTakum) and isinstance(source, LogarithmicTakum)):
+        return False
+    return format.power(2 * rank + 1, format.width + 1) == source.power(source.magnitude(code))
+
+
+def gap(format: TableFormat, code: int) -> Exact:
+    """Return the distance from a number to the next larger magnitude; at the largest, to the next smaller one."""
+    negative = bool(format.sign(code))
+    low = min(format.magnitude(code), format.most(negative) - 1)
+    below, above = (Exact(False, *format.real(rank, negative)) for rank in (low, low + 1))
+    return above - below
+
+
+def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
+    """Return the magnitude of a nonzero number and the interval around it that rounds to it, to nearest.
+
+    Each end of the interval is returned with a flag that says whether the end belongs to the interval. Irrational ends
+    are moved into the interval by truncation. At the largest number, the interval is cut off where it has no end.
+    """
+    rank, negative = format.magnitude(code), bool(format.sign(code))
+    value = Exact(False, *format.real(rank, negative))
+    low = Exact(False, *format.boundary(rank - 1, negative))
+    if rank < format.most(negative) or format.next_beyond():
+        high = Exact(False, *format.boundary(rank, negative))
+    else:
+        high = value + (value - low)
+    if format.is_irrational:
+        step = Exact(False, 1, format.exponent_of((value.c, value.q)) - format.width - GUARD // 2)
+        return value, low + step, True, high - step, True
+    if format.ties_away:
+        return value, low, True, high, False
+    closed = (format.counts_as_odd(rank - 1, negative), not format.counts_as_odd(rank, negative))
+    return value, low, closed[0] and bool(low), high, closed[1]

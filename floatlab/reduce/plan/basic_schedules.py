@@ -1,0 +1,355 @@
+"""Orders of addition: rules for the order in which any number of terms are added.
+
+The method `add_batches` of a schedule adds its batches to a `BatchBuilder`. Its argument is an array of slots, with one
+row per term and one column per independent sum. One call thus handles all the blocks, or all the lanes, of the
+enclosing schedule.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.errors import PlanError
+from floatlab.record import Record
+from floatlab.reduce.plan.batches import BatchBuilder, Batches
+from floatlab.reduce.plan.plan import Plan
+
+MAX_TERMS = 1 << 28
+OTHER_KINDS = ("schedule", "order", "way", "tree")  # kinds of arguments that are not numbers
+
+
+# Names for some nested schedules.
+NAMED: dict[str, Schedule] = {}
+
+
+class Schedule(Record):
+    """An order of addition for any number of terms; `parse_schedule` makes one from text.
+
+    Subclasses implement `add_batches`, which `batches` and `plan` call.
+
+    Examples
+    --------
+    >>> Serial().batches(10_000_000).each[0].steps
+    9999999
+    >>> Adjacent().plan(5)
+    Plan((((0 1) (2 3)) 4))
+    """
+
+    word: ClassVar[str]  # its name in expressions; by default the class name in small letters
+    # The kind of each argument in brackets (schedule, order, way, tree, or the description of a number), and its
+    # default (None if the argument is required).
+    signature: ClassVar[tuple[tuple[str, object], ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Set the name of the schedule in expressions."""
+        cls.word = vars(cls).get("word", cls.__name__.lower())
+
+    def __post_init__(self) -> None:
+        """Check the schedules and the numbers among the arguments; raises PlanError."""
+        for value, (kind, _) in zip(self._values(), self.signature, strict=True):
+            if kind == "schedule" and not isinstance(value, Schedule):
+                raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes from text, not {value!r}")
+            if kind not in OTHER_KINDS:
+                check_number(self.word, kind, value)
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add the batches that sum each column of slots (terms, lanes); return the slots of the sums."""
+        raise NotImplementedError
+
+    def batches(self, terms: int) -> Batches:
+        """Return the order for a number of terms as batches of chains; raises PlanError if there is none."""
+        check_number("a sum", "a number of terms", terms)
+        into = BatchBuilder(terms)
+        return into.finished(self.add_batches(np.arange(terms)[:, None], into))
+
+    def plan(self, terms: int) -> Plan:
+        """Return the order for a number of terms as a plan; raises PlanError if there is none."""
+        return self.batches(terms).plan()
+
+    @property
+    def text(self) -> str:
+        """The expression that `parse_schedule` reads as this schedule.
+
+        >>> Reversed(Fused(4)).text, Reversed(Serial()).text
+        ('reversed(fused(4))', 'reversed')
+        """
+        for name, known in NAMED.items():
+            if known == self:
+                return name
+        arguments = list(zip(self._values(), self.signature, strict=True))
+        while arguments and arguments[-1][1][1] is not None and arguments[-1][0] == arguments[-1][1][1]:
+            arguments.pop()
+        inside = ", ".join(_argument_text(value) for value, _ in arguments)
+        return f"{self.word}({inside})" if inside else self.word
+
+    def __str__(self) -> str:
+        """Show the expression."""
+        return self.text
+
+    def __repr__(self) -> str:
+        """Show the expression."""
+        text = self.text
+        return f"Schedule({text if len(text) <= 200 else text[:190] + '…'})"
+
+
+def _argument_text(value: object) -> str:
+    if isinstance(value, Schedule):
+        return value.text
+    return f"({' '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
+
+
+def check_number(word: str, what: str, value: object, least: int = 1) -> None:
+    """Raise PlanError unless `value` is an integer from `least` to 2^28."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= MAX_TERMS:
+        raise PlanError(f"{word} takes {what} from {least} to 2^28, not {value!r}")
+
+
+class Serial(Schedule):
+    """Adds one term after the other, as in a loop: ((x0 + x1) + x2) + x3.
+
+    >>> Serial().plan(4)
+    Plan((((0 1) 2) 3))
+    """
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add one chain per lane."""
+        return into.chains(slots[0], slots[1:, None])
+
+
+class Reversed(Schedule):
+    """Adds the terms in reverse, from the last to the first.
+
+    >>> Reversed().plan(4)
+    Plan((((3 2) 1) 0))
+    """
+
+    inner: Schedule = Serial()
+
+    signature = (("schedule", Serial()),)
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add the rows in reverse."""
+        return self.inner.add_batches(slots[::-1], into)
+
+
+class Permuted(Schedule):
+    """Adds the terms in a given order, which also determines their number.
+
+    >>> Permuted((2, 0, 1)).plan(3)
+    Plan(((2 0) 1))
+    """
+
+    places: tuple[int, ...]
+    inner: Schedule = Serial()
+
+    signature = (("order", None), ("schedule", Serial()))
+
+    def __post_init__(self) -> None:
+        """Check that every term occurs once."""
+        super().__post_init__()
+        ids = [id for id in self.places if isinstance(id, int)] if isinstance(self.places, tuple) else []
+        if not ids or sorted(ids) != list(range(len(self.places))):
+            raise PlanError("permuted takes every number from 0 to n − 1 once")
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add the rows in this order."""
+        _same_count(self.word, len(self.places), len(slots))
+        return self.inner.add_batches(slots[list(self.places)], into)
+
+
+class Sorted(Schedule):
+    """Adds the terms by magnitude, from the smallest (`up`) or the largest (`down`): the order depends on the values.
+
+    It must be the outermost schedule. The terms are sorted (see `places`) before they are added.
+    """
+
+    way: str = "up"
+    inner: Schedule = Serial()
+
+    signature = (("way", "up"), ("schedule", Serial()))
+
+    def __post_init__(self) -> None:
+        """Check that the argument is `up` or `down`."""
+        super().__post_init__()
+        if not isinstance(self.way, str) or self.way not in ("up", "down"):
+            raise PlanError(f"sorted goes up or down, not {self.way!r}")
+
+    def places(self, magnitudes: Array) -> Array:
+        """Return the sorted order of the terms along the first axis (stable, NaNs last).
+
+        >>> Sorted("down").places(np.array([1.0, 3.0, 2.0])).tolist()
+        [1, 2, 0]
+        """
+        with np.errstate(invalid="ignore"):
+            return np.argsort(-magnitudes if self.way == "down" else magnitudes, axis=0, kind="stable")
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Raise PlanError: the order depends on the values."""
+        raise PlanError("sorted depends on the numbers: without them it has no plan; it is allowed only outermost")
+
+
+class Adjacent(Schedule):
+    """Adds pairs of neighbours, then pairs of neighbouring sums, and so on; an unpaired one waits for the next round.
+
+    >>> Adjacent().plan(5)
+    Plan((((0 1) (2 3)) 4))
+    """
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add the terms round by round."""
+        lanes = slots.shape[1]
+        while len(slots) > 1:
+            even = len(slots) & ~1
+            left, right = slots[0:even:2].reshape(-1), slots[1:even:2].reshape(-1)
+            slots = np.concatenate([into.chains(left, right[None, None]).reshape(-1, lanes), slots[even:]])
+        return np.asarray(slots[0])
+
+
+class Folded(Schedule):
+    """Adds term i + h to term i, where h is half the number of terms, rounded up, and so on, as threads of a GPU do.
+
+    >>> Folded().plan(4), Folded().plan(5)
+    (Plan(((0 2) (1 3))), Plan((((0 3) 2) (1 4))))
+    """
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add the terms round by round."""
+        lanes = slots.shape[1]
+        while len(slots) > 1:
+            half = -(-len(slots) // 2)
+            over = len(slots) - half
+            sums = into.chains(slots[:over].reshape(-1), slots[half:].reshape(1, 1, -1)).reshape(-1, lanes)
+            slots = np.concatenate([sums, slots[over:half]])
+        return np.asarray(slots[0])
+
+
+class Fused(Schedule):
+    """Nodes with many operands, as in tensor cores: first `count` terms, then the sum and `count` more, and so on.
+
+    >>> Fused(4).plan(8)
+    Plan(((0 1 2 3) 4 5 6 7))
+    """
+
+    count: int
+
+    signature = (("a number of terms", None),)
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add the first node, then all full nodes, then the remainder."""
+        n, lanes = slots.shape
+        w = min(self.count, n)
+        found = slots[0] if w == 1 else into.chains(slots[0], slots[None, 1:w])
+        whole = (n - w) // w
+        found = into.chains(found, slots[w : w + whole * w].reshape(whole, w, lanes))
+        rest = slots[w + whole * w :]
+        return into.chains(found, rest[None]) if len(rest) else found
+
+
+class Halving(Schedule):
+    """Splits the terms into halves, and these again, down to blocks of at most `limit` terms for another schedule.
+
+    The left half's length is a multiple of `multiple`; if the halves differ, the left one is shorter.
+
+    >>> PAIRWISE.plan(5)
+    Plan(((0 1) (2 (3 4))))
+    """
+
+    limit: int
+    inner: Schedule = Serial()
+    multiple: int = 1
+
+    signature = (("a limit", None), ("schedule", Serial()), ("a multiple", 1))
+
+    def __post_init__(self) -> None:
+        """Check that halves are never empty."""
+        super().__post_init__()
+        if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
+            raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add all parts of one level together, level by level."""
+        return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
+
+    def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
+        """Return the slots (parts, lanes) of the sums of `parts`, which are pairs of length and start position."""
+        wanted: dict[int, list[Array]] = {}
+        halves = {}
+        for length, starts in parts.items():
+            if length > self.limit:
+                left = length // 2 - length // 2 % self.multiple
+                halves[length] = left
+                wanted.setdefault(left, []).append(starts)
+                wanted.setdefault(length - left, []).append(starts + left)
+        below = {}
+        if halves:
+            below = self._sums({length: np.concatenate(starts) for length, starts in wanted.items()}, slots, into)
+        taken = dict.fromkeys(wanted, 0)
+        found: dict[int, Array] = {}
+        lanes = slots.shape[1]
+        pairs = []
+        for length, starts in parts.items():
+            if length not in halves:
+                rows = slots[starts + np.arange(length)[:, None]]
+                found[length] = self.inner.add_batches(rows.reshape(length, -1), into).reshape(-1, lanes)
+                continue
+            sides = []
+            for side in (halves[length], length - halves[length]):
+                sides.append(below[side][taken[side] : taken[side] + len(starts)])
+                taken[side] += len(starts)
+            pairs.append((length, sides))
+        if pairs:
+            lefts, rights = (np.concatenate([sides[i] for _, sides in pairs]).reshape(-1) for i in (0, 1))
+            sums = into.chains(lefts, rights[None, None]).reshape(-1, lanes)
+            for length, sides in pairs:
+                found[length], sums = sums[: len(sides[0])], sums[len(sides[0]) :]
+        return found
+
+
+PAIRWISE = Halving(1)
+
+
+class ExplicitTree(Schedule):
+    """An explicit tree, which determines the number of terms.
+
+    >>> ExplicitTree(Plan.from_tree(((0, 1), (2, 3)))).text
+    '((0 1) (2 3))'
+    """
+
+    tree: Plan
+
+    word = "tree"
+    signature = (("tree", None),)
+
+    def __post_init__(self) -> None:
+        """Renumber the nodes from left to right, so that trees with the same text are equal."""
+        object.__setattr__(self, "tree", self.tree.left_to_right())
+
+    @property
+    def text(self) -> str:
+        """The tree in brackets."""
+        return self.tree.text
+
+    def batches(self, terms: int) -> Batches:
+        """Return the batches, which are computed once for many simulations."""
+        _same_count("the tree", self.tree.terms, terms)
+        return _batches_of(self.tree)
+
+    def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
+        """Add the tree, level by level."""
+        _same_count("the tree", self.tree.terms, len(slots))
+        return into.tree(self.tree, slots)
+
+
+@lru_cache(maxsize=16)
+def _batches_of(tree: Plan) -> Batches:
+    into = BatchBuilder(tree.terms)
+    return into.finished(into.tree(tree, np.arange(tree.terms)[:, None]))
+
+
+def _same_count(who: str, wanted: int, given: int) -> None:
+    if wanted != given:
+        raise PlanError(f"{who} is for {wanted} term{'s' * (wanted != 1)}, not {given}")

@@ -1,0 +1,84 @@
+"""The sandbox for a process that an untrusted user controls, such as a visitor of `tui --serve`.
+
+A process enters it once, before the user has access, and cannot leave it. A confined process can read only files below
+one folder (or no files), cannot write files, and cannot import modules whose names the user types. All code that opens
+a file or imports a module by a typed name calls this module first: `files/safe_open.py` for reading,
+`atomic_write.py` for writing, `reduce/reveal/targets.py` for importing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from floatlab.errors import RefusedError, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_bounds: list[str] = []  # empty if not confined; else one item: the readable folder, or "" if no files are readable
+
+
+def confine(folder: str | None = None) -> None:
+    """Confine this process permanently: files are readable only below `folder`, or not at all without one.
+
+    From then on, relative paths are relative to the folder. Raises OSError if the folder does not exist, and
+    RefusedError in a process that is already confined.
+    """
+    if _bounds:
+        raise RefusedError("this process is confined already; its confinement cannot be changed")
+    if folder is None:
+        _bounds.append("")
+        return
+    os.chdir(folder)
+    _bounds.append(os.path.realpath(os.curdir))
+
+
+def confined() -> bool:
+    """Return whether this process is confined."""
+    return bool(_bounds)
+
+
+def admitted(path: str) -> str:
+    """Return the path to open: `path` itself, or with its symbolic links resolved if this process is confined.
+
+    Raises RefusedError if this process may not read the path, whether or not it exists; ValueError for an invalid path.
+    """
+    if not _bounds:
+        return path
+    folder = _bounds[0]
+    if not folder:
+        raise RefusedError(
+            f"{quoted(path, 80)}: not a list of numbers, and files are not readable here (tui --serve --files DIR "
+            "makes DIR readable)"
+        )
+    if not path:
+        return path  # an empty path names no file
+    real = os.path.realpath(path)
+    if real != folder and not real.startswith(os.path.join(folder, "")):
+        raise RefusedError(
+            f"{quoted(path, 80)} lies outside the folder whose files are read here (tui --serve --files DIR)"
+        )
+    return real
+
+
+def exists(path: str) -> bool:
+    """Return whether a path exists; False if this process may not read it."""
+    return _leads(path, os.path.exists)
+
+
+def is_folder(path: str) -> bool:
+    """Return whether a path leads to a folder; False if this process may not read it."""
+    return _leads(path, os.path.isdir)
+
+
+def whole_path(path: str) -> str:
+    """Return the absolute path; in a confined process, the path relative to its folder, whose location stays hidden."""
+    return os.path.relpath(path or os.curdir) if _bounds else os.path.abspath(path)
+
+
+def _leads(path: str, to: Callable[[str], bool]) -> bool:
+    try:
+        return to(admitted(path))
+    except (RefusedError, ValueError):
+        return False

@@ -1,0 +1,54 @@
+"""Undo and redo: the questions that a screen has shown."""
+
+from __future__ import annotations
+
+from floatlab.verbs.question import Question
+
+_LIMIT = 500  # most questions in a history
+
+
+class History:
+    """The questions of a screen. Consecutive edits of one kind, such as typing in a box, are one step of undo."""
+
+    def __init__(self) -> None:
+        """Start with an empty history."""
+        self._questions: list[Question] = []
+        self._at = -1
+        self._kind = ""
+
+    @property
+    def now(self) -> Question | None:
+        """The current question."""
+        return self._questions[self._at] if self._questions else None
+
+    def add(self, question: Question, kind: str = "") -> None:
+        """Add a question. If `kind` is not empty and is that of the last question, replace the last question."""
+        if question == self.now:
+            return
+        replaces = kind != "" and kind == self._kind and self._at > 0
+        self._questions[self._at + (not replaces) :] = [question]
+        del self._questions[:-_LIMIT]
+        self._at = len(self._questions) - 1
+        self._kind = kind
+
+    def settle(self) -> None:
+        """End a series of edits of one kind, so that the next edit is a new step."""
+        self._kind = ""
+
+    def can_go(self, by: int) -> bool:
+        """Return whether a step forward (1) or back (-1) is possible."""
+        return 0 <= self._at + by < len(self._questions)
+
+    def go(self, by: int) -> Question | None:
+        """Go a step forward or back, and return the question there; None if there is no such step."""
+        if not self.can_go(by):
+            return None
+        self._at += by
+        self.settle()
+        return self.now
+
+    def return_to(self, question: Question) -> None:
+        """Go to a question, forward if possible, else back; this undoes steps whose questions had no answer."""
+        for by in (1, -1):
+            while self.now != question and self.go(by):
+                pass

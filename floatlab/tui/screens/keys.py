@@ -1,0 +1,24 @@
+"""Keys of every screen; a screen adds its own in its `BINDINGS`, and the application those of the tabs."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+from textual.screen import Screen
+
+# A screen puts its own keys before these, since a narrow key bar shows only the first keys.
+SHARED_KEYS = [
+    Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
+    Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
+    Binding("V", "view(-1)", "View before", id="view.last", show=False),
+    Binding("f", "pick('format')", "Format", id="format"),
+    Binding("r", "pick('rules')", "Rounding", id="rules"),
+    Binding("u", "undo", "Undo", id="undo"),
+    Binding("U,ctrl+r", "redo", "Redo", id="redo", show=False),
+    Binding("y", "copy('value')", "Copy", id="copy.value", tooltip="Copy the value"),
+    Binding("Y", "copy('command')", "Copy the command that prints this", id="copy.command", show=False),
+    Binding("c", "pick('copies')", "Copy …: choose what", id="copies", show=False),
+    Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
+    Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
+    Binding("escape", "escape", "Leave the box", id="leave"),
+    *Screen.BINDINGS,
+]

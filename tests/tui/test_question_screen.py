@@ -1,0 +1,288 @@
+"""Questions that take long: the screen remains responsive, shows the progress, and can stop the work."""
+
+import asyncio
+import threading
+from time import monotonic
+
+import pytest
+from textual.widgets import Input, Static
+
+from floatlab.cli.parser import read_question
+from floatlab.errors import FloatlabError
+from floatlab.page.model import Page
+from floatlab.tui.app.app import Explorer
+from floatlab.tui.app.registry import SCREENS, ScreenRow
+from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import TaskScreen
+from floatlab.verbs.question import Answer, Question
+from floatlab.verbs.registry import VERBS
+from tests.tui.stage import driven, opened
+
+
+class Slow(TaskScreen, inherit_bindings=False):
+    """A screen that shows the answers as text."""
+
+    NAME = "slow"
+    BINDINGS = SHARED_KEYS
+
+    def compose_task(self):
+        yield Input(id="box")
+        yield Static(id="complaint", markup=False)
+        yield Static(id="picture", markup=False)
+
+    def prepare(self, question, answers):
+        return f"prepared {answers[0].found}"
+
+    def draw(self, before):
+        self.query_one("#picture", Static).update(self.prepared if self.answers else "nothing yet")
+
+
+class Work:
+    """Work that ends when the test requests it; each value of a question names a piece of work."""
+
+    def __init__(self):
+        self.gates, self.ended = {}, {}
+
+    def gate(self, value):
+        return self.gates.setdefault(value, threading.Event())
+
+    def answers(self, question, started=None):
+        value = question.values[0]
+        if value == "bad":
+            raise FloatlabError("bad is wrong")
+        if value != "quick":
+            done = started(100, "pieces")
+            try:
+                while not self.gate(value).wait(0.01):
+                    done(1 if value == "counted" else 0)
+            except Stopped:
+                self.ended[value] = "stopped"
+                raise
+        if value == "late":
+            raise FloatlabError("late is wrong")
+        if value == "broken":
+            raise ZeroDivisionError("on purpose")
+        self.ended[value] = "done"
+        empty = list
+        return [Answer(lambda: Page(()), empty, empty, empty, found=value)]
+
+
+@pytest.fixture
+def work(monkeypatch):
+    work = Work()
+    start = ("block", "quick", "--to", "mxfp4")
+    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", start, lambda: Slow, slow=True))
+    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(screen="slow"))
+    monkeypatch.setattr("floatlab.verbs.block.answer.answers", work.answers)
+    yield work
+    for gate in work.gates.values():
+        gate.set()
+
+
+def asked(value):
+    return Question("block", (value,)).having(to="mxfp4")
+
+
+def picture(person):
+    return str(person.app.shown.query_one("#picture", Static).render())
+
+
+def said(person):
+    return str(person.app.shown.query_one("#complaint", Static).render())
+
+
+async def until(person, true):
+    """Wait for the clock of the screen."""
+    end = monotonic() + 5
+    while not true():
+        assert monotonic() < end, person.screen
+        await asyncio.sleep(0.02)
+        await person.pilot.pause()
+
+
+@driven
+async def test_what_is_quick_comes_at_once(work):
+    async with opened("block quick --to mxfp4") as person:
+        assert picture(person) == "prepared quick"
+        assert said(person) == ""
+
+
+@driven
+async def test_the_first_frame_waits_for_nobody(work):
+    began = monotonic()
+    async with opened("block counted --to mxfp4", grace=0.05) as person:
+        assert picture(person) == "nothing yet"
+        await until(person, lambda: "%" in said(person))
+        assert said(person).startswith("working … ")
+        assert said(person).endswith(" % · Esc stops")
+        assert person.app.shown.question == asked("counted")
+        work.gate("counted").set()
+        await until(person, lambda: picture(person) == "prepared counted")
+        assert said(person) == ""
+    assert monotonic() - began < 5
+
+
+@driven
+async def test_the_picture_stays_until_the_answer_comes(work):
+    async with opened("block quick --to mxfp4", grace=0.05) as person:
+        task = person.app.shown
+        assert task.open(asked("slowly"))
+        assert picture(person) == "prepared quick"
+        assert said(person) == "working … 0 % · Esc stops"
+        assert task.question == asked("slowly")
+        assert not task.history.can_go(-1)
+        work.gate("slowly").set()
+        await until(person, lambda: picture(person) == "prepared slowly")
+        await person.press("u")
+        assert picture(person) == "prepared quick"
+
+
+@driven
+async def test_a_newer_question_makes_the_older_one_void(work):
+    async with opened("block quick --to mxfp4", grace=0.05) as person:
+        task = person.app.shown
+        task.open(asked("older"))
+        task.open(asked("newer"))
+        await until(person, lambda: work.ended.get("older") == "stopped")
+        work.gate("newer").set()
+        await until(person, lambda: picture(person) == "prepared newer")
+        await person.press("u")
+        assert picture(person) == "prepared quick"
+
+
+@driven
+async def test_escape_stops(work):
+    async with opened("block quick --to mxfp4", grace=0.05) as person:
+        task = person.app.shown
+        task.open(asked("slowly"))
+        await person.press("escape")
+        await until(person, lambda: work.ended.get("slowly") == "stopped")
+        assert said(person) == "stopped: this is the previous answer"
+        assert task.question == asked("quick")
+        work.gate("other").set()
+        task.open(asked("other"))
+        task.open(asked("last"))
+        work.gate("last").set()
+        await until(person, lambda: picture(person) == "prepared last")
+        work.gates["quick"] = threading.Event()
+        work.gates["other"].clear()
+        await person.press("u")  # an undo that is stopped has not been done
+        if task.pending is not None:
+            await person.press("escape")
+            assert task.question == asked("last")
+
+
+@driven
+async def test_the_first_question_can_be_stopped_too(work):
+    async with opened("block slowly --to mxfp4", grace=0.05) as person:
+        await person.press("escape")
+        assert picture(person) == "prepared quick"
+        assert "stopped" in said(person)
+
+
+@driven
+async def test_an_undo_that_is_stopped_has_not_been_done(work):
+    async with opened("block first --to mxfp4", grace=0.05) as person:
+        task = person.app.shown
+        work.gate("first").set()
+        await until(person, lambda: picture(person) == "prepared first")
+        task.open(asked("quick"))
+        work.gate("first").clear()
+        await person.press("u")
+        assert picture(person) == "prepared quick"
+        assert task.question == asked("first")
+        await person.press("escape")
+        assert task.question == asked("quick")
+        assert task.history.can_go(-1)
+
+
+@driven
+async def test_what_is_wrong_is_said_and_the_picture_stays(work):
+    async with opened("block quick --to mxfp4", grace=0.05) as person:
+        task = person.app.shown
+        assert not task.open(asked("bad"))
+        assert said(person) == "! bad is wrong"
+        box = task.query_one("#box", Input)
+        box.focus()
+        assert task.open(asked("late"))
+        work.gate("late").set()
+        await until(person, lambda: said(person) == "! late is wrong")
+        assert picture(person) == "prepared quick"
+        assert box.has_class("-wrong")
+        assert task.question == asked("quick")
+
+
+@pytest.mark.parametrize("value", ["bad", "late"])
+@driven
+async def test_a_first_question_that_is_wrong_gives_way(work, value):
+    async with opened(f"block {value} --to mxfp4", grace=0.05) as person:
+        work.gate(value).set()
+        await until(person, lambda: picture(person) == "prepared quick")
+        assert said(person) == f"! {value} is wrong"
+
+
+@driven
+async def test_leaving_waits_for_nobody_and_stops_the_work(work):
+    began = monotonic()
+    async with opened("block slowly --to mxfp4", grace=0.05):
+        pass
+    assert monotonic() - began < 5
+    while work.ended.get("slowly") != "stopped":
+        assert monotonic() - began < 5
+        await asyncio.sleep(0.01)
+
+
+@driven
+async def test_what_was_begun_before_the_screen_is_taken_over(work):
+    start = read_question(["block", "slowly", "--to", "mxfp4"])
+    pending = BackgroundAnswer(start)
+    pending.start()
+    app = Explorer(read_question, start, keep=False, pending=pending)
+    calls = []
+    whole = work.answers
+    work.answers = lambda *given: calls.append(given) or whole(*given)
+    async with app.run_test():
+        assert app.shown.answers == []
+        work.gate("slowly").set()
+        end = monotonic() + 5
+        while not app.shown.answers:
+            assert monotonic() < end
+            await asyncio.sleep(0.02)
+        assert app.shown.prepared == "prepared slowly"
+    assert calls == []
+
+
+def test_a_mistake_of_ours_ends_the_explorer(work):
+    work.gate("broken").set()
+
+    async def provoke():
+        async with opened("block broken --to mxfp4", grace=0.05) as person:
+            await until(person, lambda: person.app.failure)
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(provoke())
+
+
+def test_what_is_wrong_is_said_before_the_screen_is_taken(work, monkeypatch):
+    import floatlab.cli.explorer
+
+    work.gate("late").set()
+    monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 5)
+    for value in ("bad", "late"):
+        with pytest.raises(FloatlabError, match=f"{value} is wrong"):
+            floatlab.cli.explorer.run(["block", value, "--to", "mxfp4"])
+
+
+def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
+    import floatlab.cli.explorer
+    import floatlab.tui.app.app
+
+    taken = []
+    monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 0)
+    monkeypatch.setattr(floatlab.cli.explorer, "_check_terminal", lambda: None)
+    monkeypatch.setattr(floatlab.tui.app.app, "open_explorer", lambda *_, pending, **__: taken.append(pending) or 0)
+    assert floatlab.cli.explorer.run(["block", "slowly", "--to", "mxfp4"]) == 0
+    assert not taken[0].ends(0)
+    work.gate("slowly").set()
+    assert taken[0].result()[0][0].found == "slowly"
