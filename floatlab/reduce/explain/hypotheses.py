@@ -256,8 +256,6 @@ class SideExplainer:
             view = view_of(self.problem, self.side, accumulator)
             product = self.problem.whole(model)
             wrong = view.fit(product).wrong
-            if self.faults.doubt and model.name == "inputs-split":
-                continue  # such parts change as little as what is in doubt
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
                 return self._found("rounding", (), model, accumulator, None, view, product)
