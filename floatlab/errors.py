@@ -11,6 +11,10 @@ class FormatError(FloatlabError, ValueError):
     """An unknown format, or impossible parameters of a format."""
 
 
+class RecipeError(FormatError):
+    """Text that is no recipe; lines after the first mark the place with a caret."""
+
+
 class LiteralError(FloatlabError, ValueError):
     """Text or a Python object that floatlab cannot read as a number."""
 

@@ -1,25 +1,45 @@
-"""Exact quantization of one block: its largest magnitude, its scale, and its scaled and rounded elements.
+"""Quantization of blocks by a recipe: the largest magnitude, the scale, and the scaled and rounded elements.
 
-All intermediate values are exact. The tensor scale, the block scale and the elements are each rounded once. With block
-scale s and tensor scale t (1 if there is none), an element is the exact quotient x / (s·t), rounded once.
+In floatlab's own rules all intermediate values are exact: the tensor scale, the block scale and the elements are each
+rounded once. The rules of libraries round after each operation; `formats.scale_rules` has their formulas.
 """
 
 from __future__ import annotations
 
-from enum import Enum
-
-from floatlab.errors import ContextError, LiteralError, UnsupportedError, guess, quoted
-from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
-from floatlab.formats.catalog import short_name
+from floatlab.arith.block_records import (
+    BlockDerivation,
+    Element,
+    ScaleStep,
+    TensorScale,
+    element_value,
+)
+from floatlab.arith.block_values import exact_value, input_format, tiles, typed_text
+from floatlab.arith.scaling import (
+    NAN,
+    Value,
+    evaluate,
+    exponent_of,
+    is_less,
+    magnitude,
+    measured,
+    power_of_two,
+    ratio,
+    rounded,
+    value_of,
+)
+from floatlab.errors import ContextError, UnsupportedError, quoted
+from floatlab.formats import parse_format
+from floatlab.formats.blocks import BlockFormat, TwosComplement
 from floatlab.formats.format import Format
+from floatlab.formats.formulas import parse_formula
+from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
+from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR, ScaleRule
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.derivation import EXACT_ERROR_BITS, Derivation
-from floatlab.numbers.exact import Code, Exact, Infinity, Literal, NotANumber, Ratio
-from floatlab.numbers.projection import Rounded, round_exact
-from floatlab.numbers.reading import encode, read
+from floatlab.numbers.derivation import Derivation
+from floatlab.numbers.exact import Infinity, NotANumber, Ratio
+from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
+from floatlab.numbers.reading import encode
 from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Overflow, as_context
-from floatlab.presenter import Answering
-from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,55 +48,13 @@ if TYPE_CHECKING:
 
     from floatlab.numbers.rounding import AnyContext
 
-    Value = Ratio | Infinity | NotANumber
+    OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
+    Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
-
-class ScaleRule(Enum):
-    """The rule that derives a block's scale from its largest magnitude, amax.
-
-    Let e be the exponent of amax, and emax the exponent of the element format's largest number. The first three rules
-    are for scales that are powers of two. They give 2^(e − emax), and differ in the definition of e. The other rules
-    round amax / (largest element · tensor scale) into the scale's format.
-    """
-
-    FLOOR = "floor"  # e = ⌊log2 amax⌋: OCP MX 1.0, section 6.3
-    EVEN = "even"  # e of amax rounded to the element's precision
-    CEIL = "ceil"  # e = ⌈log2 amax⌉
-    UP = "up"  # round up: the smallest scale at which no element saturates
-    NEAREST = "nearest"  # round to nearest
-
-
-BY_EXPONENT = (ScaleRule.FLOOR, ScaleRule.EVEN, ScaleRule.CEIL)
-_SPELLINGS = {"ocp": "floor", "rceil": "up"}
-
-
-def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
-    """Return the scale rules of a block format, the default first.
-
-    >>> [rule.value for rule in rules_for(parse_block_format("nvfp4"))]
-    ['nearest', 'up']
-    """
-    if format.scales_by_powers:
-        return tuple(ScaleRule)
-    return ScaleRule.NEAREST, ScaleRule.UP
-
-
-def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
-    """Return the rule of a name for a block format; None means the format's default. Raises ContextError.
-
-    >>> parse_rule("rceil", parse_block_format("mxfp4")), parse_rule(None, parse_block_format("mxfp4"))
-    (<ScaleRule.UP: 'up'>, <ScaleRule.FLOOR: 'floor'>)
-    """
-    known = [rule.value for rule in rules_for(format)]
-    if word is None:
-        return rules_for(format)[0]
-    plain = word.value if isinstance(word, ScaleRule) else str(word).lower()
-    plain = _SPELLINGS.get(plain, plain)
-    if plain not in known:
-        raise ContextError(
-            f"scale is one of {' '.join(known)} for {format.name}, not {quoted(plain)}{guess(plain, known)}"
-        )
-    return ScaleRule(plain)
+BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose an exponent
+ERROR = "error at grow"  # begins the names of the steps that measure the errors of a choice
+TIES_TO_ZERO = "RNZ"
+_DISTANCE = parse_formula("q * scale - x")
 
 
 def element_context(context: Context, format: BlockFormat) -> Context:
@@ -85,6 +63,7 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     Integer elements have no subnormal numbers, so `flush_results` is ignored for them. Raises ContextError for
     `flush_inputs`: an input has no format before it is scaled, so it cannot be subnormal.
 
+    >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
     Context(rounding='RTZ', overflow='saturate')
     """
@@ -94,153 +73,48 @@ def element_context(context: Context, format: BlockFormat) -> Context:
     return context.replace(overflow=Overflow.SATURATE, flush_results=flushes)
 
 
-class Element(Record):
-    """One element: its value, the value divided by the scales, the rounding, the code, and the decoded value.
-
-    `scaled`, `rounded` and `decoded` are None if the block's scale is NaN.
-    """
-
-    value: Value
-    scaled: Ratio | None
-    rounded: Rounded | None
-    code: int
-    flags: Flags
-    decoded: Exact | None
-
-    @property
-    def error(self) -> Fraction | None:
-        """Decoded value − original value, exactly; None if either is not finite."""
-        if self.decoded is None or not isinstance(self.value, Ratio):
-            return None
-        return self.decoded.as_fraction() - self.value.as_fraction()
-
-
-class TensorScale(Record):
-    """A tensor's scale, and the largest magnitude from which it was derived (None if the caller gave the scale)."""
-
-    amax: Ratio | None
-    datum: Datum
-
-
-class BlockDerivation(Answering, Record):
-    """The derivation of a block, from values to codes.
-
-    `amax` is None if a NaN or an infinity is among the values; the block's scale is then NaN. `exponent` is amax's
-    exponent as the rule defines it (None for rules that use no exponent). `wanted` is the scale before it was rounded
-    into the scale's format (None if amax is zero or None).
-    """
-
-    format: BlockFormat
-    rule: ScaleRule
-    context: Context
-    amax: Ratio | None
-    exponent: int | None
-    wanted: Ratio | None
-    scale: Datum
-    tensor: TensorScale | None
-    elements: tuple[Element, ...]
-    literals: tuple[str | None, ...] = ()
-
-    _ASKS = ".flags or .elements"
-
-    def __repr__(self) -> str:
-        """Show the format, the scale and the number of elements."""
-        return f"BlockDerivation({self.format.name}: {len(self.elements)} elements, scale {self.scale!r})"
-
-    @property
-    def flags(self) -> Flags:
-        """The union of the elements' flags."""
-        raised = Flags.NONE
-        for element in self.elements:
-            raised |= element.flags
-        return raised
-
-    @property
-    def multiplier(self) -> Exact | None:
-        """The factor that decodes an element: the product of both scales; None if it is NaN."""
-        return None if self.scale.is_nan else _multiplier(self.scale, self.tensor)
-
-
 def quantize_blocks(
     values: Sequence[object],
-    format: BlockFormat | str,
+    format: BlockFormat | Recipe | str,
     rule: ScaleRule | str | None = None,
     context: AnyContext = DEFAULT,
     tensor_scale: object = None,
 ) -> tuple[BlockDerivation, ...]:
-    """Scale and round values in blocks of `format.block`, and record every step; the last block may be shorter.
+    """Scale and round values by a recipe, and record every step; the last block may be shorter.
 
-    A value is anything that `read` accepts; text and fractions are used exactly, not rounded first. Of a derivation
-    from `read`, the result is used. The default tensor scale is amax / (largest element · largest scale), rounded to
-    nearest into its format. The random draw of a stochastic rounding has the index of its value. Raises LiteralError
-    for values that are not numbers; UnsupportedError for numbers too long for exact arithmetic, and for an invalid
-    tensor scale.
+    A value is anything that `read` accepts; text and fractions are used exactly, not rounded first, unless the rule is
+    a library's: these take binary32, or a narrower format that all values have. Of a derivation from `read`, the result
+    is used. `values` is one row, or a list of rows (lists) of a tensor with two axes. The default tensor scale is
+    amax / (largest element · largest scale), rounded to nearest into its format. The random draw of a stochastic
+    rounding has the index of its value. Raises LiteralError for values that are not numbers; UnsupportedError for
+    numbers too long for exact arithmetic, and for an invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
     (Datum(e8m0fnu 0x80 = 2), [('0x7e', '896'), ('0x30', '1')])
     """
-    fmt = parse_block_format(format)
-    chosen, rounding = parse_rule(rule, fmt), element_context(as_context(context), fmt)
-    found = [_exactly(value) for value in values]
-    literals = tuple(_typed(value) for value in values)
-    blocks = [slice(first, first + fmt.block) for first in range(0, len(found), fmt.block)]
-    tensor = _tensor_scale(fmt, [_largest(found[block]) for block in blocks], tensor_scale)
+    recipe = parse_recipe(format)
+    fmt, chosen = recipe.format, recipe.rule if rule is None else parse_rule(rule, recipe.format)
+    rounding = element_context(as_context(context), fmt)
+    rows = [list(row) for row in values if isinstance(row, list | tuple)] or [list(values)]
+    flat = [value for row in rows for value in row]
+    found, literals = [exact_value(value) for value in flat], tuple(typed_text(value) for value in flat)
+    source = None if chosen.is_exact else parse_format(chosen.takes) if chosen.takes else input_format(flat)
+    found = [rounded(value, source) for value in found]
+    blocks = tiles(fmt, len(rows), len(rows[0]))
+    work = _Quantizer(fmt, chosen, rounding, source, tensor_scale)
+    tensors = work.tensor_scales([[found[at] for at in block] for block in blocks], blocks, len(rows[0]))
     return tuple(
-        _one_block(fmt, chosen, rounding, found[block], literals[block], tensor, block.start) for block in blocks
+        work.block([found[at] for at in block], tuple(literals[at] for at in block), block, tensor)
+        for block, tensor in zip(blocks, tensors, strict=True)
     )
 
 
-def _typed(value: object) -> str | None:
-    """Return the typed text of a value (None if it was not text); text that was read into a format gets `@FORMAT`."""
-    if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
-        return f"{value.operands[0].text}@{short_name(value.result.format)}"
-    return value if isinstance(value, str) else None
-
-
-def _exactly(value: object) -> Value:
-    """Return the exact value of anything that can be read, without rounding it."""
-    given = value.result if isinstance(value, Derivation) else value
-    operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
-    if isinstance(operand, Datum):
-        if operand.is_nan:
-            return NotANumber(bool(operand.sign_bit))
-        if operand.is_infinite:
-            return Infinity(bool(operand.sign_bit))
-        return Ratio(operand.exact.negative, operand.exact.c, twos=operand.exact.q)
-    number = operand.value if isinstance(operand, Literal) else operand
-    if isinstance(number, Code):
-        raise LiteralError(f"{quoted(str(value))} is a code without a format: write VALUE@FORMAT")
-    if isinstance(number, Ratio) and not number.is_short(EXACT_ERROR_BITS):
-        raise UnsupportedError(f"{quoted(str(value))} is too long for the exact arithmetic of blocks")
-    return number
-
-
-def _fraction(x: Exact | Ratio) -> Fraction:
-    return x.as_fraction()
-
-
-def _ratio(x: Fraction | int, negative: bool | None = None) -> Ratio:
-    return Ratio(x < 0 if negative is None else negative, abs(x.numerator), x.denominator)
-
-
-def _largest(values: list[Value]) -> Fraction | None:
-    """Return the largest magnitude; None if a value is not a finite number."""
-    if not all(isinstance(value, Ratio) for value in values):
-        return None
-    return max(abs(value.as_fraction()) for value in values if isinstance(value, Ratio))
-
-
-def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: object) -> TensorScale | None:
-    kind = format.tensor
-    if kind is None:
-        if given is not None:
-            raise UnsupportedError(f"tensor_scale: {format.name} has no scale for a whole tensor; nvfp4 has one")
-        return None
-    if given is not None:
-        return TensorScale(None, read_tensor_scale(given, kind))
-    amax = max((each for each in largest if each is not None), default=0)
-    return TensorScale(_ratio(amax), tensor_scale_for(amax, format))
+def _largest(values: list[Value]) -> Value:
+    """Return the largest magnitude: a NaN if one is among the values, else ∞ if one is."""
+    if special := [value for value in values if not isinstance(value, Ratio)]:
+        return NAN if any(isinstance(value, NotANumber) for value in special) else Infinity(False)
+    return ratio(max(abs(value.as_fraction()) for value in values if isinstance(value, Ratio)))
 
 
 def read_tensor_scale(value: object, kind: Format) -> Datum:
@@ -253,7 +127,7 @@ def read_tensor_scale(value: object, kind: Format) -> Datum:
     scale = encode(value.result if isinstance(value, Derivation) else value, kind)
     if not scale.is_finite or scale.sign_bit or not scale.magnitude:
         raise UnsupportedError(
-            f"tensor_scale is a positive number of {kind.name}, not {quoted(_typed(value) or str(value))}"
+            f"tensor_scale is a positive number of {kind.name}, not {quoted(typed_text(value) or str(value))}"
         )
     return scale
 
@@ -261,6 +135,7 @@ def read_tensor_scale(value: object, kind: Format) -> Datum:
 def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
     """Return the scale of a tensor with largest magnitude `amax`: 1 if `amax` is zero; never zero or ∞.
 
+    >>> from floatlab.formats.blocks import parse_block_format
     >>> tensor_scale_for(2688, parse_block_format("nvfp4")), tensor_scale_for(0, parse_block_format("nvfp4"))
     (Datum(binary32 0x3f800000 = 1), Datum(binary32 0x3f800000 = 1))
     """
@@ -276,83 +151,239 @@ def _positive(scale: Datum) -> Datum:
     return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)
 
 
-def _multiplier(scale: Datum, tensor: TensorScale | None) -> Exact:
-    return scale.exact if tensor is None else scale.exact * tensor.datum.exact
+def _stored(value: Value, kind: Format, is_exact: bool, direction: str = "RNE") -> Datum:
+    """Return a scale rounded into its format: it saturates; floatlab's own scales are never zero."""
+    if isinstance(value, NotANumber):
+        return Datum(kind, kind.nan_code)
+    if isinstance(value, Infinity):
+        return Datum(kind, kind.infinity_magnitude if kind.infinities else kind.largest_magnitude)
+    exact, sticky = value.enclose(kind)
+    datum = Datum(kind, round_exact(exact, kind, Context(direction, overflow="saturate"), sticky).code)
+    return _positive(datum) if is_exact else datum
 
 
-def exponent_of(x: Fraction) -> int:
-    """Return ⌊log2 x⌋ of x > 0.
+def wider(numbers: Format) -> Format:
+    """Return a format with the same small numbers and a larger range.
 
-    >>> from fractions import Fraction
-    >>> exponent_of(Fraction(957)), exponent_of(Fraction(1, 3))
-    (9, -2)
+    >>> wider(parse_format("e2m1")).largest > 10**9
+    True
     """
-    e = x.numerator.bit_length() - x.denominator.bit_length()
-    return e if _fraction(Exact(False, 1, e)) <= x else e - 1
+    more = numbers.exponent_bits + 4
+    return Format(numbers.name, numbers.precision, more, bias=numbers.bias, infinities=False, nans=0)
 
 
-def _counted_exponent(amax: Fraction, rule: ScaleRule, precision: int) -> int:
-    """Return the exponent of amax by the definition of a rule."""
-    e = exponent_of(amax)
-    digits = amax / _fraction(Exact(False, 1, e))
-    if rule is ScaleRule.CEIL:
-        return e + (digits > 1)
-    # Rounding to p digits turns all values from 2 − 2^−p up to 2 into 2: the last digit kept is 1, so a tie goes up.
-    return e + (rule is ScaleRule.EVEN and digits >= 2 - _fraction(Exact(False, 1, -precision)))
+def _first_run(places: list[int]) -> int:
+    """Return the length of the first row of a block: how many indices follow one another."""
+    return next((n for n, place in enumerate(places) if place != places[0] + n), len(places))
 
 
-def _one_block(
-    format: BlockFormat,
-    rule: ScaleRule,
-    context: Context,
-    values: list[Value],
-    literals: tuple[str | None, ...],
-    tensor: TensorScale | None,
-    first: int,
-) -> BlockDerivation:
-    amax, elements = _largest(values), format.magnitudes
-    if amax is None:
-        nan = Datum(format.scale, format.scale.nan_code)
-        lost = tuple(Element(value, None, None, 0, Flags.NONE, None) for value in values)
-        return BlockDerivation(format, rule, context, None, None, None, nan, tensor, lost, literals)
-    exponent, wanted = None, None
-    scale = Datum(format.scale, format.scale.smallest_magnitude)
-    if amax and rule in BY_EXPONENT:
-        exponent = _counted_exponent(amax, rule, elements.precision)
-        wanted = _ratio(_fraction(Exact(False, 1, exponent - elements.emax)))
-        scale = encode(wanted, format.scale, Context(overflow="saturate"))
-    elif amax:
-        wanted = _ratio(amax / elements.largest / (1 if tensor is None else _fraction(tensor.datum.exact)))
-        direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
-        scale = _positive(encode(wanted, format.scale, Context(direction, overflow="saturate")))
-    multiplier = _multiplier(scale, tensor)
-    rounded = tuple(
-        _element(value, multiplier, format, context, index)
-        for index, value in enumerate(values, first)
-        if isinstance(value, Ratio)
-    )
-    return BlockDerivation(format, rule, context, _ratio(amax), exponent, wanted, scale, tensor, rounded, literals)
+class _Quantizer:
+    """Quantizes the blocks of a tensor; holds everything that they share."""
 
+    def __init__(
+        self, format: BlockFormat, rule: ScaleRule, context: Context, source: Format | None, tensor_scale: object
+    ) -> None:
+        self.format, self.rule, self.context = format, rule, context
+        working = None if rule.is_exact else source if rule.working == "input" else parse_format(rule.working)
+        self.working = working
+        self.value = parse_formula(rule.value)
+        numbers = format.magnitudes
+        self.constants: dict[str, Value] = {
+            "largest": ratio(numbers.largest),
+            "emax": ratio(numbers.emax),
+            "p": ratio(numbers.precision),
+            "top": ratio(format.scale.largest),
+        }
+        if source is not None:
+            self.constants["input_max"] = ratio(source.largest)
+            self.constants["input_eps"] = ratio(power_of_two(1 - source.precision))
+        self.given = None
+        if tensor_scale is not None:
+            if format.tensor is None:
+                raise UnsupportedError(f"tensor_scale: {format.name} has no scale for a whole tensor; nvfp4 has one")
+            self.given = read_tensor_scale(tensor_scale, format.tensor)
 
-def _element(value: Ratio, multiplier: Exact, format: BlockFormat, context: Context, index: int) -> Element:
-    kind, numbers = format.element, format.magnitudes
-    scaled = _ratio(value.as_fraction() / _fraction(multiplier), value.negative)
-    exact, sticky = scaled.enclose(numbers)
-    rounded = round_exact(exact, numbers, context, sticky, index)
-    code, flags = rounded.code, rounded.flags
-    if isinstance(kind, TwosComplement):
-        code = kind.code(rounded.negative, numbers.magnitude(code))
-        flags &= ~Flags.UNDERFLOW  # integers have no underflow
-    return Element(value, scaled, rounded, code, flags, decode_element(code, format) * multiplier)
+    def tensor_scales(self, blocks: list[list[Value]], places: list[list[int]], columns: int) -> list[OfTensor]:
+        """Return for each block the scale of its tensor (or row), the steps to it, and all known values."""
+        rows = [place[0] // columns if self.format.by_row and place else 0 for place in places]
+        found = {
+            row: self._tensor([block for block, at in zip(blocks, rows, strict=True) if at == row]) for row in {*rows}
+        }
+        return [found[row] for row in rows]
 
+    def _tensor(self, blocks: list[list[Value]]) -> OfTensor:
+        known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
+        largest = [_largest(block) for block in blocks if block]
+        if self.rule.is_exact:  # a NaN or an infinity affects its own block only
+            largest = [each for each in largest if isinstance(each, Ratio)] or [ratio(0)]
+        amax = _largest(largest or [ratio(0)])
+        known["tensor_amax"] = amax
+        kind, tensor, steps = self.format.tensor, None, []
+        for line in self.rule.steps():
+            if line.level != TENSOR or (line.name == "tensor" and (kind is None or self.given is not None)):
+                continue
+            value = evaluate(line.formula, known, self.working)
+            known[line.name] = value
+            steps.append(ScaleStep(line.name, str(line.formula), value))
+            if line.name == "tensor" and kind is not None:
+                tensor = TensorScale(
+                    amax if isinstance(amax, Ratio) else None, _stored(value, kind, self.rule.is_exact)
+                )
+                known["tensor"] = value_of(tensor.datum)
+        if self.given is not None:
+            tensor, known["tensor"] = TensorScale(None, self.given), value_of(self.given)
+        return tensor, tuple(steps), known
 
-def decode_element(code: int, format: BlockFormat) -> Exact:
-    """Return the value of an element's code without the scales; raises UnsupportedError for ∞ and NaN.
+    def block(
+        self,
+        values: list[Value],
+        literals: tuple[str | None, ...],
+        places: list[int],
+        tensor: OfTensor,
+    ) -> BlockDerivation:
+        """Quantize one block."""
+        of_tensor, steps, known = tensor
+        amax = _largest(values)
+        finite = amax if isinstance(amax, Ratio) else None
+        made = (self.format, self.rule, self.context, finite)
+        if finite is None and self.rule.is_exact and self.rule.scales:
+            nan = Datum(self.format.scale, self.format.scale.nan_code)
+            lost = tuple(Element(value, None, None, 0, Flags.NONE, None) for value in values)
+            return BlockDerivation(*made, None, None, nan, of_tensor, lost, literals)
+        choice = self.rule.choice
+        attempts = []
+        for factor in choice.factors if choice else ("1",):
+            more = {**known, "amax": amax, "grow": evaluate(parse_formula(factor), {}, None)}
+            attempts.append(self._attempt(values, places, more))
+        best = attempts[0]
+        own_steps: tuple[ScaleStep, ...] = ()
+        if choice:
+            wide = _first_run(places)
+            errors = [measured(choice, self._errors(attempt, values), self.working, wide) for attempt in attempts]
+            for attempt, error in zip(attempts[1:], errors[1:], strict=True):
+                if is_less(error, errors[0]):
+                    best = attempt
+            own_steps = tuple(
+                ScaleStep(f"{ERROR} {factor}", f"{choice.measure}({choice.error})", error)
+                for factor, error in zip(choice.factors, errors, strict=True)
+            )
+        scale, own, elements, _, groups = best
+        own = (*own, *own_steps)
+        wanted = (
+            next((each.value for each in own if each.name == "scale"), None) if finite and finite.numerator else None
+        )
+        shown = wanted if isinstance(wanted, Ratio) else None
+        exponent = None
+        if shown and self.rule.name in BY_EXPONENT and self.rule.is_exact:
+            exponent = exponent_of(shown.as_fraction()) + self.format.magnitudes.emax
+        return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, (*steps, *own), groups)
 
-    >>> [decode_element(code, parse_block_format("mxint8")).as_fraction() for code in (0x7F, 0x80)]
-    [Fraction(127, 64), Fraction(-2, 1)]
-    """
-    if isinstance(format.element, TwosComplement):
-        n = format.element.integer(code)
-        return Exact(n < 0, abs(n), format.element.quantum)
-    return Datum(format.element, code).exact
+    def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value]) -> Attempt:
+        """Return the scale, the steps to it, the elements, all known values, and the exponents of groups."""
+        steps, kind = [], self.format.scale
+        scale = Datum(kind, kind.smallest_magnitude)
+        for line in self.rule.steps():
+            if line.level == BLOCK:
+                value = evaluate(line.formula, known, self.working)
+                steps.append(ScaleStep(line.name, str(line.formula), value))
+                known[line.name] = value
+                if line.name == "scale":
+                    scale = _stored(value, kind, self.rule.is_exact, self.rule.stored)
+                    known["scale"] = value_of(scale)
+        alone: list[dict[str, Value]] = [{**known, "x": value} for value in values]
+        for size in self.format.groups:
+            for first in range(0, len(values), size):
+                largest = _largest(values[first : first + size])
+                for each in alone[first : first + size]:
+                    each[f"amax{size}"] = largest
+        elements = tuple(self._element(value, own, at) for value, own, at in zip(values, alone, places, strict=True))
+        groups = tuple(
+            tuple(int(is_less(ratio(1), alone[first][f"micro{size}"])) for first in range(0, len(values), size))
+            for size in self.format.groups
+        )
+        return scale, tuple(steps), elements, known, groups
+
+    def _element(
+        self,
+        value: Value,
+        known: dict[str, Value],
+        index: int,
+    ) -> Element:
+        for line in self.rule.steps():
+            if line.level == ELEMENT:
+                known[line.name] = evaluate(line.formula, known, self.working)
+        scaled = known["scaled"]
+        found, code, flags = self._rounded(scaled, value, known, index)
+        element = element_value(code, self.format)
+        decoded = NAN if element is None else evaluate(self.value, {**known, "q": element}, None)
+        return Element(
+            value,
+            scaled if isinstance(scaled, Ratio) else None,
+            found,
+            code,
+            flags,
+            decoded if isinstance(decoded, Ratio) else None,
+        )
+
+    def _rounded(
+        self, scaled: Value, value: Value, known: dict[str, Value], index: int
+    ) -> tuple[Rounded | None, int, Flags]:
+        """Return the rounding of an element (None if it has none), its code, and its flags."""
+        kind, numbers = self.format.element, self.format.magnitudes
+        if self.rule.rounding == "closest":
+            return None, self._closest(value, known), Flags.NONE
+        if isinstance(scaled, NotANumber):
+            code = numbers.nan_code if numbers.has_nan else self.rule.nan
+            return None, code, Flags.INVALID
+        if isinstance(scaled, Infinity):
+            code, flags = infinity_code(numbers, self.context, scaled.negative)
+            return None, code, flags
+        found = self._once(scaled, numbers, index)
+        code, flags = found.code, found.flags
+        if self.rule.wraps and found.overflowed:
+            code = numbers.compose(found.negative, 0) | self._once(scaled, wider(numbers), index).code
+            return found, code & ((1 << numbers.width) - 1), flags
+        if isinstance(kind, TwosComplement):
+            code = kind.code(found.negative, numbers.magnitude(code))
+            flags &= ~Flags.UNDERFLOW  # integers have no underflow
+        return found, code, flags
+
+    def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
+        """Round a scaled value in the rule's direction, unless the caller asked for another one than nearest."""
+        exact, sticky = scaled.enclose(numbers)
+        context = self.context
+        if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:
+            if self.rule.rounding != TIES_TO_ZERO:
+                context = context.replace(rounding=Direction(self.rule.rounding))
+            else:
+                down = round_exact(exact, numbers, context.replace(rounding=Direction.RTZ), sticky, index)
+                if down.tail is Tail.HALF:
+                    return down
+        return round_exact(exact, numbers, context, sticky, index)
+
+    def _closest(self, value: Value, known: dict[str, Value]) -> int:
+        """Return the first code whose value is closest to x, with errors in the working precision."""
+        numbers, best, least = self.format.magnitudes, 0, None
+        for code in range(1 << numbers.width):
+            known["q"] = value_of(Datum(numbers, code))
+            error = magnitude(evaluate(_DISTANCE, known, self.working))
+            if least is None or is_less(error, least):
+                best, least = code, error
+        return best
+
+    def _before_wrapping(self, element: Element) -> Value:
+        """Return the value of an element's code, without the scales; beyond the largest, where its code wraps."""
+        found, numbers = element.rounded, self.format.magnitudes
+        if not self.rule.wraps or found is None or not found.overflowed or element.scaled is None:
+            return element_value(element.code, self.format) or NAN
+        wide = wider(numbers)
+        return value_of(Datum(wide, self._once(element.scaled, wide, 0).code))
+
+    def _errors(self, attempt: Attempt, values: list[Value]) -> list[Value]:
+        _, _, elements, known, _ = attempt
+        assert self.rule.choice is not None
+        formula = parse_formula(self.rule.choice.error)
+        return [
+            evaluate(formula, {**known, "x": value, "q": self._before_wrapping(element)}, self.working)
+            for value, element in zip(values, elements, strict=True)
+        ]

@@ -12,7 +12,7 @@ from floatlab.numbers.derivation import Decode, Derivation, Encode, Promote, Rou
 from floatlab.numbers.exact import Exact, Literal
 from floatlab.numbers.projection import given_by_table, round_exact
 from floatlab.numbers.reading import convert, encode, read
-from floatlab.numbers.rounding import Context, Direction, Flags, as_context
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, as_context
 from floatlab.numbers.scalars import own_datum, whole_number
 
 TYPE_CHECKING = False
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 # Operands of several formats are promoted to the first of these that contains all of them.
 PROMOTIONS = ("binary16", "bfloat16", "binary32", "binary64", "binary128")
 DEFAULT_FORMAT = "binary32"
+_FULL = DEFAULT.precision
 _TRIED = 16  # the width up to which all numbers of a format are looked up in another's table
+
+CONTROLLED = ("add", "subtract", "multiply", "divide", "sqrt")  # operations that precision control applies to
 
 _NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN, NumberClass.UNSUPPORTED)
 
@@ -100,6 +103,15 @@ def common_format(formats: list[Format]) -> Format:
     raise FormatError(f"no promotion format holds {names}: name the result's format with -f (format= in Python)")
 
 
+def at_precision(precision: int) -> Format:
+    """Return the format whose numbers are x87's results under precision control: fewer digits, the same exponents.
+
+    >>> at_precision(53).name, at_precision(53).emin
+    ('e15m52', -16382)
+    """
+    return parse_format(f"e15m{precision - 1}")
+
+
 class DerivationBuilder:
     """Builds the derivation of one operation: collects its steps; `close` makes a Derivation of them."""
 
@@ -123,6 +135,11 @@ class DerivationBuilder:
                     f"{operation}: the numbers of {each.name} are powers of √e, so no exact result exists"
                 )
         self.values = [datum.finite_value for datum in operands]
+        if context.precision != _FULL and operation in CONTROLLED and not format.explicit_integer_bit:
+            raise UnsupportedError(
+                f"{operation}: precision {context.precision} is x87's precision control, and {format.name} has none: "
+                "name the format x87"
+            )
 
     @property
     def is_finite(self) -> bool:
@@ -144,6 +161,12 @@ class DerivationBuilder:
 
     def finish(self, exact: Exact, truth: Truth, sticky: bool = False) -> Derivation:
         """Round the exact result once, and close the derivation."""
+        if self.context.precision != _FULL and self.operation in CONTROLLED:
+            narrow = at_precision(self.context.precision)
+            rounded = round_exact(exact, narrow, self.context, sticky)
+            self.steps.append(Round(narrow, rounded))
+            wide = convert(Datum(narrow, rounded.code), self.format).result  # exactly
+            return self.close(wide.code, rounded.flags, truth)
         rounded = round_exact(exact, self.format, self.context, sticky)
         self.steps.append(Round(self.format, rounded))
         return self.close(rounded.code, rounded.flags, truth)

@@ -7,138 +7,49 @@ in any case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from fractions import Fraction
 from typing import Any, Unpack
 
 import numpy as np
 
-from floatlab.arith.blocks import ScaleRule, element_context, read_tensor_scale
+from floatlab.arith.blocks import quantize_blocks as derive_blocks
+from floatlab.arith.blocks import read_tensor_scale
 from floatlab.arith.operands import holds
-from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
-from floatlab.arrays.lanes import dispatch
+from floatlab.arith.scaling import evaluate, ratio
+from floatlab.arrays.block_job import (
+    Job,
+    encode_plain,
+    from_magnitudes,
+    given_scale,
+    reader,
+    saturating_context,
+    silent,
+)
+from floatlab.arrays.codec import BlockRounding, decode_array, round_array, rules_of
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, checked_codes, container
-from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, block_format, dtype_of, product_dtype, scales_for
+from floatlab.arrays.recipes import formulas
+from floatlab.arrays.recipes.lane import lane_for
+from floatlab.arrays.recipes.tiling import Tiling
+from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, dtype_of, is_plain, product_dtype, recipe_of, scales_for
 from floatlab.arrays.sources import source_of
-from floatlab.arrays.types import Array, DType
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
+from floatlab.formats import parse_format
 from floatlab.formats.blocks import BlockFormat, TwosComplement
 from floatlab.formats.format import Format
+from floatlab.formats.formulas import parse_formula
+from floatlab.formats.recipes import Recipe
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.rounding import AnyContext
+from floatlab.numbers.exact import Ratio
+from floatlab.numbers.rounding import Context
 
-_SINGLES, _DOUBLES = WORDS
-_KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
-_EVERY: dict[DType, Array] = {  # all bits but the sign
-    _SINGLES: np.array((1 << 31) - 1, np.int32),
-    _DOUBLES: np.array((1 << 63) - 1, np.int64),
-}
-_element_context = lru_cache(maxsize=64)(element_context)
-
-
-class Job:
-    """The checked arguments of a call: format, scale rule, context, and the array as float32 or float64."""
-
-    def __init__(
-        self,
-        x: object,
-        format: BlockFormat | str,
-        axis: int = -1,
-        *,
-        scale: str | None = None,
-        rounding: AnyContext = "RNE",
-        context: AnyContext = None,
-        tensor_scale: object = None,
-        block: int | None = None,
-        lane: str | None = None,
-    ) -> None:
-        """Read and check everything before anything is computed."""
-        self.fmt = block_format(format, block)
-        self.context = _element_context(rules_of(context, rounding), self.fmt)
-        self.lane = dispatch.parse_lane(lane)
-        # `str` turns arguments of other types, such as lists, into names of unknown rules.
-        self.steps = scales_for(self.fmt, scale if scale is None or isinstance(scale, ScaleRule) else str(scale))
-        # The NumPy lane is faster with float32, but stochastic draws need digits that float32 lacks.
-        drawn = self.context.rounding.is_stochastic
-        self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
-        source = source_of(x)
-        if kind := _KINDS.get(source.format):
-            self.array = np.ascontiguousarray(source.codes).astype(container(source.format), copy=False).view(kind)
-        else:
-            self.array = decode_array(source.codes, source.format, threads=1)
-        self.array = self.array.reshape(source.codes.shape)
-        # Integers are read as float64, but the result for them is float32.
-        whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
-        self.dtype = np.dtype(np.float32) if whole else self.array.dtype
-        self.cut = BlockLayout(self.array.shape, axis, self.fmt)
-        self.given = _given_scale(tensor_scale, self.fmt)
-
-    def scales(self) -> tuple[Array, np.float32 | None]:
-        """Return the codes of the scales, as (rows of blocks, 1, columns), and the tensor's scale."""
-        amax = self._amax()
-        top = float(amax.max(initial=0))
-        self.finite = top < np.inf
-        tensor = self.given
-        if self.fmt.tensor is not None and tensor is None:
-            largest = top if self.finite else float(np.max(amax, where=np.isfinite(amax), initial=0))
-            tensor = self.steps.tensor_for(largest)
-        return self.steps.codes(amax, top, tensor), tensor
-
-    def _amax(self) -> Array:
-        """Return the largest magnitude of each block; NaN or ∞ if the block has one."""
-        # Codes without their signs, compared as integers, have the order of the magnitudes; NaNs come last.
-        every = _EVERY[self.array.dtype]
-        bits = self.array.view(every.dtype)
-        rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
-        # Contiguous blocks are faster without the axis of length 1.
-        blocks = bits.reshape((rows, size) if inner == 1 else (rows, size, inner))
-        found = np.empty((rows, 1, inner), every.dtype)
-        into = found.reshape((rows,) if inner == 1 else (rows, inner))
-        for some in self.cut.slabs():
-            np.maximum.reduce(blocks[some] & every, axis=1, initial=0, out=into[some])
-        return found.view(self.array.dtype)
-
-    def round(
-        self, scales: Array, tensor: np.float32 | None, into: Array | None, target: Format | None = None
-    ) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield rows of blocks, their elements' codes (or values in `target`), and s·t; `into` receives all codes."""
-        cut, numbers = self.cut, self.steps.numbers
-        blocks, held = cut.blocks(self.array), container(target or numbers)
-        for rows in cut.slabs():
-            scaled, by = self.steps.scaled(blocks[rows], scales[rows], tensor, self.context, self.finite, self.narrows)
-            word = WORDS[scaled.dtype]
-            work = dispatch.rounder(word, numbers, self.context, self.lane, target)
-            made = np.empty(scaled.shape, held) if into is None else into[rows]
-            # The random draws are numbered in the order of the whole array.
-            first = rows.start * cut.size * cut.inner
-            work(scaled.reshape(-1).view(container(word)), first, made.reshape(-1).view(held), None)
-            yield rows, made, by
-
-
-def _given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
-    if given is None:
-        return None
-    if fmt.tensor is None:
-        raise UnsupportedError(f"tensor_scale: {fmt.name} has no scale for a whole tensor; nvfp4 has one")
-    if type(given) is np.float32 and 0 < given < np.inf and fmt.tensor == SINGLE:
-        return given
-    return np.float32(float(read_tensor_scale(given, fmt.tensor)))
-
-
-def _silent() -> np.errstate:
-    """Return an `errstate` without warnings for overflow, underflow and NaNs."""
-    return np.errstate(over="ignore", under="ignore", invalid="ignore")
-
-
-@lru_cache(maxsize=64)
-def _from_magnitudes(kind: TwosComplement) -> Array:
-    """Return the two's complement code for every sign-magnitude code."""
-    half = 1 << (kind.width - 1)
-    return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
+_CLOSE = 2.0**-40  # errors of a block, in float64, that differ by a smaller part are compared exactly
 
 
 @in_default_mode
-def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **options: Unpack[BlockRounding]) -> Blocks:
+def encode_blocks(
+    x: object, format: BlockFormat | Recipe | str, axis: int = -1, **options: Unpack[BlockRounding]
+) -> Blocks:
     """Encode an array in a block format: one code for the scale of each block, one for each element.
 
     Parameters
@@ -150,7 +61,7 @@ def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **option
     axis
         Axis along which blocks are formed. The block size divides its length.
     scale
-        Rule for scales (`arith.blocks.ScaleRule`); by default the format's own: floor for MX, nearest for nvfp4.
+        Rule for scales (`formats.scale_rules`); by default the format's own: floor for MX, nearest for nvfp4.
     rounding, context
         The rounding of elements. They saturate.
     tensor_scale
@@ -180,19 +91,117 @@ def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **option
     >>> scales.tolist(), codes[:2].tolist()
     ([128], [126, 48])
     """
-    job = Job(x, format, axis, **options)
-    elements = np.empty(job.array.shape, container(job.steps.numbers))
-    with _silent():
-        codes, tensor = job.scales()
-        for _ in job.round(codes, tensor, job.cut.blocks(elements)):
-            pass
-    if isinstance(job.fmt.element, TwosComplement):
-        elements = _from_magnitudes(job.fmt.element).take(elements)
-    return Blocks(codes.reshape(job.cut.scales_shape), elements, tensor)
+    recipe = recipe_of(format, options.get("block"), options.get("scale"))
+    if not is_plain(recipe) or _is_padded(source_of(x).codes.shape, recipe, axis):
+        return _encode_tiles(x, recipe, axis, options)
+    return encode_plain(x, recipe, axis, options)
+
+
+def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
+    """Return whether the last block of a row is padded. With binary32 scales it is; MX and NVFP4 refuse short ones."""
+    fmt = recipe.format
+    if fmt.family != "fp32" or fmt.block is None or not shape or not hasattr(axis, "__index__"):
+        return False
+    at = axis.__index__()
+    return -len(shape) <= at < len(shape) and shape[at] % fmt.block != 0
+
+
+def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) -> Blocks:
+    """Cut the array into tiles; encode these as rows of a matrix, and put the codes together again."""
+    fmt, rule = recipe.format, recipe.rule
+    context = saturating_context(rules_of(options.get("context"), options.get("rounding", "RNE")), fmt)
+    if context.rounding.is_stochastic:
+        raise UnsupportedError(f"stochastic rounding is for blocks along one axis, not for {recipe.name}")
+    given, source = options.get("tensor_scale"), source_of(x)
+    given_scale(given, fmt)
+    taken = source.format
+    if not rule.is_exact:
+        taken = parse_format(rule.takes) if rule.takes else taken if taken.width < SINGLE.width else SINGLE
+    values = decode_array(source.codes, source.format, threads=1).reshape(source.codes.shape)
+    values = values if taken == source.format else np.asarray(round_array(values, taken))
+    tiling = Tiling(values.shape, fmt, axis)
+    matrix = tiling.cut(values)
+    with silent():
+        if not rule.is_exact:
+            rows = tiling.row_of_block() if fmt.by_row else None
+            lane = lane_for(recipe, taken, context)
+            scales, codes, tensor, groups = lane(matrix.astype(np.float32, copy=False), rows, tiling.columns, given)
+            if isinstance(fmt.element, TwosComplement):
+                codes = from_magnitudes(fmt.element).take(codes)
+            stored = tensor if tensor is None or fmt.by_row else np.float32(tensor.item())
+            return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), stored, groups)
+        flat = recipe.replace(format=fmt.replace(block=max(matrix.shape[1], 1), rows=1, by_row=False, flat=False))
+        kept: BlockRounding = {"context": context, "lane": options.get("lane")}
+        rows = tiling.row_of_block() if fmt.by_row else np.zeros(len(matrix), np.intp)
+        parts = [
+            _encode_rows(matrix[rows == row], flat, context, {**kept, "tensor_scale": given})
+            for row in range(int(rows.max(initial=0)) + 1)
+        ]
+    scales = np.concatenate([part.scales.reshape(-1) for part in parts]).reshape(tiling.scales_shape)
+    codes = tiling.join(np.concatenate([part.codes for part in parts]))
+    tensors = [part.tensor_scale for part in parts]
+    return Blocks(scales, codes, np.array(tensors, np.float32) if fmt.by_row else tensors[0])
+
+
+def _encode_rows(matrix: Array, recipe: Recipe, context: Context, options: BlockRounding) -> Blocks:
+    """Encode a matrix whose rows are blocks, by an exact rule."""
+    if recipe.rule.name == "none":
+        return _unscaled(matrix, recipe, context)
+    if recipe.rule.choice is not None:
+        given = options.pop("tensor_scale", None)
+        return _chosen(matrix, recipe, given, options)
+    return encode_plain(matrix, recipe, -1, options)
+
+
+def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
+    """Encode values without scaling them: every scale is 1."""
+    numbers = recipe.format.magnitudes
+    codes = round_array(matrix, numbers, context=context, threads=1, as_codes=True)
+    nan = codes.dtype.type(numbers.nan_code if numbers.has_nan else recipe.rule.nan)
+    ones = round_array(np.ones(len(matrix)), recipe.format.scale, threads=1, as_codes=True)
+    return Blocks(ones, np.where(np.isnan(matrix), nan, codes), None)
+
+
+def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding) -> Blocks:
+    """Encode each block with the scale, of several, that gives the smallest error.
+
+    Errors are computed in float64. Where two are too close to tell which is smaller, the scalar derivation decides.
+    """
+    fmt, choice = recipe.format, recipe.rule.choice
+    assert choice is not None
+    job = Job(matrix, recipe, -1, **options)
+    amax = job.largest()
+    job.finite = bool(np.isfinite(amax).all())
+    top = float(np.max(amax, where=np.isfinite(amax), initial=0))
+    known = {"tensor_amax": ratio(Fraction(top)), "largest": ratio(fmt.magnitudes.largest)}
+    [line] = [line for line in recipe.rule.steps() if line.name == "tensor"]
+    wanted = evaluate(line.formula, known, None)
+    assert isinstance(wanted, Ratio)
+    tensor = np.float32(float(read_tensor_scale(given if given is not None else wanted.as_fraction(), SINGLE)))
+    tries = []
+    for factor in choice.factors:
+        scaled = amax.astype(np.float64) * float(factor)
+        scales = job.steps.codes(scaled, float(scaled.max(initial=0)), tensor)
+        codes = np.empty(matrix.shape, container(job.steps.numbers))
+        errors = np.empty(len(matrix))
+        for rows, made, by in job.round(scales, tensor, job.cut.blocks(codes)):
+            values = decode_array(made, fmt.magnitudes, np.float64, threads=1) * by - job.cut.blocks(matrix)[rows]
+            errors[rows] = np.square(values).sum(axis=(1, 2))
+        tries.append((scales.reshape(-1), codes, errors))
+    (scales, codes, first), *others = tries
+    for other_scales, other_codes, errors in others:
+        better = errors < first
+        scales, codes = np.where(better, other_scales, scales), np.where(better[:, None], other_codes, codes)
+        for row in np.flatnonzero(np.abs(errors - first) <= _CLOSE * (errors + first)):
+            [block] = derive_blocks(matrix[row].tolist(), recipe, None, job.context, float(tensor))
+            scales[row], codes[row] = block.scale.code, [element.code for element in block.elements]
+    return Blocks(scales, codes, tensor)
 
 
 @in_default_mode
-def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **options: Unpack[BlockRounding]) -> Array:
+def quantize_blocks(
+    x: object, format: BlockFormat | Recipe | str, axis: int = -1, **options: Unpack[BlockRounding]
+) -> Array:
     """Return the numbers of `x` rounded into a block format: element × scale × tensor scale.
 
     Parameters and errors are those of `encode_blocks`.
@@ -212,16 +221,21 @@ def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **opti
     >>> quantize_blocks(np.array([957.0, *[1.1] * 31], np.float32), "mxfp8_e4m3")[:2].tolist()
     [896.0, 1.125]
     """
+    recipe = recipe_of(format, options.get("block"), options.get("scale"))
+    if not is_plain(recipe) or _is_padded(source_of(x).codes.shape, recipe, axis):
+        single = source_of(x).dtype != np.dtype(np.float64)
+        dtype = np.float32 if single else np.float64
+        return decode_blocks(_encode_tiles(x, recipe, axis, options), recipe, axis, dtype=dtype)
     job = Job(x, format, axis, **options)
     values = np.empty(job.array.shape, job.dtype)
     into, kind, numbers = job.cut.blocks(values), product_dtype(job.fmt, job.dtype), job.steps.numbers
     direct: Format | None = WORDS[job.dtype]
     if isinstance(job.fmt.element, TwosComplement) or not holds(WORDS[job.dtype], numbers):
         direct = None
-    with _silent():
+    with silent():
         codes, tensor = job.scales()
         for rows, made, by in job.round(codes, tensor, into if direct else None, direct):
-            elements = made if direct else _reader(job.fmt, kind, True)(made)
+            elements = made if direct else reader(job.fmt, kind, True)(made)
             np.multiply(elements, by, out=into[rows], dtype=kind, casting="same_kind")
     return values
 
@@ -229,7 +243,7 @@ def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **opti
 @in_default_mode
 def decode_blocks(
     blocks: object,
-    format: BlockFormat | str,
+    format: BlockFormat | Recipe | str,
     axis: int = -1,
     *,
     tensor_scale: object = None,
@@ -260,7 +274,8 @@ def decode_blocks(
     >>> decode_blocks((np.array([128]), np.array([126, 48] * 16)), "mxfp8_e4m3")[:2].tolist()
     [896.0, 1.0]
     """
-    fmt = block_format(format, block)
+    recipe = recipe_of(format, block)
+    fmt = recipe.format
     pair: Any = blocks
     try:
         scales, codes = pair
@@ -269,7 +284,10 @@ def decode_blocks(
     scales, codes = checked_codes(scales, fmt.scale, "scales"), checked_codes(codes, fmt.element.width)
     if tensor_scale is None and isinstance(blocks, Blocks):
         tensor_scale = blocks.tensor_scale
-    tensor = _given_scale(tensor_scale, fmt)
+    if not is_plain(recipe) or _is_padded(codes.shape, recipe, axis):
+        groups = blocks.groups if isinstance(blocks, Blocks) else ()
+        return _decode_tiles(Blocks(scales, codes, None, groups), tensor_scale, recipe, axis, dtype)
+    tensor = given_scale(tensor_scale, fmt)
     if fmt.tensor is not None and tensor is None:
         raise UnsupportedError(f"tensor_scale: {fmt.name} needs the scale of the tensor, which a pair does not contain")
     cut = BlockLayout(codes.shape, axis, fmt)
@@ -281,20 +299,42 @@ def decode_blocks(
     values = np.empty(codes.shape, kind)
     into, elements, rowed = cut.blocks(values), cut.blocks(codes), cut.scales(scales)
     within = product_dtype(fmt, kind)
-    read, steps = _reader(fmt, within), scales_for(fmt, None)
-    with _silent():
+    read, steps = reader(fmt, within), scales_for(fmt, None)
+    with silent():
         for rows in cut.slabs():
             by = steps.values(rowed[rows], within, tensor)
             np.multiply(read(elements[rows]), by, out=into[rows], dtype=within, casting="same_kind")
     return values
 
 
-@lru_cache(maxsize=64)
-def _reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
-    """Return a function that decodes the codes of elements, or sign-magnitude codes, into a dtype."""
-    element = fmt.element
-    if isinstance(element, Format):
-        return partial(decode_array, format=element, dtype=kind, threads=1)
-    every = np.array([element.integer(code) for code in range(1 << element.width)], kind)
-    every *= kind.type(2.0**element.quantum)
-    return every[_from_magnitudes(element)].take if as_magnitudes else every.take
+def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: int, dtype: object) -> Array:
+    """Return the values of the tiles of an array by the rule's formula, each rounded once."""
+    scales, codes, groups = blocks.scales, blocks.codes, blocks.groups
+    fmt, rule = recipe.format, recipe.rule
+    tiling = Tiling(codes.shape, fmt, axis)
+    if scales.shape != tiling.scales_shape:
+        needed = tiling.scales_shape
+        raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} need {needed}")
+    stores = any(line.name == "tensor" for line in rule.steps())
+    tensor: Array = np.ones((1, 1))
+    if fmt.tensor is not None and stores:
+        if tensor_scale is None:
+            raise UnsupportedError(
+                f"tensor_scale: {fmt.name} needs the scale of the tensor, which a pair does not contain"
+            )
+        tensor = np.asarray(tensor_scale, np.float64).reshape(-1, 1)
+        tensor = tensor[tiling.row_of_block()] if fmt.by_row else tensor
+    kind = np.dtype(np.float64 if dtype is None else dtype)  # type: ignore[call-overload]
+    known = {
+        "q": reader(fmt, np.dtype(np.float64))(tiling.cut(codes)),
+        "scale": decode_array(scales.reshape(-1, 1) + fmt.first_scale, fmt.scale, np.float64, threads=1),
+        "tensor": tensor,
+    }
+    if len(groups) != len(fmt.groups):
+        raise UnsupportedError(f"{fmt.name} needs the exponents of its groups, which a pair does not contain")
+    for size, exponents in zip(fmt.groups, groups, strict=True):
+        known[f"micro{size}"] = np.exp2(np.repeat(exponents, size, axis=1).astype(np.float64))
+    with silent():
+        # The product has at most 53 digits, and one division follows it at most, so float64 rounds no value twice.
+        values = formulas.evaluate(parse_formula(rule.value), known, DOUBLE).astype(kind)
+    return tiling.join(values)

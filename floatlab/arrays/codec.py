@@ -56,6 +56,7 @@ class AnyOptions(CallOptions, BlockOptions, total=False):
     """Keywords of calls that take any format."""
 
     axis: int
+    dialect: str | None
 
 
 def round_array(
@@ -69,15 +70,28 @@ def round_array(
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
+    dialect: str | None = None,
     as_codes: bool = False,
 ) -> Any:
     """Return the numbers of an array rounded once into a format, as values or as codes; see `conversion.encode`."""
     fmt, source = parse_format(format), source_of(x)
     rules = rules_of(context, rounding, overflow)
+    if dialect is not None:
+        rules = _in_dialect(dialect, fmt, rules)
     kind = container(fmt) if as_codes else dtype_for(source.dtype, fmt)
     target = None if as_codes else format_of(kind)
     work = dispatch.rounder(source.format, fmt, rules, dispatch.parse_lane(lane), target)
     return written(work, [source.codes], source.codes.shape, kind, out, rules, return_flags, threads, True)
+
+
+def _in_dialect(name: str, format: Format, rules: Context) -> Context:
+    """Return the rules of a processor or library; raises UnsupportedError if `rules` has what a dialect fixes."""
+    from floatlab.numbers.dialects import parse_dialect
+
+    for field in ("overflow", "absent", "nan", "negative"):
+        if getattr(rules, field) != getattr(DEFAULT, field):
+            raise UnsupportedError(f"{field} is fixed by the dialect {name}: leave out one of them")
+    return parse_dialect(name).context(format, rules)
 
 
 def decode_array(
@@ -124,8 +138,15 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
     """Return `context` if given, else `rounding` if it is a Context, else the Context of `rounding` and `overflow`.
 
-    Raises ContextError for an invalid context, and UnsupportedError for conflicting arguments.
+    Raises ContextError for an invalid context; UnsupportedError for conflicting arguments, and for precision control.
     """
+    made = _rules_of(context, rounding, overflow)
+    if made.precision != DEFAULT.precision:
+        raise UnsupportedError(f"precision {made.precision}: precision control is for single numbers of x87")
+    return made
+
+
+def _rules_of(context: AnyContext, rounding: AnyContext, overflow: str) -> Context:
     if isinstance(rounding, Context):
         if context is not None:
             raise UnsupportedError("rounding is a Context, and context= is given too: give one of them")

@@ -13,7 +13,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers.rounding import AnyContext
 
 _OF_BLOCKS = ("axis", *BlockOptions.__annotations__)
-_ROUNDING = tuple(CallOptions.__annotations__)
+_ROUNDING = (*CallOptions.__annotations__, "dialect")
 _READING = ("lane", "threads")
 _KNOWN = ["rounding", "overflow", "out", "dtype", *_ROUNDING, *_OF_BLOCKS]
 
@@ -23,7 +23,7 @@ def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -
     if isinstance(format, str):
         blocks = _is_block_name(format)
     else:
-        blocks = not isinstance(format, Format) and hasattr(format, "block")
+        blocks = not isinstance(format, Format) and (hasattr(format, "block") or hasattr(format, "rule"))
     for name in options:
         if name in known or (blocks and name in _OF_BLOCKS):
             continue
@@ -37,9 +37,9 @@ def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -
 
 @lru_cache(maxsize=256)
 def _is_block_name(name: str) -> bool:
-    from floatlab.formats.blocks import is_block_format
+    from floatlab.formats.recipes import is_recipe
 
-    return is_block_format(name)
+    return is_recipe(name)
 
 
 def _block_keywords(options: AnyOptions, out: object, overflow: str = "native") -> dict[str, Any]:
@@ -49,6 +49,7 @@ def _block_keywords(options: AnyOptions, out: object, overflow: str = "native") 
         "out": out is not None,
         "return_flags": kept.pop("return_flags", False) is not False,
         "threads": kept.pop("threads", None) not in (None, 1),
+        "dialect": kept.pop("dialect", None) is not None,
         "overflow": overflow not in ("native", "saturate"),
     }
     for name, is_given in refused.items():
@@ -85,6 +86,9 @@ def encode(
         The keywords that follow.
     context
         Context; overrides `rounding` and `overflow`.
+    dialect
+        A processor or library whose rules for overflow, NaNs, zero and negative numbers are followed, as with `--as`:
+        "cuda", "arm-fp8", "torch", "ml_dtypes" …
     return_flags
         True: also return the flags of each element as uint8, the values of `Flags`. "counts": also return the number of
         elements that raised each flag.
@@ -113,6 +117,8 @@ def encode(
     --------
     >>> encode([1.0, 448.0, 1000.0], "e4m3").tolist()
     [56, 126, 127]
+    >>> [encode([1000.0, float("inf")], "e4m3", dialect=name).tolist() for name in ("torch", "ml_dtypes")]
+    [[126, 126], [127, 127]]
     >>> from floatlab import Flags
     >>> encode([1.0, 448.0, 1000.0], "e4m3", return_flags="counts")[1][Flags.OVERFLOW]
     1

@@ -276,7 +276,8 @@ def round_in_blocks(numbers: Array, format: BlockFormat, context: Context) -> Ar
     >>> round_in_blocks(np.array([1.0, 0.013]), parse_block_format("mxfp4"), Context()).tolist()
     [1.0, 0.0]
     """
-    padded = np.zeros(-(-len(numbers) // format.block) * format.block)
+    size = format.block or max(len(numbers), 1)
+    padded = np.zeros(-(-len(numbers) // size) * size)
     padded[: len(numbers)] = numbers
     from floatlab.arrays.blocks import quantize_blocks
 

@@ -21,15 +21,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from floatlab.arith.blocks import BY_EXPONENT, ScaleRule, parse_rule, tensor_scale_for
+from floatlab.arith.blocks import BY_EXPONENT, tensor_scale_for
 from floatlab.arith.operands import holds
 from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.lanes import dispatch, pairs
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError, quoted
-from floatlab.formats.blocks import BlockFormat, parse_block_format
+from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.format import Format
+from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
+from floatlab.formats.scaling import ScaleRule
 from floatlab.numbers import Context, Direction
 from floatlab.record import Record
 
@@ -47,13 +49,15 @@ _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in whi
 class Blocks(Record):
     """Encoded blocks: a code for each scale, a code for each element, and nvfp4's scale of the tensor (else None).
 
-    It unpacks as `scales, codes`, without the tensor's scale, which only some formats have. `decode_blocks` accepts it
-    unchanged.
+    `groups` are the exponents, 0 or 1, of the groups in HiF4's blocks: an array for each size of groups, with a row for
+    each block. It unpacks as `scales, codes`, without the tensor's scale, which only some formats have. `decode_blocks`
+    accepts it unchanged.
     """
 
     scales: Array
     codes: Array
-    tensor_scale: np.float32 | None = None
+    tensor_scale: np.float32 | Array | None = None
+    groups: tuple[Array, ...] = ()
 
     def __iter__(self) -> Iterator[Array]:
         """Yield scales and codes."""
@@ -64,7 +68,7 @@ class Blocks(Record):
         if not isinstance(other, Blocks):
             return NotImplemented
         same = all(np.array_equal(mine, theirs) for mine, theirs in zip(self, other, strict=True))
-        return same and self.tensor_scale == other.tensor_scale
+        return same and bool(np.array_equal(self.tensor_scale, other.tensor_scale))  # type: ignore[arg-type]
 
     __hash__ = None  # type: ignore[assignment]  # arrays are mutable
 
@@ -77,7 +81,8 @@ class BlockLayout:
         if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
             dimensions = "none" if not shape else f"{-len(shape)} to {len(shape) - 1}"
             raise UnsupportedError(f"axis {quoted(str(axis))} is no axis of x, whose shape is {shape}: {dimensions}")
-        at, size = axis.__index__() % len(shape), fmt.block
+        at = axis.__index__() % len(shape)
+        size = shape[at] if fmt.block is None else fmt.block
         if shape[at] % size:
             raise UnsupportedError(
                 f"axis {at} of x has {shape[at]} elements, which blocks of {size} ({fmt.name}) do not divide: "
@@ -167,8 +172,7 @@ class BlockScales:
         # Whether a binary64 quotient by `most` rounds into the tensor's scale as the exact quotient (see above).
         self._is_short = is_quotient(most.numerator.bit_length(), SINGLE) and most <= DOUBLE.largest
         self._most = float(most) if self._is_short else 0.0
-        direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
-        self._context = Context(direction, overflow="saturate")
+        self._context = Context(rule.stored, overflow="saturate")
         self._round = dispatch.rounder(DOUBLE, fmt.scale, self._context, None)
         self._values: dict[DType, Array] = {}
         self._inverses: dict[DType, Array] = {}
@@ -178,7 +182,7 @@ class BlockScales:
                 for kind in WORDS:
                     self._values[kind] = values.astype(kind)
                     self._inverses[kind] = (1 / values).astype(kind)
-        self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule in BY_EXPONENT else {}
+        self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule.name in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
         """Return a table of codes by amax's exponent field, the position of that field, an addend, and two limits.
@@ -189,7 +193,7 @@ class BlockScales:
         fields = np.maximum(np.arange((1 << word.exponent_bits) - 1), 1)
         table = self._slowly(np.ldexp(1.0, fields - word.bias), None)
         t, digits = word.trailing_bits, self.numbers.precision
-        carry = {ScaleRule.FLOOR: 0, ScaleRule.EVEN: 1 << (t - digits), ScaleRule.CEIL: (1 << t) - 1}[self.rule]
+        carry = {"floor": 0, "even": 1 << (t - digits), "ceil": (1 << t) - 1}[self.rule.name]
         # The field does not give the exponents of subnormal numbers, but usually all of these have the smallest scale.
         least = 0.0 if table[1] == self._least else 2.0**word.emin
         return table, t, carry, least, 2.0**word.emax
@@ -225,12 +229,12 @@ class BlockScales:
         kind, numbers = self.fmt.scale, self.numbers
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)
-        if self.rule in BY_EXPONENT:
+        if self.rule.name in BY_EXPONENT:
             digits, e = np.frexp(known)  # significands from 1/2 to below 1
             e -= 1
-            if self.rule is ScaleRule.CEIL:
+            if self.rule.name == "ceil":
                 e += digits > 0.5
-            elif self.rule is ScaleRule.EVEN:
+            elif self.rule.name == "even":
                 e += digits >= 1 - 2.0 ** -(numbers.precision + 1)
             wanted = np.ldexp(1.0, np.clip(e - numbers.emax, TINY, -TINY))
         else:
@@ -283,10 +287,29 @@ class BlockScales:
         return scaled, by
 
 
-def block_format(format: BlockFormat | str, block: int | None) -> BlockFormat:
-    """Return a block format, with block size `block` if given; raises UnsupportedError, FormatError."""
-    fmt = _checked(parse_block_format(format))
-    return fmt if block is None else fmt.replace(block=block)
+def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: object = None) -> Recipe:
+    """Return a recipe, with block size `block` and scale rule `scale` if given.
+
+    Raises UnsupportedError, FormatError, ContextError.
+    """
+    recipe = parse_recipe(format)
+    fmt = _checked(recipe.format)
+    if block is not None:
+        recipe = recipe.replace(format=fmt.replace(block=block))
+    # `str` turns arguments of other types, such as lists, into names of unknown rules.
+    return recipe if scale is None else recipe.replace(rule=parse_rule(str(scale), recipe.format))
+
+
+def is_plain(recipe: Recipe) -> bool:
+    """Return whether blocks lie along one axis and the rule is exact, which `BlockScales` supports.
+
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> [is_plain(parse_recipe(text)) for text in ("mxfp4", "mxfp4:te", "nvfp4/16x16")]
+    [True, False, False]
+    """
+    fmt, rule = recipe.format, recipe.rule
+    lies = fmt.rows == 1 and fmt.block is not None and not fmt.by_row and not fmt.flat
+    return lies and rule.is_exact and rule.choice is None and rule.name != "none"
 
 
 @lru_cache(maxsize=64)

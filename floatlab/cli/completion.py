@@ -34,12 +34,15 @@ def _whole_parser(file: object) -> argparse.ArgumentParser:
         part = verbs.add_parser(name, help=verb.summary)
         add_verb(part, verb)
         choices = {flag: option.choices for option in verb.options for flag in option.spellings if option.metavar}
+        suggestions = {flag: option.suggests for option in verb.options for flag in option.spellings}
         for action in part._actions:
             flag = next(iter(action.option_strings), "")
             if action.metavar == "FILE" or (not flag and verb.reads_files):
                 action.complete = file  # type: ignore[attr-defined]
             elif choices.get(flag):
                 action.choices = [str(value) for value, _ in choices[flag]]
+            elif suggests := suggestions.get(flag):
+                action.choices = suggests()
             elif action.dest == "formats" and action.metavar:
                 action.choices = SHORTHANDS
             elif action.dest == "formats":  # --help lists the shorthands in one line

@@ -20,7 +20,7 @@ from floatlab.cli.output import (
     write_files,
 )
 from floatlab.cli.parser import Parser, overview
-from floatlab.errors import FloatlabError, LiteralError, MissingPartError, PlanError, guess, quoted
+from floatlab.errors import FloatlabError, LiteralError, MissingPartError, PlanError, RecipeError, guess, quoted
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.registry import VERBS, answer_question, asks, verb_named
 
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _command(words)
     except MissingPartError as error:
         return _end(MISSING_PART, str(error))
-    except PlanError as error:
+    except (PlanError, RecipeError) as error:
         said, _, place = str(error).partition("\n")
         return _end(BAD_USAGE, said, place)
     except FloatlabError as error:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4 (arXiv:2509.25149), section 2 and appendix B"
+HIF4 = "Luo et al., HiFloat4 Format for Language Model Inference (arXiv:2602.11287)"
 LARGEST_BLOCK = 1 << 20
+_SMALL_SCALE = 8  # bits of the scales of NVFP4 and its relatives
 
 
 class TwosComplement(Record):
@@ -61,9 +63,13 @@ class TwosComplement(Record):
 
 
 class BlockFormat(Record):
-    """A block format: `block` consecutive elements share one scale, and all scales may share a tensor scale.
+    """A block format: elements that share a scale; all scales may share a tensor scale.
 
-    The value of an element is element × scale × tensor scale.
+    A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them, so that a whole row
+    (`channel`) or a whole tensor has one scale. The tensor scale is for the whole tensor, or one for each row
+    (`by_row`). With `flat`, blocks are cut from the flattened tensor. In HiF4, each group of `groups` elements in a
+    block has a bit that doubles them. Scales are stored as their codes less `first_scale`. The value of an element is
+    element × scale × tensor scale, unless the scale rule says otherwise.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -73,16 +79,23 @@ class BlockFormat(Record):
     name: str
     element: Format | TwosComplement
     scale: Format
-    block: int
+    block: int | None
     tensor: Format | None = None
+    rows: int | None = 1
+    by_row: bool = False
+    flat: bool = False
+    groups: tuple[int, ...] = ()
+    first_scale: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a block size that is not an integer in range."""
-        size = self.block
-        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST_BLOCK:
-            raise FormatError(
-                f"{self.name}: block is a number of elements from 1 to {LARGEST_BLOCK:,}, not {quoted(str(size))}"
-            )
+        for size in (self.block, self.rows):
+            if size is None:
+                continue
+            if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST_BLOCK:
+                raise FormatError(
+                    f"{self.name}: block is a number of elements from 1 to {LARGEST_BLOCK:,}, not {quoted(str(size))}"
+                )
 
     @property
     def magnitudes(self) -> Format:
@@ -95,11 +108,37 @@ class BlockFormat(Record):
         return self.scale.precision == 1 and self.tensor is None
 
     @property
+    def family(self) -> str:
+        """The family of scale rules for this format: `mx`, `nvfp4`, `fp32` or `hif4`, by the scales."""
+        if self.groups:
+            return "hif4"
+        if self.scales_by_powers:
+            return "mx"
+        return "nvfp4" if self.scale.width <= _SMALL_SCALE else "fp32"
+
+    @property
+    def scale_bits(self) -> int:
+        """Width of a scale as it is stored; its last code is the NaN."""
+        return self.scale.width - bool(self.first_scale)
+
+    @property
+    def shape(self) -> str:
+        """The shape of a block: `32`, `16x16`, `channel` (a whole row) or `tensor`.
+
+        >>> parse_block_format("mxfp4").shape
+        '32'
+        """
+        if self.block is None:
+            return "tensor" if self.rows is None else "channel"
+        return f"{'flat' * self.flat}{self.block}" if self.rows == 1 else f"{self.rows}x{self.block}"
+
+    @property
     def bits(self) -> Fraction:
-        """Bits per element, including its share of the scale."""
+        """Bits per element, including its share of the block's scale; a scale of a row or a tensor is not counted."""
         from fractions import Fraction
 
-        return self.element.width + Fraction(self.scale.width, self.block)
+        share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)
+        return Fraction(self.element.width) + share + sum(Fraction(1, size) for size in self.groups)
 
 
 class BlockRow(Record):
@@ -127,6 +166,20 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
         BLOCK_NAMES["nvfp4"],
         NVFP4,
         "fp4 with finer scales, on NVIDIA Blackwell",
+    ),
+    BlockRow(
+        BlockFormat(
+            "hif4",
+            Format("s1p2", 3, 1, bias=1, infinities=False, nans=0),
+            # 1.M · 2^E without zero. This format has its numbers, one binade of subnormals more, and one bit more.
+            Format("e6m2", 3, 7, bias=49, infinities=False, nans=253, signed=False),
+            64,
+            groups=(8, 4),
+            first_scale=4,
+        ),
+        BLOCK_NAMES["hif4"],
+        HIF4,
+        "4 bits with scales on three levels, on Huawei Ascend",
     ),
 )
 

@@ -108,10 +108,11 @@ BLOCK_NAMES: dict[str, tuple[str, ...]] = {
     "mxfp4": ("mxfp4_e2m1", "mxfp4_e2m1fn"),
     "mxint8": (),
     "nvfp4": ("nvfp4_e2m1",),
+    "hif4": ("hifloat4",),
 }
 BLOCK_FAMILIES = {"mxfp8": "mxfp8_e4m3 mxfp8_e5m2", "mxfp6": "mxfp6_e2m3 mxfp6_e3m2", "mx": "mxfp8_e4m3 mxfp4 …"}
 _BY_NAME = {name: row for row in CATALOG for name in (row.format.name, *row.aliases)}
-_BLOCKS = {name for row in BLOCK_NAMES.items() for name in (row[0], *row[1])}
+BLOCK_ALIASES = {name for row in BLOCK_NAMES.items() for name in (row[0], *row[1])}
 _PATTERN = re.compile(r"(u?)e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
 _P3109 = re.compile(r"(?:p3109_k|binary)([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
 MAX_P3109_WIDTH = 64
@@ -219,7 +220,7 @@ def _lookup(name: str) -> Format:
         raise FormatError(words)
     if plain in BLOCK_FAMILIES:
         raise FormatError(f"{plain} is a family of block formats: {BLOCK_FAMILIES[plain]}")
-    if plain in _BLOCKS:
+    if plain in BLOCK_ALIASES:
         raise FormatError(f"{plain} is a block format: floatlab block VALUE… --to {plain} shows one")
     if re.fullmatch(r"u?(int|i)[0-9]{1,3}", plain):
         raise FormatError(f"{quoted(name)} is a type of integers, not of floats: toint VALUE --to {plain} converts")

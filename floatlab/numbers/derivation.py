@@ -258,6 +258,20 @@ class Derivation(Answering, Record):
         return last.error_bounds if isinstance(last, Encode) else None
 
     @property
+    def rounding_format(self) -> Format:
+        """The format whose digits the result was rounded to: the result's, but narrower under precision control."""
+        own = self.result.format
+        if self.context.precision >= own.precision or not own.explicit_integer_bit:
+            return own
+        return next((step.format for step in reversed(self.steps) if isinstance(step, Round)), own)
+
+    @property
+    def error_unit(self) -> Exact:
+        """The unit of errors in ulps: the last digit that the result was rounded to."""
+        ulp = self.result.ulp
+        return Exact(False, ulp.c, ulp.q + self.result.format.precision - self.rounding_format.precision)
+
+    @property
     def approximate_error_ulps(self) -> Fraction | None:
         """The error in ulps to at least eight digits, computed quickly: from an enclosure if the exact one is long.
 
@@ -267,7 +281,7 @@ class Derivation(Answering, Record):
         truth = self.truth
         if truth is None or not self.result.is_finite:
             return None
-        unit = self.result.ulp.as_fraction()
+        unit = self.error_unit.as_fraction()
         if self.is_enclosed and not (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
             bounds = self.error_bounds
             return None if bounds is None else (bounds[0] + bounds[1]) / 2 / unit
@@ -299,4 +313,4 @@ class Derivation(Answering, Record):
     def error_ulps(self) -> Fraction | None:
         """The error in units in the last place of the result."""
         error = self.error
-        return None if error is None else error / self.result.ulp.as_fraction()
+        return None if error is None else error / self.error_unit.as_fraction()

@@ -58,18 +58,11 @@ class Direction(Enum):
 
 
 IN_WORDS = {
-    Direction.RNE: "to nearest, ties to even",
-    Direction.RNA: "to nearest, ties away from zero",
-    Direction.RTZ: "toward zero",
-    Direction.RTP: "toward +∞",
-    Direction.RTN: "toward −∞",
-    Direction.RTO: "to odd",
-    Direction.RAZ: "away from zero",
-    Direction.SR: "stochastic",
-    Direction.SRA: "stochastic, N random bits, tail truncated",
-    Direction.SRB: "stochastic, N random bits and a half",
-    Direction.SRC: "stochastic, N random bits, tail rounded",
-}
+    Direction.RNE: "to nearest, ties to even", Direction.RNA: "to nearest, ties away from zero",
+    Direction.RTZ: "toward zero", Direction.RTP: "toward +∞", Direction.RTN: "toward −∞", Direction.SR: "stochastic",
+    Direction.RAZ: "away from zero", Direction.RTO: "to odd", Direction.SRC: "stochastic, N random bits, tail rounded",
+    Direction.SRA: "stochastic, N random bits, tail truncated", Direction.SRB: "stochastic, N random bits and a half",
+}  # fmt: skip
 
 # Everyday names, and names in other libraries and standards.
 _SPELLINGS = {
@@ -159,7 +152,7 @@ def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half
     raise ContextError(f"{direction.value} needs a random draw: see increments_stochastic")
 
 
-RANDOM_BITS, MOST_RANDOM_BITS = 16, 30  # N of SRA, SRB and SRC: the default, and the most that 32-bit draws allow
+PRECISIONS, RANDOM_BITS, MOST_RANDOM_BITS = (24, 53, 64), 16, 30  # of x87; N of SRA to SRC: default, and most
 STREAM = 0x9E3779B97F4A7C15  # increment of the seed from one draw to the next
 
 
@@ -331,6 +324,7 @@ class Context(Record):
     random_bits: int  # N of SRA, SRB and SRC
     draw: int | None  # one draw for every stochastic rounding, instead of draws by the seed
     negative: Negative
+    precision: int  # significand bits of x87's results: 24, 53 or 64 (precision control)
 
     def __init__(
         self,
@@ -346,6 +340,7 @@ class Context(Record):
         random_bits: int = RANDOM_BITS,
         draw: int | None = None,
         negative: Negative | str = Negative.NATIVE,
+        precision: int = 64,
     ) -> None:
         """Convert names to enum members, and validate."""
         if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
@@ -356,9 +351,10 @@ class Context(Record):
         most = (1 << (random_bits if direction.has_few_bits else 32)) - 1
         if draw is not None and not (isinstance(draw, int) and 0 <= draw <= most):
             raise ContextError(f"a draw is an integer from 0 to {most} here, not {quoted(str(draw))}")
+        if precision not in PRECISIONS or type(precision) is not int:
+            raise ContextError(f"the x87's precision is 24, 53 or 64 bits, not {quoted(str(precision))}")
         put = object.__setattr__
         put(self, "rounding", direction)
-        put(self, "seed", seed)
         put(self, "overflow", _choose(Overflow, "overflow", overflow))
         put(self, "absent", _choose(Absent, "absent", absent))
         put(self, "tininess", _choose(Tininess, "tininess", tininess))
@@ -366,8 +362,8 @@ class Context(Record):
         put(self, "flush_results", bool(flush_results))
         put(self, "nan", _choose(NanRule, "the NaN rule", nan))
         put(self, "fma_invalid", bool(fma_invalid))
-        put(self, "random_bits", random_bits)
-        put(self, "draw", draw)
+        for name, value in (("seed", seed), ("random_bits", random_bits), ("draw", draw), ("precision", precision)):
+            put(self, name, value)
         put(self, "negative", _choose(Negative, "negative", negative))
 
     def __repr__(self) -> str:
@@ -378,7 +374,12 @@ class Context(Record):
 
 
 DEFAULT = Context()
-LATER_FIELDS = ("random_bits", "draw", "negative")  # JSON and saved files omit them where they have the default
+LATER_FIELDS = (
+    "random_bits",
+    "draw",
+    "negative",
+    "precision",
+)  # JSON and saved files omit them where they have the default
 AnyContext = Context | Direction | str | None  # accepted by `as_context`
 
 

@@ -122,6 +122,8 @@ class Option(Record):
         The noun for such a word in an error message.
     also
         Names of this option in other programs, for "did you mean".
+    suggests
+        Function that returns some of many possible values, which shells complete.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Option(Record):
     names: Callable[[str], object] | None = None
     noun: str = ""
     also: tuple[str, ...] = ()
+    suggests: Callable[[], tuple[str, ...]] | None = None
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -341,6 +344,8 @@ def context_words(context: Context) -> str:
         words[0] += f" of {context.random_bits} bits"
     if context.draw is not None:
         words[0] += f" draw {context.draw}"
+    if context.precision != DEFAULT.precision:
+        words.append(f"precision {context.precision}")
     for option in _OPTIONS[1:]:
         value = getattr(context, option.name)
         if value != getattr(DEFAULT, option.name):

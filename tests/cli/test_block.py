@@ -33,10 +33,9 @@ def test_negative_values_and_options_stand_in_any_order(command):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["block", "1"], "block needs --to NAME"),
+        (["block", "1"], "block needs --to RECIPE"),
         (["block", "--to", "mxfp4"], "block needs a value, as in floatlab block 957 --to mxfp8_e4m3"),
-        (["block", "1", "--to"], "--to needs NAME: the block format"),
-        (["block", "1", "--to", "fp4"], "e2m1fn is a format of single numbers"),
+        (["block", "1", "--to"], "--to needs RECIPE: the block format"),
         (["block", "1", "--to", "mxfp4", "--fp16"], "block has no --fp16: --to mxfp4 names the block format"),
         (["block", "1", "--to", "mxfp4", "--scale", "cel"], "did you mean 'ceil'?"),
         (["block", "1", "--to", "mxfp4", "--overflow", "native"], "unknown option '--overflow'"),
@@ -45,7 +44,6 @@ def test_negative_values_and_options_stand_in_any_order(command):
         (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1@bf16"], "of binary32, not '-1@bf16'"),
         (["block", "1@mxfp4", "--to", "mxfp4"], "mxfp4 is a block format"),
         (["show", "1", "-f", "mxfp4"], "mxfp4 is a block format: floatlab block VALUE… --to mxfp4 shows one"),
-        (["formats", "nvfp4"], "nvfp4 is a block format"),
         (["tui", "block", "1", "--to", "mxfp4"], "tui has no screen for block; it opens show convert"),
         (["blok", "1"], "did you mean 'block'?"),
     ],
@@ -55,3 +53,10 @@ def test_what_is_wrong_is_said_in_one_line(command, words, said):
     assert (ended.status, ended.out) == (2, "")
     assert said in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_text_that_is_no_recipe_is_marked_with_a_caret(command):
+    for text, place in (("mxfp4:flor", 6), ("e4m3/12y", 5), ("block(e2m1 ue5m3)", 11), ("fp8/tensor", 0)):
+        ended = command("block", "1", "--to", text)
+        assert (ended.status, ended.out) == (2, "")
+        assert ended.err.splitlines()[1:] == [f"  {text}", f"  {' ' * place}^"]

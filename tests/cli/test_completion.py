@@ -45,6 +45,7 @@ def test_bash_completes_verbs_options_and_choices(command):
     assert completed(text, "add", "--fp1") == ["--fp16", "--fp128"]
     assert completed(text, "show", "1", "--overflow", "s") == ["saturate"]
     assert completed(text, "completion", "b") in (["bash"], [])
+    assert {"nvfp4", "nvfp4/16x16", "e4m3/128x128"} <= set(completed(text, "block", "--to", ""))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from floatlab import FloatArray, matmul
+from floatlab.arrays import decode
+from floatlab.arrays.blocks import encode_blocks
 from floatlab.cli.main import main
 from floatlab.verbs.reduce.page import _upward
 
@@ -261,3 +264,26 @@ def test_only_some_rows_of_large_products_are_measured(capsys, monkeypatch):
     assert wire["looked_at"] == 100
     assert "100 of 250 elements" in ask(capsys, *words)[1]
     assert all(each["error"]["ulps"] != "0" for each in wire["worst"])
+
+
+def test_scales_of_blocks_are_numbers_or_codes_in_a_file(capsys, tmp_path):
+    rng = np.random.default_rng(3)
+    a, b = encode_blocks(rng.standard_normal((2, 64)), "mxfp4"), encode_blocks(rng.standard_normal((64, 3)), "mxfp4", 0)
+    names = [str(tmp_path / f"{name}.npy") for name in ("a", "b", "sa", "sb", "na", "nb")]
+    numbers = [decode(each.scales, "e8m0") for each in (a, b)]
+    values = [decode(each.codes, "e2m1") for each in (a, b)]
+    for name, array in zip(names, (*values, a.scales, b.scales, *numbers), strict=True):
+        np.save(name, array)
+    found = [
+        code(capsys, "matmul", *names[:2], "--machine", "b200.mxf4.f32", "--scale-a", left, "--scale-b", right)
+        for left, right in (names[2:4], names[4:])
+    ]
+    assert found[0] == found[1]
+    factors = (FloatArray.from_codes(each.codes, "e2m1") for each in (a, b))
+    wanted = matmul(*factors, machine="b200.mxf4.f32", scales=(a.scales, b.scales))
+    assert found[0].split("\n") == [
+        ",".join(f"0x{each:08x}" for each in row) for row in wanted.view(np.uint32).tolist()
+    ]
+    status, out, err = ask(capsys, "matmul", *names[:2], "--machine", "b200.mxf4.f32", "--scale-a", names[2])
+    assert (status, out) == (2, "")
+    assert err == "floatlab: --machine b200.mxf4.f32 needs --scale-b: one scale for every 32 numbers\n"

@@ -1,4 +1,4 @@
-"""This machine's x87 unit: the NaN that an instruction returns, and all other special operands, bits and flags."""
+"""This machine's x87 unit: the NaN that an instruction returns, all other special operands, and precision control."""
 
 import ctypes
 import platform
@@ -11,6 +11,8 @@ from floatlab import Context, arith, convert
 from floatlab.formats import parse_format
 from floatlab.numbers import Datum
 from floatlab.numbers.random_integers import RandomIntegers
+from floatlab.verbs.arithmetic.storing import store
+from tests.arith.test_precision_control import cases
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
@@ -22,11 +24,12 @@ pytestmark = pytest.mark.skipif(
 # Operands are 16 bytes apart; `fldt` and `fstpt` move 80 bits without interpreting them.
 SOURCE = r"""
 #include <stddef.h>
+unsigned short control = 0x37f; /* of fninit: nearest, 64 digits, no traps */
 #define LOOP(name, text) \
 void name(size_t count, const char *a, const char *b, char *out, unsigned short *status) { \
     for (size_t i = 0; i < count; i++) \
-        __asm__ volatile("fninit\n\t" text "\n\tfninit" \
-            : : "r"(a + 16 * i), "r"(b + 16 * i), "r"(out + 16 * i), "r"(status + i) \
+        __asm__ volatile("fninit\n\tfldcw %4\n\t" text "\n\tfninit" \
+            : : "r"(a + 16 * i), "r"(b + 16 * i), "r"(out + 16 * i), "r"(status + i), "m"(control) \
             : "memory", "st", "st(1)"); \
 }
 #define BINARY(name, text) LOOP(name, "fldt (%1)\n\tfldt (%0)\n\t" text "\n\tfnstsw (%3)\n\tfstpt (%2)")
@@ -44,6 +47,7 @@ LOOP(from_f32, "flds (%0)\n\tfnstsw (%3)\n\tfstpt (%2)")
 LOOP(from_f64, "fldl (%0)\n\tfnstsw (%3)\n\tfstpt (%2)")
 """
 
+STORES = {"to_f32": "binary32", "to_f64": "binary64"}
 BINARY = {
     "add": arith.add, "subtract": arith.subtract, "multiply": arith.multiply, "divide": arith.divide,
     "remainder_": arith.remainder,
@@ -57,6 +61,8 @@ CONVERSIONS = {
 }
 STATUS = {"invalid": 1, "divide_by_zero": 4, "overflow": 8, "underflow": 16, "inexact": 32}
 CONTEXT = Context(nan="x86")
+DIRECTIONS = {"RNE": 0, "RTN": 1, "RTP": 2, "RTZ": 3}  # the field RC of the control word
+PRECISIONS = {24: 0, 53: 2, 64: 3}  # the field PC
 X87 = parse_format("x87")
 
 
@@ -72,8 +78,10 @@ def unit(tmp_path_factory):
     return ctypes.CDLL(str(folder / "x87.so"))
 
 
-def run(unit, name: str, a: list[int], b: list[int]) -> list[tuple[int, int]]:
+def run(unit, name: str, a: list[int], b: list[int], context: Context = CONTEXT) -> list[tuple[int, int]]:
     """Return the 16 bytes that each instruction left, and its status word's exceptions."""
+    control = 0x3F | PRECISIONS[context.precision] << 8 | DIRECTIONS[context.rounding.value] << 10
+    ctypes.c_uint16.in_dll(unit, "control").value = control
     packed = [b"".join(code.to_bytes(16, "little") for code in codes) for codes in (a, b)]
     out, status = ctypes.create_string_buffer(16 * len(a)), (ctypes.c_uint16 * len(a))()
     getattr(unit, name)(ctypes.c_size_t(len(a)), *packed, out, status)
@@ -141,3 +149,29 @@ def test_the_unit_converts_special_operands_alike(unit, name):
     source, target = (parse_format(each) for each in CONVERSIONS[name])
     operands = [(special(draws, source),) for _ in range(1000)]
     assert check(unit, name, lambda x: convert(x, target, CONTEXT), source, target, operands) > 400
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "sqrt_"])
+def test_the_unit_rounds_alike_under_precision_control(unit, name, direction, precision, generator):
+    context = Context(direction, precision=precision, nan="x86")
+    operands = [pair[:1] if name in UNARY else pair for pair in cases(generator, 300)]
+    operation, results, seen, twice = (BINARY | UNARY)[name], [], set(), 0
+    there = run(unit, name, [codes[0] for codes in operands], [codes[-1] for codes in operands], context)
+    for codes, (code, status) in zip(operands, there, strict=True):
+        done = operation(*(Datum(X87, each) for each in codes), X87, context)
+        raised = sum(STATUS[flag] for flag in done.flags.names)
+        assert (hex(done.result.code), raised) == (hex(code), status & sum(STATUS.values())), done
+        results += [done] if done.result.is_finite else []
+        seen |= set(done.flags.names)
+    assert seen >= {"invalid", "inexact"}
+    for instruction, format in STORES.items():
+        codes = [done.result.code for done in results]
+        for done, (code, status) in zip(results, run(unit, instruction, codes, codes, context), strict=True):
+            stored = store(done, parse_format(format))
+            width = stored.twice.result.format.width
+            raised = sum(STATUS[flag] for flag in stored.twice.flags.names)
+            assert (stored.twice.result.code, raised) == (code % (1 << width), status & sum(STATUS.values())), done
+            twice += not stored.is_innocuous
+    assert twice or precision > 24  # a result of 24 digits lacks some of binary64

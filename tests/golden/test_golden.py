@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from floatlab.cli.main import main
+from tests.auditing.making import example_folder, needs_examples
 
 HERE = Path(__file__).parent
 
@@ -75,6 +76,10 @@ convert 1.00048828126 --through fp32,fp16 --svg -
 convert 1.5 --through fp64,fp32,bf16 --width 40
 convert snan(0x155) --through fp32,fp16
 convert bits:0x3f8f8f6d --through fp32,fp16
+div 1 3 -f x87 --precision 24
+mul 0x1.05fp-1030 0x1.ebf3538667817p0 -f x87 --precision 53
+add 1 2 --precision 53
+sqrt 2 -f x87 --precision 32
 add 1.125 0.12457275390625 --fp16
 add 1.125 0.12457275390625 --fp16 --json
 add 1.125 0.12457275390625 --fp16 --svg -
@@ -143,6 +148,18 @@ block 1e300 --to mxfp4
 block 0 --to nvfp4
 block 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 --to nvfp4 --scale up
 block 1 --to mxfp5
+block 0.3 -1.1 9 --to nvfp4:torchao
+block 0.3 -1.1 9 0.02 4 --to nvfp4/16x16:te_4over6_mse256 --width 60
+block 0.3@bf16 -1.1@bf16 9@bf16 --to e4m3/tensor:ct
+block 957 1/3 --to mxfp4:modelopt --json
+block 0.3 -1.1 9 --to 'block(e2m1, ue5m3, 16)'
+block 0.3 inf 9 --to mxfp8_e4m3:te --quiet=code
+block 0.3 -1.1 9 1 2 3 --to nvfp4:4over6
+block 0.3 -1.1 9 1 2 3 0.1 --to hif4
+block 1 --to 'block(e2m1 ue5m3, 16)'
+block 1 --to nvfp4:flor
+formats nvfp4
+formats e4m3/128x128:te_pow2 --json
 block 1
 vectors generate e4m3_mulAdd --lines 5 --seed 3
 formats
@@ -169,6 +186,19 @@ compare 1,2,3,nan,inf 1,2.5,3,nan,-inf --fp16 --json
 compare 1,2,3,4 1,2,3,5 --rtol 0.5 --quiet
 compare 1,2 1,2,3
 compare 1,2 nowhere.npy
+compare half.safetensors original.safetensors
+compare half.safetensors original.safetensors --json
+compare model.safetensors original.safetensors --rtol 0.3 --atol 0.02 --width 120
+compare model.safetensors original.safetensors --stored --width 46
+compare original.safetensors original.safetensors --only *.mlp.* --quiet
+compare original.safetensors original.safetensors --only *.conv.*
+dequantize model.safetensors numbers.safetensors
+dequantize model.safetensors numbers.safetensors --to bf16 --json --only *.mlp.*
+dequantize model.safetensors model.safetensors
+dequantize half.safetensors numbers.npz
+audit model.safetensors --against original.safetensors
+audit model.safetensors
+audit half.safetensors
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@bf16 --rtol 0.01
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 --rtol 1e-4
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 -f fp32 --rtol 1e-4 --atol 1e-4
@@ -213,7 +243,8 @@ def slug(command: str) -> str:
 def run(command: str) -> str:
     """Run a command in this process; return its record."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    where = example_folder() if needs_examples(command) else contextlib.nullcontext()
+    with where, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main(shlex.split(command))
     return f"$ floatlab {command}\nstatus {status}\n--- stdout\n{out.getvalue()}--- stderr\n{err.getvalue()}"
 

@@ -10,7 +10,7 @@ from floatlab.verbs.registry import command_of
 
 
 def test_every_choice_of_a_context_has_its_rows():
-    assert {rule.field for rule in RULES} | {"seed", "random_bits", "draw"} == set(Context._fields)
+    assert {rule.field for rule in RULES} | {"seed", "random_bits", "draw", "precision"} == set(Context._fields)
     for field in {rule.field for rule in RULES}:
         usual = getattr(Context(), field)
         values = [rule.value for rule in RULES if rule.field == field]

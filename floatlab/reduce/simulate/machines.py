@@ -23,6 +23,7 @@ from floatlab.reduce.simulate.simulation import evaluate
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
 MMA_SIM = "P. Xie et al., MMA-Sim, arXiv:2511.10909"
+_MMASIM_2 = f"{MMA_SIM}v2, mmasim 2.1.1"
 KHATTAK = "F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor cores, arXiv:2512.07004"
 _BOTH = f"{KHATTAK}; {MMA_SIM}"
 
@@ -104,13 +105,16 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         return np.asarray(last[0])
 
 
-_SHORT = {"f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn", "e5m2": "e5m2", "f32": "binary32"}
+_SHORT = {
+    "f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn", "e5m2": "e5m2", "f32": "binary32",
+    "e4m3fnuz": "e4m3fnuz", "e5m2fnuz": "e5m2fnuz",
+}  # fmt: skip
 
 
 _HARDWARE = {
     "volta": ("V100",), "turing": ("T4",), "ampere": ("A100", "A2"), "ada": ("L40S", "RTX 4000 Ada"),
-    "hopper": ("H100", "H200"), "blackwell": ("B200",), "cdna1": ("MI100",), "cdna2": ("MI210", "MI250"),
-    "cdna3": ("MI300", "MI300A", "MI300X"),
+    "hopper": ("H100", "H200"), "blackwell": ("B200",), "rtxblackwell": ("RTX PRO 6000 Blackwell",),
+    "cdna1": ("MI100",), "cdna2": ("MI210", "MI250"), "cdna3": ("MI300", "MI300A", "MI300X"),
 }  # fmt: skip
 
 
@@ -147,7 +151,9 @@ _INTERLEAVED = f"{KHATTAK}, with its MATLAB program (inter_pattern)"
 _TWICE = "mma.sync, which widens the factors to binary16 and uses that unit twice; c is added afterwards, to nearest"
 _APART = "recorded outputs take c afterwards, to nearest"
 _TWO_SUMS = "products are added first; their sum and the accumulator are cut toward −∞"
-_CDNA3 = TensorCore(SINGLE, 24, "RNE", sum_bits=31)
+_THREE_SUMS = "even and odd products are added apart, then their sums, then the accumulator; sums are cut toward −∞"
+_OLDER = "the model .v1 keeps one bit less of their sum, which matters in rare ties"
+_CDNA3 = TensorCore(SINGLE, 24, "RNE", sum_bits=31, groups=1)
 
 MACHINES = {
     row.name: row
@@ -174,15 +180,40 @@ MACHINES = {
         *_rows("blackwell", "f16", *_core(16, 25, "f16")),
         *_rows("blackwell", "e4m3 e5m2", *_core(32, 25), _APART, adds_c_last=True),
         *_rows("blackwell", "e4m3 e5m2", *_WIDENED, _TWICE, source=_INTERLEAVED, adds_c_last=True),
+        *_rows("rtxblackwell", "f16 bf16", *_core(16, 25), source=MMA_SIM),
+        *_rows("rtxblackwell", "tf32", *_core(8, 25), source=MMA_SIM),
+        *_rows("rtxblackwell", "f16", *_core(16, 25, "f16"), source=MMA_SIM),
+        *_rows("rtxblackwell", "e4m3 e5m2", *_core(32, 25), source=MMA_SIM),
+        *_rows("rtxblackwell", "e4m3 e5m2", *_core(32, 25, "f16"), source=MMA_SIM),
         *_rows("cdna1", "f16", "fused(4)", _EXACT, f"sums of four products {_ONCE}", source=MMA_SIM),
         *_rows("cdna1", "bf16", "fused(2)", _EXACT, f"sums of two products {_ONCE}", source=MMA_SIM),
         *_rows("cdna2", "f16", "blocked(4, pairwise)", _FLUSHING, _FLUSHED, source=MMA_SIM),
         *_rows("cdna2", "bf16", "blocked(4, pairwise)", _FLUSHING, f"{_FLUSHED}; instructions ending in _1k",
                source=MMA_SIM),
-        *_rows("cdna3", "f16 bf16", "fused(8)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
-        *_rows("cdna3", "tf32", "fused(4)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
+        *_rows("cdna3", "f16 bf16", "fused(8)", _CDNA3, f"{_TWO_SUMS}; {_OLDER}", source=_MMASIM_2),
+        *_rows("cdna3", "tf32", "fused(4)", _CDNA3, f"{_TWO_SUMS}; {_OLDER}", source=_MMASIM_2),
+        *_rows("cdna3", "e4m3fnuz e5m2fnuz", "fused(16)", _CDNA3.replace(groups=2), _THREE_SUMS, source=_MMASIM_2),
     )
 }  # fmt: skip
+
+# Models of other instructions of the same units, and earlier models; they are no candidates for observed results.
+_FP8_UNITS = (
+    ("wgmma", _rows("hopper", "e4m3 e5m2", *_core(32, 13, "f16"), source=_MMASIM_2)),
+    ("tcgen05", _rows("blackwell", "e4m3 e5m2", *_core(32, 25), source=_MMASIM_2)),
+    ("tcgen05", _rows("blackwell", "e4m3 e5m2", *_core(32, 25, "f16"), source=_MMASIM_2)),
+)
+_OLD_CDNA3 = {"adder": _CDNA3.replace(groups=0), "source": f"{MMA_SIM}v1", "note": f"{_TWO_SUMS}; an earlier model"}
+VARIANTS = {
+    row.name: row
+    for row in (
+        *(row.replace(name=f"{row.name}.v1", **_OLD_CDNA3) for row in MACHINES.values() if row.adder == _CDNA3),
+        *(
+            row.replace(name=f"{row.name}.{instruction}", note=f"{instruction}, with c in the first block")
+            for instruction, rows in _FP8_UNITS
+            for row in rows
+        ),
+    )
+}
 
 _FAMILIES = {product.lower(): family for family, products in _HARDWARE.items() for product in products}
 
@@ -199,13 +230,13 @@ def parse_machine(name: str | Machine) -> Machine:
         raise UnsupportedError(f"machine is a name such as hopper.f16.f32, not {type(name).__name__}")
     first, dot, rest = name.strip().lower().replace("fp16", "f16").replace("fp32", "f32").partition(".")
     plain = f"{_FAMILIES.get(first, first)}{dot}{rest}"
-    if plain in MACHINES:
-        return MACHINES[plain]
+    if plain in MACHINES or plain in VARIANTS:
+        return MACHINES.get(plain) or VARIANTS[plain]
     if is_scaled_unit(name):
         raise UnsupportedError(f"machine {quoted(name)} multiplies blocks with scales: use matmul, with scales")
     if why := unmodelled(name):
         raise UnsupportedError(f"machine {quoted(name)}: {why}")
-    known = sorted([*MACHINES, *SCALED_UNITS])
+    known = sorted([*MACHINES, *VARIANTS, *SCALED_UNITS])
     families = dict.fromkeys(row.partition(".")[0] for row in known)
     hint = guess(plain, known) or f"; names look like hopper.f16.f32, and begin with one of {' '.join(families)}"
     if (family := plain.partition(".")[0]) in families:

@@ -38,7 +38,8 @@ class TensorCore(NodeRule):
     fraction bits, fewer than those of the accumulator. If `sum_bits` is given, the products are aligned and added
     first; a product that overflows binary32 counts as infinite. Then their sum and the accumulator are aligned to the
     larger of their exponents and added; the sum is truncated toward −∞ at `sum_bits`, the accumulator at
-    `fraction_bits`.
+    `fraction_bits`. With `groups`, one bit more is kept until the total is normalised. With 2 groups, the products of
+    even and of odd position are aligned and added separately; then their sums are, truncated toward −∞.
     """
 
     accumulator: Format
@@ -46,6 +47,7 @@ class TensorCore(NodeRule):
     direction: str = "RTZ"
     result_bits: int | None = None
     sum_bits: int | None = None
+    groups: int = 0
 
     context: ClassVar[Context] = DEFAULT  # for nodes without products
     fma: ClassVar[bool] = True
@@ -94,6 +96,8 @@ class TensorCore(NodeRule):
             total, unit = sum(left), top - self.fraction_bits
             return Exact(total < 0, abs(total), unit)
         products = [each for each in terms if isinstance(each, Term)]
+        if self.groups:
+            return self._total_of_groups(products, [each for each in terms if isinstance(each, Datum)], self.sum_bits)
         first = max(_exponent(each) if each.exact.c else LEAST_EXPONENT for each in products)
         whole = sum(_cut(each.exact, first - self.fraction_bits) for each in products)
         sums = [each for each in terms if isinstance(each, Datum)]
@@ -104,6 +108,26 @@ class TensorCore(NodeRule):
             x = each.exact
             kept = _shifted(-x.c if x.negative else x.c, x.q - top + self.fraction_bits)
             total += kept << (self.sum_bits - self.fraction_bits)
+        return Exact(total < 0, abs(total), unit)
+
+    def _total_of_groups(self, products: Sequence[Term], sums: Sequence[Datum], bits: int) -> Exact:
+        parts = []
+        for group in (products[start :: self.groups] for start in range(self.groups)):
+            top = max((_exponent(each) for each in group if each.exact.c), default=_OF_ZERO)
+            parts.append((top, sum(_cut(each.exact, top - self.fraction_bits) for each in group)))
+        first = max(top for top, _ in parts)
+        whole = sum(_shifted(part, top - first) for top, part in parts)
+        c = sums[0] if sums else Datum(self.accumulator, 0)
+        own = max(_exponent(c), LEAST_EXPONENT)
+        top = max(first, own)
+        unit = top - bits - 1
+        total = _shifted(whole, first - self.fraction_bits - unit)
+        if self.groups == 1 or own >= top - self.fraction_bits - 1:
+            x, last = c.exact, top - self.fraction_bits
+            total += _shifted(-x.c if x.negative else x.c, x.q - last) << (last - unit)
+        if total:
+            more = max(Exact(False, abs(total), unit).exponent, LEAST_EXPONENT) - bits - unit
+            total, unit = (total >> more, unit + more) if more > 0 else (total, unit)
         return Exact(total < 0, abs(total), unit)
 
     def sum(self, terms: Sequence[Term | Datum]) -> Datum:
@@ -215,6 +239,8 @@ class TensorEngine(CodeEngine):
     def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
         """Return the sums of the truncated terms as integers, and the exponents of their units."""
         core, fmt = self.core, self.core.accumulator
+        if core.groups:
+            return self._total_of_groups(products, exponents, sums)
         top: Array = np.maximum(LEAST_EXPONENT, exponents.max(axis=0))
         for each in sums:
             top = np.maximum(top, exponents_of(each, fmt))
@@ -231,6 +257,27 @@ class TensorEngine(CodeEngine):
             left = np.floor(np.ldexp(each, core.fraction_bits - top))
             total = total + left * 2.0 ** (core.sum_bits - core.fraction_bits)
         return total, top - core.sum_bits
+
+    def _total_of_groups(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
+        core, fmt = self.core, self.core.accumulator
+        exponents = np.where(products == 0, _OF_ZERO, exponents)
+        tops, parts = [], []
+        for group in (slice(start, None, core.groups) for start in range(core.groups)):
+            top = exponents[group].max(axis=0, initial=_OF_ZERO)
+            tops.append(top)
+            parts.append(np.trunc(np.ldexp(products[group], core.fraction_bits - top)).sum(axis=0))
+        first = np.max(tops, axis=0)
+        whole = sum(np.floor(np.ldexp(part, top - first)) for top, part in zip(tops, parts, strict=True))
+        c = sums[0] if sums else np.zeros(first.shape)
+        own = np.maximum(exponents_of(c, fmt), LEAST_EXPONENT)
+        top, bits = np.maximum(first, own), (core.sum_bits or 0) + 1
+        kept = np.floor(np.ldexp(c, core.fraction_bits - top))
+        if core.groups > 1:
+            kept = np.where(own < top - core.fraction_bits - 1, 0.0, kept)
+        total = np.floor(np.ldexp(whole, first - top + bits - core.fraction_bits))
+        total = total + np.ldexp(kept, bits - core.fraction_bits)
+        digits = np.maximum(np.frexp(total)[1] - 1 - bits + top, LEAST_EXPONENT) - bits + 1
+        return np.floor(np.ldexp(total, top - bits - digits)), digits
 
 
 def exponents_of(values: Array, format: Format) -> Array:

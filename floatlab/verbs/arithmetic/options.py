@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
 from floatlab.errors import UnsupportedError, quoted
+from floatlab.numbers.rounding import PRECISIONS
 from floatlab.verbs.option import (
     DIALECT,
     DIALECT_RULE,
@@ -28,6 +29,11 @@ _EXPLANATION = (
 _MAX_STEPS = 1000
 
 
+_PRECISION = Option(
+    "precision", "BITS", "significand bits of results in x87 (precision control)", read=whole(24, 64),
+    choices=tuple((bits, f"{bits} bits") for bits in PRECISIONS), title="x87 precision", part="context",
+    group="rounding", also=("precision-control", "pc"),
+)  # fmt: skip
 _BITS = Option("bits", "", "values are codes: 0x3c7c or 0_01111_0001111100")
 _STEPS = (
     Option("steps", "N", "show only the first N steps", read=whole(1, _MAX_STEPS)),
@@ -97,6 +103,8 @@ def _operation(
     )
 
 
+_CONTROLLED = (*ROUNDING, _PRECISION)
+
 VERBS = {
     verb.name: verb
     for verb in (
@@ -105,21 +113,28 @@ VERBS = {
             "add two numbers, step by step: align, add, round",
             ("add 1.125 0.12457275390625 --fp16", "add 1.125@fp32 0.1246@fp16"),
             "plus + → add A B",
+            rules=_CONTROLLED,
         ),
         _operation(
             "sub",
             "subtract, step by step: align, cancel, round",
             ("sub 1.001 1 --fp16", "sub 1e8 1 --fp32 -r RTZ"),
             "subtract minus → sub A B",
+            rules=_CONTROLLED,
         ),
         _operation(
             "mul",
             "multiply, step by step",
             ("mul 0.1 3 --fp16", "mul 6e-5 0.3 --fp16 --ftz"),
             "multiply times product * × → mul A B",
+            rules=_CONTROLLED,
         ),
         _operation(
-            "div", "divide, step by step", ("div 1 3 --fp32", "div 1 0 --e4m3"), "divide quotient / ÷ → div A B"
+            "div",
+            "divide, step by step",
+            ("div 1 3 --fp32", "div 1 0 --e4m3"),
+            "divide quotient / ÷ → div A B",
+            rules=_CONTROLLED,
         ),
         _operation(
             "rem",
@@ -127,7 +142,7 @@ VERBS = {
             ("rem 5 3 --fp16", "rem 1e30 7 --fp64"),
             "mod fmod remainder % → rem A B",
         ),
-        _operation("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16")),
+        _operation("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16"), rules=_CONTROLLED),
         _operation(
             "fma",
             "a × b + c rounded once, compared with multiply-then-add, step by step",

@@ -195,12 +195,12 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
 
 def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
     """Return the rows of one step; `seen` are the earlier steps. Without `strips`, the operands are not drawn."""
-    fmt = derivation.result.format
+    fmt, own = derivation.rounding_format, derivation.result.format
     match step:
         case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
             # The first operand's step shows all operands at once.
             operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
-            return operand_rows(operands, derivation.literals, derivation.context, fmt, strips)
+            return operand_rows(operands, derivation.literals, derivation.context, own, strips)
         case steps.Promote(datum, promoted):
             return [Row("promote", f"{datum.format.name} → {promoted.format.name}, exactly", coded(promoted))]
         case steps.Align():
@@ -222,10 +222,16 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
         case steps.Special(rule, flags):
             return [Row("rule", sentence(rule), words.flags_line(flags) if flags else ())]
         case steps.Round(_, rounded):
-            return rounding_rows(rounded, derivation, fmt)
+            rows = rounding_rows(rounded, derivation, fmt)
+            return rows if fmt is own else [*rows, Row("", precision_words(fmt, own))]
         case steps.Encode(datum):
             return result_rows(datum, derivation, "result")
     return []
+
+
+def precision_words(fmt: Format, own: Format) -> str:
+    """Say to how many digits precision control rounds."""
+    return f"precision control: {fmt.precision} digits, {own.name}'s exponents ({fmt.name})"
 
 
 def _cut_off(label: str, x: Exact, sticky: bool, fmt: Format) -> Row:
@@ -329,6 +335,10 @@ def derivation_page(derivation: Derivation, steps: int | None = None, why: bool 
     title = operation_heading(derivation)
     blocks: list[Block] = [title, *stage_rows(derivation, step_groups(derivation, stop=steps), why)]
     left = len(derivation.steps) - len(derivation.steps[:steps])
+    if derivation.context.precision < derivation.result.format.precision and not left:
+        from floatlab.verbs.arithmetic.storing import stored_rows
+
+        blocks += stored_rows(derivation)
     if left:
         blocks.append(Row("", Span(f"{left} more {words.plural(left, 'step')}", Role.HINT)))
     return Page(tuple(blocks), text_of(title.content))

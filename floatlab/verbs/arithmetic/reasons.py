@@ -180,7 +180,7 @@ def _align(step: steps.Align, derivation: Derivation) -> list[str]:
     )
     words = [first, "Digits can be added if they belong to the same power of two."]
     words.append(f"{capital(moves)} {top.exponent} − {bracketed(low.exponent)} = {counted(step.shift, 'place')}.")
-    if step.shift > derivation.result.format.precision + 1:
+    if step.shift > derivation.rounding_format.precision + 1:
         words.append("All its digits are then past the last digit kept, but they can still decide the rounding.")
     return words
 
@@ -193,7 +193,7 @@ def _terms(derivation: Derivation) -> tuple[str, str]:
 
 
 def _sum(x: Exact, derivation: Derivation, index: int) -> list[str]:
-    aligned, fmt = derivation.steps[index - 1], derivation.result.format
+    aligned, fmt = derivation.steps[index - 1], derivation.rounding_format
     settled = next((each for each in derivation.steps[index + 1 :] if isinstance(each, steps.Special)), None)
     if not isinstance(aligned, steps.Align):
         if x.c:
@@ -228,7 +228,7 @@ def _product(x: Exact, derivation: Derivation) -> list[str]:
     if x.exponent > p + q:
         words += f"; their product is 2 or more, so the leading digit is at 2^{x.exponent}"
     signs = "The signs differ, so the product is negative." * x.negative
-    return [f"{words}.", signs, _room(x.normalized().c.bit_length(), "product", derivation.result.format)]
+    return [f"{words}.", signs, _room(x.normalized().c.bit_length(), "product", derivation.rounding_format)]
 
 
 def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:

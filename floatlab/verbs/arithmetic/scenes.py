@@ -76,7 +76,7 @@ def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
     step = None if stage is None else derivation.steps[stage.index]
     if not isinstance(step, Align):
         return []
-    fmt = derivation.result.format
+    fmt = derivation.rounding_format
     return [tuple(align_blocks(step, fmt, moved)) for moved in range(min(step.shift, fmt.precision + TAIL + 1))]
 
 

@@ -1,13 +1,14 @@
-"""`block`: values scaled and rounded together, into MX or NVFP4."""
+"""`block`: values scaled and rounded together by a recipe, such as MX or NVFP4."""
 
 from __future__ import annotations
 
-from floatlab.arith.blocks import BlockDerivation, quantize_blocks
+from floatlab.arith.block_records import BlockDerivation
+from floatlab.arith.blocks import quantize_blocks
 from floatlab.errors import LiteralError, quoted
-from floatlab.formats.blocks import BlockFormat, parse_block_format
+from floatlab.formats.blocks import BlockFormat
+from floatlab.formats.recipes import Recipe, parse_recipe
 from floatlab.numbers import Context, Derivation
 from floatlab.numbers.exact import Code
-from floatlab.numbers.printing import exact_decimal
 from floatlab.numbers.reading import read_literal
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.page.model import Page
@@ -16,7 +17,7 @@ from floatlab.verbs.question import Answer, Question, Started, read_operand, wri
 
 def block(
     values: tuple[str, ...],
-    to: str | BlockFormat,
+    to: str | BlockFormat | Recipe,
     context: Context = DEFAULT,
     *,
     scale: str | None = None,
@@ -30,11 +31,11 @@ def block(
     >>> answer.words(), answer.codes()
     (['896', '1'], ['0x80 0x7e 0x30'])
     """
-    fmt = parse_block_format(to)
+    recipe = parse_recipe(to)
     if not values:
         raise LiteralError("block needs at least one value")
     given = None if tensor_scale is None else _value(tensor_scale, context)
-    return answer_of(*quantize_blocks([_value(text, context) for text in values], fmt, scale, context, given))
+    return answer_of(*quantize_blocks([_value(text, context) for text in values], recipe, scale, context, given))
 
 
 def answer_of(*blocks: BlockDerivation) -> Answer:
@@ -60,8 +61,10 @@ def _value(text: str, context: Context) -> str | Derivation:
 
 def _words(blocks: tuple[BlockDerivation, ...]) -> list[str]:
     """Return the rounded values of all elements, in full."""
+    from floatlab.verbs.block.page import exact_text
+
     decoded = [element.decoded for each in blocks for element in each.elements]
-    return ["nan" if x is None else exact_decimal(x) for x in decoded]
+    return ["nan" if x is None else exact_text(x) for x in decoded]
 
 
 def _codes(each: BlockDerivation) -> str:
@@ -69,7 +72,7 @@ def _codes(each: BlockDerivation) -> str:
     from floatlab.verbs.block.page import element_code
 
     codes = [element_code(element, each.format) for element in each.elements]
-    return " ".join([f"0x{each.scale.code:02x}", *codes])
+    return " ".join([f"0x{each.scale_code:02x}", *codes])
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

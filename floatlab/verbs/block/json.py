@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from floatlab.arith.blocks import BlockDerivation, Element, ScaleRule, TensorScale
+from floatlab.arith.block_records import BlockDerivation, Element, ScaleStep, TensorScale
 from floatlab.errors import FileFormatError
-from floatlab.formats.blocks import parse_block_format
-from floatlab.numbers import Datum, Exact, Ratio, parse_literal
+from floatlab.formats.recipes import parse_recipe, parse_rule
+from floatlab.numbers import Datum, Ratio, parse_literal
 from floatlab.numbers.exact import Infinity, NotANumber
-from floatlab.numbers.printing import exact_decimal, fraction_text, ratio_text
-from floatlab.verbs.block.page import element_code, value_text
-from floatlab.wire.codecs import CODE, FLAGS, INTEGER, TEXT, Codec, enumeration, list_of, optional
+from floatlab.numbers.printing import fraction_text
+from floatlab.verbs.block.page import element_code, exact_text, special_text, value_text
+from floatlab.wire.codecs import CODE, FLAGS, INTEGER, TEXT, Codec, list_of, optional
 from floatlab.wire.derivations import CONTEXT, DATUM, RATIO, ROUNDED
 from floatlab.wire.schema import Member, common_members, constant, derived, field, schema, schema_of
 
@@ -17,17 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.arith.blocks import Value
+    from floatlab.arith.scaling import Value
     from floatlab.wire.codecs import Scope
 
     Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and its value as typed
-
-
-def _exact(x: Ratio) -> str:
-    """Return the exact value as text: a decimal if it terminates, else N/D."""
-    if x.denominator & (x.denominator - 1):
-        return ratio_text(x)
-    return ratio_text(x.replace(denominator=1, twos=x.twos - x.denominator.bit_length() + 1))
 
 
 def _read_exact(wire: object, scope: Scope) -> Ratio:
@@ -38,15 +31,7 @@ def _read_exact(wire: object, scope: Scope) -> Ratio:
     return Ratio(value.negative, abs(x.numerator), x.denominator)
 
 
-def _read_decoded(wire: object, scope: Scope) -> Exact:
-    x = _read_exact(wire, scope)
-    if x.denominator & (x.denominator - 1):
-        raise FileFormatError("is not a binary number")
-    return Exact(x.negative, x.numerator, 1 - x.denominator.bit_length())
-
-
-_NUMBER = optional(Codec(lambda x, _: _exact(x), _read_exact))
-_DECODED = optional(Codec(lambda x, _: exact_decimal(x), _read_decoded))
+_NUMBER = optional(Codec(lambda x, _: exact_text(x), _read_exact))
 _VALUES = {"numerator": RATIO, "payload": schema_of(NotANumber), "negative": schema_of(Infinity)}
 
 
@@ -63,7 +48,7 @@ def _read_value(wire: Any, scope: Scope) -> Value:
 
 def _value_text(placed: Placed) -> str:
     element = placed[1]
-    return _exact(element.value) if isinstance(element.value, Ratio) else value_text(element)
+    return exact_text(element.value) if isinstance(element.value, Ratio) else value_text(element)
 
 
 def _result(placed: Placed) -> Datum | None:
@@ -91,7 +76,7 @@ _STEP = schema(
     code=Member(CODE, lambda placed: element_code(placed[1], placed[0].format), "code"),
     round=Member(ROUNDED, lambda placed: placed[1].rounded, "rounded", is_optional=True),
     result=derived(_result, DATUM).replace(is_optional=True),
-    value=Member(_DECODED, lambda placed: placed[1].decoded, "decoded"),
+    value=Member(_NUMBER, lambda placed: placed[1].decoded, "decoded"),
     flags=Member(FLAGS, lambda placed: placed[1].flags, "flags"),
     error=derived(_error),
 )
@@ -101,9 +86,19 @@ def _placed(block: BlockDerivation) -> list[Placed]:
     return [(block, *pair) for pair in zip(block.elements, block.literals, strict=True)]
 
 
+_LINE = schema(
+    lambda name, formula, value: ScaleStep(name, formula, value),
+    name=TEXT,
+    formula=TEXT,
+    exact=derived(lambda step: exact_text(step.value) if isinstance(step.value, Ratio) else special_text(step.value)),
+    value=Codec(_write_value, _read_value),
+)
+
+
 def _block(
     operands: Any, steps: Any, tensor_scale: Datum | None, tensor_amax: Ratio | None, **fields: Any
 ) -> BlockDerivation:
+    rule, scale_steps, groups = (fields.pop(name) for name in ("rule", "scale_steps", "groups"))
     if len(operands) != len(steps):
         raise FileFormatError(f"{len(operands)} operands, and {len(steps)} steps")
     elements = tuple(
@@ -113,6 +108,9 @@ def _block(
     return BlockDerivation(
         elements=elements,
         literals=tuple(literal for _, literal in operands),
+        rule=parse_rule(rule, fields["format"]),
+        steps=tuple(scale_steps),
+        groups=tuple(map(tuple, groups)),
         tensor=None if tensor_scale is None else TensorScale(tensor_amax, tensor_scale),
         **fields,
     )
@@ -121,13 +119,14 @@ def _block(
 BLOCK = schema(
     _block,
     **common_members("block"),
-    format=Codec(lambda fmt, _: fmt.name, lambda wire, scope: parse_block_format(TEXT.read(wire, scope))),
+    format=Codec(lambda fmt, _: fmt.name, lambda wire, scope: parse_recipe(TEXT.read(wire, scope)).format),
     block=derived("format.block"),
     element_format=derived("format.element.name"),
     scale_format=derived("format.scale.name"),
     context=CONTEXT,
     operands=Member(list_of(_OPERAND), _placed, "operands"),
-    rule=enumeration(ScaleRule),
+    rule=Codec(lambda rule, _: rule.name, TEXT.read),
+    scale_steps=Member(list_of(_LINE), lambda block: block.steps, "scale_steps"),
     amax=_NUMBER,
     exponent=optional(INTEGER),
     wanted_scale=field(_NUMBER, "wanted"),
@@ -136,8 +135,9 @@ BLOCK = schema(
         "scale": DATUM,
         "tensor_scale": Member(optional(DATUM), lambda block: block.tensor and block.tensor.datum, "tensor_scale"),
         "tensor_amax": Member(_NUMBER, lambda block: block.tensor and block.tensor.amax, "tensor_amax"),
+        "groups": Member(list_of(list_of(INTEGER)), lambda block: block.groups, "groups"),
         "codes": derived(lambda block: [element_code(element, block.format) for element in block.elements]),
-        "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_DECODED)),
+        "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_NUMBER)),
     },
     flags=derived("flags", FLAGS),
     error=constant({"exact": None, "ulps": None}),  # the elements have these members

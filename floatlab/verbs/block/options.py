@@ -9,16 +9,29 @@ from floatlab.verbs.question import Question, Verb
 
 def _settle(question: Question) -> Question:
     if question.option("to") is None:
-        raise UsageError("block needs --to NAME: the block format, as in --to mxfp4")
+        raise UsageError("block needs --to RECIPE: the block format, as in --to mxfp4")
     return question
+
+
+def _recipes() -> tuple[str, ...]:
+    """Return the recipes that shells complete."""
+    from floatlab.formats.recipes import NAMED_RECIPES
+
+    return NAMED_RECIPES
 
 
 VERB = Verb(
     name="block",
-    summary="scale and round a block of values into MX or NVFP4, step by step",
-    examples=("block 957 --to mxfp8_e4m3", "block 0.1 -2.5 3 7.3 --to mxfp4 --scale up", "block 0.3 -1.1 9 --to nvfp4"),
+    summary="scale and round a block of values by a recipe (MX, NVFP4, scaled fp8), step by step",
+    examples=(
+        "block 957 --to mxfp8_e4m3",
+        "block 0.1 -2.5 3 7.3 --to mxfp4 --scale up",
+        "block 0.3 -1.1 9 --to nvfp4:torchao",
+    ),
     explanation=(
-        "Block formats: mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4. Values are taken exactly, "
+        "A recipe is a block format (mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4), or a format and "
+        "the shape of its blocks (e4m3/tensor, e4m3/channel, e4m3/1x128, e4m3/128x128, nf4/64), or block(e2m1, ue5m3, "
+        "16); then :RULE for the rule of a library (nvfp4:te, mxfp4:torchao_rceil). Values are taken exactly, "
         "VALUE@FORMAT rounded to that format; values beyond a full block start the next block. --scale is the rule "
         "that derives the scale from the largest magnitude, amax: floor (OCP's rule: 2^(exponent of amax − emax)), "
         "even (amax rounded to the element's digits first), ceil, up (the smallest scale at which no element "
@@ -27,10 +40,17 @@ VERB = Verb(
     ),
     takes=("VALUE", "a number, VALUE@FORMAT, or - for standard input"),
     options=(
-        Option("to", "NAME", "the block format: mxfp8_e4m3, mxfp4, nvfp4, …", names=parse_format, noun="format"),
+        Option(
+            "to",
+            "RECIPE",
+            "the block format or recipe: mxfp4, nvfp4, e4m3/128x128, nvfp4:te, …",
+            names=parse_format,
+            noun="format",
+            suggests=_recipes,
+        ),
         *grouped(
             "scales",
-            Option("scale", "RULE", "floor|even|ceil|up|nearest (default: the format's own)"),
+            Option("scale", "RULE", "floor|even|ceil|up|nearest, or a library's (default: the format's own)"),
             Option("tensor_scale", "VALUE", "nvfp4: the scale of the whole tensor (default: from amax)"),
         ),
         *DIRECTION,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from floatlab.arith.blocks import BY_EXPONENT, BlockDerivation, Element, ScaleRule, decode_element
+from floatlab.arith.block_records import BlockDerivation, Element, element_value
+from floatlab.arith.blocks import ERROR
 from floatlab.formats.blocks import BlockFormat
+from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
-from floatlab.numbers.exact import Infinity
-from floatlab.numbers.printing import rounded_decimal, terminating_decimal
+from floatlab.numbers.exact import Infinity, NotANumber
+from floatlab.numbers.printing import ratio_text, rounded_decimal, terminating_decimal
 from floatlab.page import words
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
@@ -14,6 +16,8 @@ from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from floatlab.arith.scaling import Value
 
 
 FEW = 4  # up to this many elements are shown step by step; more are shown in a table
@@ -26,9 +30,9 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
     first = blocks[0]
     count = sum(len(block.elements) for block in blocks)
     fmt, short = first.format, len(blocks[-1].elements)
-    title = f"{_summary(blocks)} in {fmt.name}"
+    title = f"{_summary(blocks)} in {first.recipe.name}"
     parts: list[Block] = [heading(title), _format_row(fmt)]
-    if short < fmt.block:
+    if fmt.block is not None and short < fmt.block:
         note = f"{short} {words.plural(short, 'value')} of {fmt.block}: zero padding would not change the scale"
         parts.append(Row("", Span(note, Role.HINT)))
     parts += _tensor_rows(first)
@@ -63,8 +67,24 @@ def value_text(element: Element) -> str:
     value = element.value
     if isinstance(value, Ratio):
         return _signed_glance(value)
+    return special_text(value)
+
+
+def special_text(value: Infinity | NotANumber) -> str:
+    """Return ∞ or a NaN as it is typed."""
     sign = "-" if value.negative else ""
     return f"{sign}inf" if isinstance(value, Infinity) else f"{sign}nan"
+
+
+def exact_text(x: Ratio) -> str:
+    """Return the exact value as text: a decimal if it terminates, else N/D.
+
+    >>> exact_text(Ratio(False, 3, 8)), exact_text(Ratio(True, 1, 3))
+    ('0.375', '-1/3')
+    """
+    if x.denominator & (x.denominator - 1):
+        return ratio_text(x)
+    return ratio_text(x.replace(denominator=1, twos=x.twos - x.denominator.bit_length() + 1))
 
 
 def glance(x: Fraction) -> str:
@@ -92,7 +112,8 @@ def _signed_glance(x: Ratio | Exact) -> str:
 def _format_row(fmt: BlockFormat) -> Row:
     bits = terminating_decimal(fmt.bits) or f"≈ {rounded_decimal(fmt.bits)}"
     tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} scale for all"
-    note = f"{fmt.element.name}, one {fmt.scale.name} scale for {fmt.block}{tensor}: {bits} bits a value"
+    size = {"tensor": "the tensor", "channel": "each row"}.get(fmt.shape, fmt.shape)
+    note = f"{fmt.element.name}, one {fmt.scale.name} scale for {size}{tensor}: {bits} bits a value"
     return Row(fmt.name, note)
 
 
@@ -100,6 +121,8 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     tensor, fmt = block.tensor, block.format
     if tensor is None:
         return []
+    if not _in_words(block) and tensor.amax is not None:
+        return [Row("tensor_amax", glance(tensor.amax.as_fraction())), *_formula_rows(block, TENSOR, tensor.datum)]
     if tensor.amax is None:
         return [Row("tensor", "given", _datum(tensor.datum))]
     if not tensor.amax.numerator:
@@ -109,6 +132,37 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     return [Row("tensor", made, _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
 
 
+def _in_words(block: BlockDerivation) -> bool:
+    """Return whether the page explains the rule in words; it shows the formulas of all others."""
+    return block.rule.is_exact and block.rule.choice is None and block.rule.name != "none"
+
+
+def _formula_rows(block: BlockDerivation, level: int, stored: Datum) -> list[Block]:
+    """Return a row for each line of the rule that is computed for the tensor, or for each block."""
+    names = {line.name for line in block.rule.steps() if line.level == level}
+    return [
+        Row(
+            step.name,
+            f"{step.formula} = {_amount(step.value)}".replace("= ≈", "≈"),
+            _datum(stored) if step.name in ("tensor", "scale") else (),
+        )
+        for step in block.steps
+        if step.name in names or (level == BLOCK and step.name.startswith(ERROR))
+    ]
+
+
+def _group_rows(block: BlockDerivation) -> list[Block]:
+    """Return a row for each size of groups, with the exponent of each group."""
+    return [
+        Row(f"groups of {size}", f"exponents {' '.join(map(str, exponents))}")
+        for size, exponents in zip(block.format.groups, block.groups, strict=True)
+    ]
+
+
+def _amount(value: Value) -> str:
+    return _signed_glance(value) if isinstance(value, Ratio) else special_text(value)
+
+
 def _datum(datum: Datum) -> Line:
     return line(*coded(datum, words.equals(datum)), f", {datum.format.name}")
 
@@ -116,6 +170,15 @@ def _datum(datum: Datum) -> Line:
 def scale_rows(block: BlockDerivation) -> list[Block]:
     """Return rows with amax, the scale that the rule gives, and the scale used."""
     fmt, amax = block.format, block.amax
+    if not _in_words(block):
+        shown = "NaN or ∞" if amax is None else glance(amax.as_fraction())
+        rows: list[Block] = [
+            Row("amax", shown, _binade(amax) if amax else ()),
+            *_formula_rows(block, BLOCK, block.scale),
+        ]
+        if fmt.first_scale:
+            rows.append(Row("", f"stored as 0x{block.scale_code:02x}"))
+        return [*rows, *_group_rows(block)]
     if amax is None:
         note = "a value is NaN or infinite: the scale is NaN, and so is every element"
         return [Row("scale", Span("NaN", Role.BAD), _datum(block.scale)), Row("", note)]
@@ -124,24 +187,24 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         return [Row("amax", "0"), Row("scale", note, _datum(block.scale))]
     value = amax.as_fraction()
     largest = glance(fmt.magnitudes.largest)
-    rows: list[Block] = [Row("amax", glance(value), _binade(amax))]
-    if block.rule in BY_EXPONENT:
+    rows = [Row("amax", glance(value), _binade(amax))]
+    if block.exponent is not None:
         e, emax = block.exponent, fmt.magnitudes.emax
         wanted = f"2^({e} − {words.bracketed(emax)}) = {glance(block.wanted.as_fraction())}"
         counted = {
-            ScaleRule.FLOOR: f"{e} is the exponent of amax",
-            ScaleRule.EVEN: f"{e} is the exponent of amax rounded to {fmt.magnitudes.precision} digits",
-            ScaleRule.CEIL: f"2^{e} is the smallest power of two that is at least amax",
-        }[block.rule]
+            "floor": f"{e} is the exponent of amax",
+            "even": f"{e} is the exponent of amax rounded to {fmt.magnitudes.precision} digits",
+            "ceil": f"2^{e} is the smallest power of two that is at least amax",
+        }[block.rule.name]
         note = f"{counted}, {emax} that of {fmt.element.name}'s largest number, {largest}"
     else:
         over = "" if block.tensor is None else " / t"
         wanted = f"amax / {largest}{over} = {glance(block.wanted.as_fraction())}"
-        up = block.rule is ScaleRule.UP
+        up = block.rule.name == "up"
         note = f"rounded {'upward' if up else 'to nearest'} into {fmt.scale.name}{', so that nothing saturates' * up}"
     rows += [
         Row("scale", wanted.replace("= ≈", "≈"), _datum(block.scale)),
-        Row(f"  {block.rule.value}", Span(note, Role.HINT)),
+        Row(f"  {block.rule.name}", Span(note, Role.HINT)),
     ]
     return [*rows, *_outside(block.wanted.as_fraction(), block.scale)]
 
@@ -167,13 +230,13 @@ def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
 def outcome(element: Element, fmt: BlockFormat) -> str:
     """Return the outcome for an element if it is more than a rounding, such as saturation."""
     rounded = element.rounded
-    if rounded is None or element.decoded is None:
+    if element.decoded is None:
         return "NaN"
-    if rounded.overflowed:
+    if rounded is not None and rounded.overflowed:
         return f"saturates at {'-' * rounded.negative}{glance(fmt.magnitudes.largest)}"
     if not element.flags:
         return "exact"
-    if not element.decoded.c:
+    if not element.decoded.numerator:
         return "becomes zero"
     return "underflow" if Flags.UNDERFLOW in element.flags else ""
 
@@ -206,7 +269,7 @@ def _share(element: Element) -> str:
 
 
 def _element_blocks(block: BlockDerivation) -> list[Block]:
-    if block.scale.is_nan:
+    if block.scale.is_nan and block.rule.is_exact:
         return [Row("values", ", ".join(words.abbreviated(each, 20) for each in _typed(block)))]
     if len(block.elements) <= FEW:
         return [row for pair in zip(_typed(block), block.elements, strict=True) for row in _rows(*pair, block)]
@@ -214,28 +277,39 @@ def _element_blocks(block: BlockDerivation) -> list[Block]:
 
 
 def _decoded(element: Element) -> str:
-    assert element.decoded is not None
-    return _signed_glance(element.decoded)
+    return "NaN" if element.decoded is None else _signed_glance(element.decoded)
 
 
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     """Return rows that show an element step by step."""
-    fmt, rounded, scaled = block.format, element.rounded, element.scaled
-    assert rounded is not None
-    assert scaled is not None
-    scale = words.brief(block.scale)
-    over = scale if block.tensor is None else f"({scale} × t)"
-    quotient = f"/ {over} = {_signed_glance(scaled)}"
-    plain = _signed_glance(decode_element(element.code, fmt))
-    times = scale if block.tensor is None else f"{scale} × t"
+    fmt, rounded = block.format, element.rounded
     error = f"error {words.plain_error(element.error)} ({_share(element)}), " if element.error else ""
-    becomes = f" = {plain}, × {times} = {_decoded(element)}".replace("= ≈", "≈")
-    code = line(Span(element_code(element, fmt), Role.CODE), becomes)
+    code = line(Span(element_code(element, fmt), Role.CODE), _becomes(element, block).replace("= ≈", "≈"))
+    decision = words.decision(rounded, block.context) if rounded else block.rule.rounding
     return [
-        Row(typed, quotient.replace("= ≈", "≈"), digits_line(element, fmt)),
-        Row("", words.decision(rounded, block.context), _happened(element, fmt)),
+        Row(typed, _quotient(element, block).replace("= ≈", "≈"), digits_line(element, fmt)),
+        Row("", decision, _happened(element, fmt)),
         Row("", code, line(error, words.flags_line(element.flags))),
     ]
+
+
+def _quotient(element: Element, block: BlockDerivation) -> str:
+    """Return the division by the scales, or the rule's formula for it, and its result."""
+    scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
+    if not _in_words(block):
+        return f"{block.rule.steps()[-1].formula} = {scaled}"
+    scale = words.brief(block.scale)
+    return f"/ {scale if block.tensor is None else f'({scale} × t)'} = {scaled}"
+
+
+def _becomes(element: Element, block: BlockDerivation) -> str:
+    """Return the value of an element's code, without and with the scales."""
+    value = element_value(element.code, block.format)
+    plain = "NaN" if value is None else _amount(value)
+    scale = words.brief(block.scale)
+    if block.rule.value == PRODUCT:
+        return f" = {plain}, × {scale if block.tensor is None else f'{scale} × t'} = {_decoded(element)}"
+    return f" = {plain}, {block.rule.value} = {_decoded(element)}"
 
 
 def _table(block: BlockDerivation) -> Table:
@@ -243,9 +317,8 @@ def _table(block: BlockDerivation) -> Table:
     fmt = block.format
     rows = []
     for typed, element in zip(_typed(block), block.elements, strict=True):
-        scaled = element.scaled
-        assert scaled is not None
+        scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
         becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
-        before = Span(typed, Role.VALUE), _signed_glance(scaled), digits_line(element, fmt)
+        before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
         rows.append((*before, *becomes, _happened(element, fmt)))
     return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), rows)

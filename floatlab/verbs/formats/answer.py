@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floatlab.formats import CATALOG, catalog_row, parse_format
+from floatlab.formats.catalog import BLOCK_ALIASES
 from floatlab.formats.table_catalog import TABLES
 from floatlab.page.model import Page
 from floatlab.verbs.question import Answer, Question, Started
@@ -18,6 +19,8 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
     >>> formats(("fp8-e4m3",)).words()
     ['e4m3fn']
     """
+    if any(_is_recipe(name) for name in names):
+        return recipes(names)
     rows = [catalog_row(parse_format(name)) for name in names] or [*CATALOG, *TABLES]
 
     def parts() -> list[Page]:
@@ -45,6 +48,31 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
 
     found = [row.format.name for row in rows]
     return Answer(page, records, lambda: found, lambda: found, parts=parts)
+
+
+def _is_recipe(name: str) -> bool:
+    """Return whether a name is that of a recipe; the module of recipes is imported only for what may be one."""
+    plain = name.strip().lower().replace("-", "_")
+    return plain in BLOCK_ALIASES or any(mark in name for mark in "/:(")
+
+
+def recipes(names: tuple[str, ...]) -> Answer:
+    """Return the answer for recipes, each in full.
+
+    >>> recipes(("nvfp4", "e4m3/tensor:te")).words()
+    ['nvfp4', 'e4m3/tensor:te']
+    """
+    from floatlab.formats.recipes import parse_recipe
+    from floatlab.page.model import joined
+    from floatlab.verbs.formats.recipe_page import recipe_page, recipe_record
+
+    found = [parse_recipe(name) for name in names]
+    named = [recipe.name for recipe in found]
+    parts = [recipe_page(recipe) for recipe in found]
+    return Answer(
+        lambda: joined(parts), lambda: [recipe_record(each) for each in found], lambda: named, lambda: named,
+        parts=lambda: parts,
+    )  # fmt: skip
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

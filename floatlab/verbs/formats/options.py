@@ -11,7 +11,7 @@ VERB = Verb(
     examples=("formats", "formats e4m3"),
     explanation=(
         "Names are case-insensitive, and - is the same as _. Further names: p3109_k8p4se, any e<W>m<T> with fn, f or "
-        "fnuz after it, and _ieee after any name."
+        "fnuz after it, and _ieee after any name. Recipes (nvfp4, e4m3/128x128:te) are shown with their scale rules."
     ),
     takes=("NAME", "a format to show in full"),
     options=OUTPUT,

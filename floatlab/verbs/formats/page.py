@@ -121,7 +121,8 @@ def formats_page(rows: list[CatalogRow]) -> Page:
     """Return the page of all formats: a table of the ranges, then a table of the codes."""
     others = (
         "Also p3109_k<K>p<P><s|u><e|f> (Binary<K>p…), any e<W>m<T>[fn|f|fnuz][_ieee], any ue<W>m<T>. Numbers "
-        "in this table are rounded; floatlab formats NAME gives one format exactly, with its source."
+        "in this table are rounded; floatlab formats NAME gives one format exactly, with its source. Recipes with "
+        "scales, such as mxfp4, nvfp4, nvfp4/16x16, e4m3/tensor or e4m3/128x128:te, are shown with their scale rules."
     )
     ranges = heading("Ranges: digits, exponents, the largest number, the smallest normal and subnormal numbers")
     codes = heading("Codes per class, both signs together")

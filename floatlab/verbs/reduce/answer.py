@@ -38,9 +38,9 @@ def reduce_words(
     """
     if is_scaled_unit(options.get("machine")):
         return scaled_words(operation, words, format=format, **options)
+    model = parse_machine(options["machine"]) if "machine" in options else None
     if given := [name for name in _SCALES if name in options]:
         raise UsageError(f"{_SCALES[given[0]]} is for machines with block scales, such as {next(iter(SCALED_UNITS))}")
-    model = parse_machine(options["machine"]) if "machine" in options else None
     operands = operands_of(operation, words, format, model) if preset is None else preset_of(operation, words, preset)
     compute: dict[str, Callable[..., Reduction | Product | ScaledProduct]] = {
         "sum": add_up,

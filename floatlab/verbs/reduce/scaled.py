@@ -126,7 +126,8 @@ def _term_cells(each: ScaledTerm, unit: int) -> tuple[Text, ...]:
 def _scale(scale: Datum) -> str:
     """Return a scale as text: as a power of two, or all its digits."""
     if not scale.is_finite or scale.format.trailing_bits:
-        return decimal(scale.exact.as_fraction(), _DIGITS) if scale.is_finite else shortest(scale)
+        text = decimal(scale.exact.as_fraction(), _DIGITS) if scale.is_finite else shortest(scale)
+        return f"|{text}|" if scale.sign_bit else text
     return f"2^{scale.exact.exponent}"
 
 

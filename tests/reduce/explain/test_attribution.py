@@ -113,7 +113,7 @@ def test_models_of_matrix_units_and_exact_sums():
     a, b = (rng.standard_normal((20, 64)).astype(np.float16) for _ in range(2))
     observed = fl.matmul(a, b.T, machine="hopper.f16.f32")
     ranked = attribute(a, b.T, observed).explanations[0]
-    assert [row.name for row in ranked[0].machines] == ["hopper.f16.f32", "blackwell.f16.f32"]
+    assert [row.name for row in ranked[0].machines] == ["hopper.f16.f32", "blackwell.f16.f32", "rtxblackwell.f16.f32"]
     exact = attribute(a, b.T, (a.astype(np.float64) @ b.T.astype(np.float64)).astype(np.float32))  # exact in binary64
     assert "exact, rounded once" in fitting(exact.explanations[0])
 

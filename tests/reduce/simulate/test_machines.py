@@ -8,6 +8,7 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.reduce import MACHINES, parse_machine
+from floatlab.reduce.simulate.machines import VARIANTS
 
 GPUS = {
     "V100": "volta", "A100": "ampere", "A2": "ampere", "Ada": "ada", "L40S": "ada", "H100": "hopper", "H200": "hopper",
@@ -56,10 +57,18 @@ def test_a_wrong_model_does_not_match(recorded):
     assert 0 < (found == d.view(np.uint32)).mean() < 0.9
 
 
-@pytest.mark.parametrize("name", MACHINES)
+def test_versions_of_a_model_part_in_ties():
+    """1 − 2^-9 − 2^-24 − 2^-25 + 2^-32 is a tie if its last bit is cut off; mmasim 2.1.1 keeps it."""
+    a, b = [1, -(2**-4), -(2**-12), 2**-16, -(2**-12)], [1, 2**-5, 2**-13, 2**-16, 2**-12]
+    (first, a), (rest, b) = (a[:1] + [0] * 7, a[1:]), (b[:1] + [0] * 7, b[1:])
+    for name, value in (("mi300x.f16.f32", "0x1.fefffep-1"), ("cdna3.f16.f32.v1", "0x1.fefffcp-1")):
+        assert float(dot([*first, *a], [*rest, *b], machine=name)) == float.fromhex(value)
+
+
+@pytest.mark.parametrize("name", [*MACHINES, *VARIANTS])
 def test_every_machine_multiplies_matrices(name, generator):
     rng = np.random.default_rng(generator.getrandbits(64))
-    machine = MACHINES[name]
+    machine = parse_machine(name)
     scale = 2.0 if machine.terms.exponent_bits < 5 else 1.0
     a, b = rng.uniform(-scale, scale, (5, 40)), rng.uniform(-scale, scale, (40, 3))
     found = matmul(a, b, machine=name)
@@ -174,3 +183,35 @@ def test_what_the_nodes_miss_adds_up_to_the_error_of_the_result(name, generator)
     )[-1:]
     overflowing = dot([3e38, 3e38], [1, 1], machine=machine) if machine.terms.name == "tf32" else None
     assert overflowing is None or [node.error for node in overflowing.nodes] == [None]
+
+
+@pytest.mark.parametrize(("name", "instruction"), [
+    ("cdna3.e4m3fnuz.f32", "f32_16x16x32_fp8_fp8"), ("cdna3.e5m2fnuz.f32", "f32_16x16x32_bf8_bf8"),
+    ("hopper.e4m3.f16.wgmma", "m64n8k32.f16.e4m3.e4m3"),
+    ("blackwell.e5m2.f16.tcgen05", "m64n8k32.kind::f8f6f4.f16.e5m2.e5m2"),
+    ("blackwell.e4m3.f32.tcgen05", "m64n8k32.kind::f8f6f4.f32.e4m3.e4m3"),
+    ("cdna3.f16.f32", "f32_16x16x16_f16"), ("rtxblackwell.e4m3.f32", "m16n8k32.f32.e4m3.e4m3.f32"),
+    ("rtxblackwell.e5m2.f16", "m16n8k32.f16.e5m2.e5m2.f16"), ("rtxblackwell.bf16.f32", "m16n8k16.f32.bf16.bf16.f32"),
+])  # fmt: skip
+def test_the_program_of_the_authors_gives_the_same_bits(name, instruction, generator):
+    torch = pytest.importorskip("torch")
+    amd, nvidia = pytest.importorskip("mmasim.amd.sim"), pytest.importorskip("mmasim.nv_ptx.sim")
+    programs = {
+        "cdna3": (amd.MFMA, "CDNA3"), "hopper": (nvidia.WGMMA, "Hopper"), "blackwell": (nvidia.TCGen05MMA, "Blackwell"),
+        "rtxblackwell": (nvidia.MMA, "RTX Blackwell"),
+    }  # fmt: skip
+    simulator, architecture = programs[name.partition(".")[0]]
+    machine, program = parse_machine(name), simulator(architecture, instruction)
+    rng, into = np.random.default_rng(generator.getrandbits(64)), machine.adder.accumulator
+    for spread in (0, 6, 12):
+        sides = [
+            torch.from_numpy((rng.standard_normal(s) * 2.0 ** rng.integers(-spread, spread + 1, s)).astype(np.float32))
+            for s in ((program.m, program.k), (program.k, program.n), (program.m, program.n))
+        ]
+        kinds = (program.a_type, program.b_type, program.d_type)
+        a, b, c = (side.to(kind) for side, kind in zip(sides, kinds, strict=True))
+        want = program(a, b, c).numpy()
+        x, y = (encode(side.float().numpy(), machine.terms) for side in (a, b))
+        x, y = Source(x.T[:, :, None], machine.terms), Source(y[:, None, :], machine.terms)
+        found = machine.multiply_add(x, y, Source(encode(c.numpy(), into), into))
+        assert (found == want.view(found.dtype)).all()

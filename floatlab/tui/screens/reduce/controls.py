@@ -210,7 +210,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     def take_machine(self, name: str) -> None:
         """Set the hardware model, which determines everything else."""
-        fixed = dict.fromkeys(("schedule", "fma", "adder", "accumulator", "products"))
+        fixed = dict.fromkeys(("schedule", "fma", "adder", "accumulator", "products", "scale_a", "scale_b"))
         self.change(**fixed, machine=None if name == _NONE else name)
 
     # Libraries.

@@ -1,0 +1,64 @@
+"""The values of a block as they are given, and the places of the blocks in a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from floatlab.arith.scaling import Value, value_of
+from floatlab.errors import LiteralError, UnsupportedError, quoted
+from floatlab.formats import parse_format
+from floatlab.formats.blocks import BlockFormat
+from floatlab.formats.catalog import short_name
+from floatlab.formats.format import Format
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.derivation import EXACT_ERROR_BITS, Derivation
+from floatlab.numbers.exact import Code, Literal, Ratio
+from floatlab.numbers.reading import read
+
+
+def tiles(format: BlockFormat, rows: int, columns: int) -> list[list[int]]:
+    """Return the indices of the elements of each block, for a tensor of this shape; blocks at its end may be short.
+
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> tiles(parse_recipe("e4m3/1x2").format, 2, 3), tiles(parse_recipe("e4m3/2x2").format, 2, 3)
+    ([[0, 1], [2], [3, 4], [5]], [[0, 1, 3, 4], [2, 5]])
+    """
+    if format.flat:
+        rows, columns = 1, rows * columns
+    high, wide = format.rows or rows or 1, format.block or columns or 1
+    return [
+        [i * columns + j for i in range(top, min(top + high, rows)) for j in range(left, min(left + wide, columns))]
+        for top in range(0, rows, high)
+        for left in range(0, columns, wide)
+    ]
+
+
+def input_format(values: Sequence[object]) -> Format:
+    """Return the format in which a library takes the values: binary32, or a narrower one that all values have."""
+    formats = {
+        value.result.format if isinstance(value, Derivation) else getattr(value, "format", None) for value in values
+    }
+    found = formats.pop() if len(formats) == 1 else None
+    single = parse_format("binary32")
+    return found if isinstance(found, Format) and found.width < single.width else single
+
+
+def typed_text(value: object) -> str | None:
+    """Return the typed text of a value (None if it was not text); text that was read into a format gets `@FORMAT`."""
+    if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
+        return f"{value.operands[0].text}@{short_name(value.result.format)}"
+    return value if isinstance(value, str) else None
+
+
+def exact_value(value: object) -> Value:
+    """Return the exact value of anything that can be read, without rounding it."""
+    given = value.result if isinstance(value, Derivation) else value
+    operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
+    if isinstance(operand, Datum):
+        return value_of(operand)
+    number = operand.value if isinstance(operand, Literal) else operand
+    if isinstance(number, Code):
+        raise LiteralError(f"{quoted(str(value))} is a code without a format: write VALUE@FORMAT")
+    if isinstance(number, Ratio) and not number.is_short(EXACT_ERROR_BITS):
+        raise UnsupportedError(f"{quoted(str(value))} is too long for the exact arithmetic of blocks")
+    return number

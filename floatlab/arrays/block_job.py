@@ -1,0 +1,166 @@
+"""Blocks along one axis by floatlab's own rules: one call, from the array to the codes of its scales and elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+
+import numpy as np
+
+from floatlab.arith.blocks import element_context, read_tensor_scale
+from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
+from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
+from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, recipe_of, scales_for
+from floatlab.arrays.sources import source_of
+from floatlab.arrays.types import Array, DType
+from floatlab.errors import UnsupportedError
+from floatlab.formats.blocks import BlockFormat, TwosComplement
+from floatlab.formats.format import Format
+from floatlab.formats.recipes import Recipe
+from floatlab.numbers.rounding import AnyContext
+
+_SINGLES, _DOUBLES = WORDS
+_KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
+_EVERY: dict[DType, Array] = {  # all bits but the sign
+    _SINGLES: np.array((1 << 31) - 1, np.int32),
+    _DOUBLES: np.array((1 << 63) - 1, np.int64),
+}
+saturating_context = lru_cache(maxsize=64)(element_context)
+
+
+class Job:
+    """The checked arguments of a call: format, scale rule, context, and the array as float32 or float64."""
+
+    def __init__(
+        self,
+        x: object,
+        format: BlockFormat | Recipe | str,
+        axis: int = -1,
+        *,
+        scale: str | None = None,
+        rounding: AnyContext = "RNE",
+        context: AnyContext = None,
+        tensor_scale: object = None,
+        block: int | None = None,
+        lane: str | None = None,
+    ) -> None:
+        """Read and check everything before anything is computed."""
+        self.recipe = recipe_of(format, block, scale)
+        self.fmt = self.recipe.format
+        self.context = saturating_context(rules_of(context, rounding), self.fmt)
+        self.lane = dispatch.parse_lane(lane)
+        self.steps = scales_for(self.fmt, self.recipe.rule)
+        # The NumPy lane is faster with float32, but stochastic draws need digits that float32 lacks.
+        drawn = self.context.rounding.is_stochastic
+        self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
+        source = source_of(x)
+        if kind := _KINDS.get(source.format):
+            self.array = np.ascontiguousarray(source.codes).astype(container(source.format), copy=False).view(kind)
+        else:
+            self.array = decode_array(source.codes, source.format, threads=1)
+        self.array = self.array.reshape(source.codes.shape)
+        # Integers are read as float64, but the result for them is float32.
+        whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
+        self.dtype = np.dtype(np.float32) if whole else self.array.dtype
+        self.cut = BlockLayout(self.array.shape, axis, self.fmt)
+        self.given = given_scale(tensor_scale, self.fmt)
+
+    def scales(self) -> tuple[Array, np.float32 | None]:
+        """Return the codes of the scales, as (rows of blocks, 1, columns), and the tensor's scale."""
+        amax = self.largest()
+        top = float(amax.max(initial=0))
+        self.finite = top < np.inf
+        tensor = self.given
+        if self.fmt.tensor is not None and tensor is None:
+            largest = top if self.finite else float(np.max(amax, where=np.isfinite(amax), initial=0))
+            tensor = self.steps.tensor_for(largest)
+        return self.steps.codes(amax, top, tensor), tensor
+
+    def largest(self) -> Array:
+        """Return the largest magnitude of each block; NaN or ∞ if the block has one."""
+        # Codes without their signs, compared as integers, have the order of the magnitudes; NaNs come last.
+        every = _EVERY[self.array.dtype]
+        bits = self.array.view(every.dtype)
+        rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
+        # Contiguous blocks are faster without the axis of length 1.
+        blocks = bits.reshape((rows, size) if inner == 1 else (rows, size, inner))
+        found = np.empty((rows, 1, inner), every.dtype)
+        into = found.reshape((rows,) if inner == 1 else (rows, inner))
+        for some in self.cut.slabs():
+            np.maximum.reduce(blocks[some] & every, axis=1, initial=0, out=into[some])
+        return found.view(self.array.dtype)
+
+    def round(
+        self, scales: Array, tensor: np.float32 | None, into: Array | None, target: Format | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield rows of blocks, their elements' codes (or values in `target`), and s·t; `into` receives all codes."""
+        cut, numbers = self.cut, self.steps.numbers
+        blocks, held = cut.blocks(self.array), container(target or numbers)
+        for rows in cut.slabs():
+            scaled, by = self.steps.scaled(blocks[rows], scales[rows], tensor, self.context, self.finite, self.narrows)
+            word = WORDS[scaled.dtype]
+            work = dispatch.rounder(word, numbers, self.context, self.lane, target)
+            made = np.empty(scaled.shape, held) if into is None else into[rows]
+            # The random draws are numbered in the order of the whole array.
+            first = rows.start * cut.size * cut.inner
+            work(scaled.reshape(-1).view(container(word)), first, made.reshape(-1).view(held), None)
+            yield rows, made, by
+
+
+def given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
+    """Return the caller's tensor scale as float32; raises UnsupportedError for formats without one.
+
+    >>> from floatlab.formats.blocks import parse_block_format
+    >>> given_scale("0.5", parse_block_format("nvfp4"))
+    np.float32(0.5)
+    """
+    if given is None:
+        return None
+    if fmt.tensor is None:
+        raise UnsupportedError(f"tensor_scale: {fmt.name} has no scale for a whole tensor; nvfp4 has one")
+    if type(given) is np.float32 and 0 < given < np.inf and fmt.tensor == SINGLE:
+        return given
+    return np.float32(float(read_tensor_scale(given, fmt.tensor)))
+
+
+def silent() -> np.errstate:
+    """Return an `errstate` without warnings."""
+    return np.errstate(all="ignore")
+
+
+@lru_cache(maxsize=64)
+def from_magnitudes(kind: TwosComplement) -> Array:
+    """Return the two's complement code for every sign-magnitude code."""
+    half = 1 << (kind.width - 1)
+    return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
+
+
+def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -> Blocks:
+    """Encode an array in blocks along one axis by an exact rule.
+
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> encode_plain(np.full(32, 6.0), parse_recipe("mxfp4"), -1, {}).scales.tolist()
+    [127]
+    """
+    kept: BlockRounding = {**options, "block": None, "scale": None}
+    job = Job(x, recipe, axis, **kept)
+    elements = np.empty(job.array.shape, container(job.steps.numbers))
+    with silent():
+        codes, tensor = job.scales()
+        for _ in job.round(codes, tensor, job.cut.blocks(elements)):
+            pass
+    if isinstance(job.fmt.element, TwosComplement):
+        elements = from_magnitudes(job.fmt.element).take(elements)
+    return Blocks(codes.reshape(job.cut.scales_shape), elements, tensor)
+
+
+@lru_cache(maxsize=64)
+def reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
+    """Return a function that decodes the codes of elements, or sign-magnitude codes, into a dtype."""
+    element = fmt.element
+    if isinstance(element, Format):
+        return partial(decode_array, format=element, dtype=kind, threads=1)
+    every = np.array([element.integer(code) for code in range(1 << element.width)], kind)
+    every *= kind.type(2.0**element.quantum)
+    return every[from_magnitudes(element)].take if as_magnitudes else every.take

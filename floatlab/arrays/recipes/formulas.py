@@ -1,0 +1,129 @@
+"""Evaluates the formulas of scale rules on arrays, with the bits of `arith.scaling`.
+
+Arrays are float32 if the working precision is binary32 or narrower, else float64. An operation of a narrower working
+format (such as bfloat16) is computed in float64 and rounded: with 53 ≥ 2p + 2 digits, the first rounding of a sum,
+difference, product or quotient does not change the second (Figueroa, When is double rounding innocuous?, 1995).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arrays.codec import round_array
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE
+from floatlab.arrays.types import Array, DType
+from floatlab.formats import parse_format
+from floatlab.formats.format import Format
+from floatlab.formats.formulas import Formula
+from floatlab.numbers import encode
+
+Operation = Callable[..., Array]
+_BEYOND = 128.0  # the exponent of ∞, as `arith.scaling` defines it
+
+
+def word_of(working: Format) -> DType:
+    """Return the dtype in which a working precision is computed.
+
+    >>> from floatlab import parse_format
+    >>> word_of(parse_format("bf16"))
+    dtype('float32')
+    """
+    return np.dtype(np.float64 if working == DOUBLE else np.float32)
+
+
+def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> Array:
+    """Return the values of a formula; each operation is rounded into `working`.
+
+    >>> from floatlab import parse_format
+    >>> from floatlab.formats.formulas import parse_formula
+    >>> evaluate(parse_formula("amax / 6"), {"amax": np.float32([3, 1])}, parse_format("fp32")).tolist()
+    [0.5, 0.1666666716337204]
+    """
+    if formula.number is not None:
+        return _constant(formula, working)
+    if not formula.arguments:
+        return known[formula.name]
+    if formula.name in _WIDTHS:
+        wide = parse_format(formula.name)
+        return round_to(evaluate(formula.arguments[0], known, wide), wide)
+    values = [evaluate(each, known, working) for each in formula.arguments]
+    if formula.name in _CHOICES:
+        return _CHOICES[formula.name](*values)
+    exact = DOUBLE if working != SINGLE or formula.name in _WIDE else SINGLE
+    return round_to(_OPERATIONS[formula.name](*(np.asarray(each, word_of(exact)) for each in values)), working)
+
+
+def round_to(values: Array, working: Format) -> Array:
+    """Return float32 or float64 values rounded to nearest into a working precision."""
+    if working in (SINGLE, DOUBLE):
+        return np.asarray(values, word_of(working))
+    rounded: Array = round_array(np.asarray(values, np.float64), working, threads=1)
+    return np.asarray(rounded, np.float32)
+
+
+@lru_cache(maxsize=256)
+def _constant(formula: Formula, working: Format) -> Array:
+    return np.asarray(float(encode(formula.number, working)), word_of(working))
+
+
+def _log2(x: Array) -> Array:
+    return np.log2(x)
+
+
+def _exp2(x: Array) -> Array:
+    known = np.isfinite(x)
+    return np.where(known, np.ldexp(1.0, np.where(known, x, 0).astype(np.int32)), np.where(x < 0, 0.0, x))
+
+
+def _exponent(x: Array) -> Array:
+    e = np.frexp(x)[1] - 1.0
+    return np.where(np.isnan(x), np.nan, np.where(np.isinf(x), _BEYOND, np.where(x == 0, -np.inf, e)))
+
+
+def _rounded(x: Array, count: Array) -> Array:
+    m, e = np.frexp(x)
+    return np.ldexp(np.floor(np.ldexp(m, int(count)) + 0.5), e - int(count))
+
+
+def _nonzero(x: Array, otherwise: Array) -> Array:
+    return np.where(x == 0, otherwise, x)
+
+
+def _finite(x: Array, otherwise: Array) -> Array:
+    return np.where(np.isfinite(x), x, otherwise)
+
+
+def _less(a: Array, b: Array, then: Array, otherwise: Array) -> Array:
+    return np.where(a < b, then, otherwise)
+
+
+def _at_most(a: Array, b: Array, then: Array, otherwise: Array) -> Array:
+    return np.where(a <= b, then, otherwise)
+
+
+_WIDTHS = ("fp32", "fp64")
+_WIDE = ("log2", "exp2", "rounded", "mod")  # computed in float64: their exact results have more than 24 digits
+_OPERATIONS: dict[str, Operation] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "log2": _log2,
+    "exp2": _exp2,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "exponent": _exponent,
+    "rounded": _rounded,
+    "mod": np.mod,
+}
+_CHOICES: dict[str, Operation] = {
+    "min": np.minimum,
+    "max": np.maximum,
+    "nonzero": _nonzero,
+    "finite": _finite,
+    "less": _less,
+    "at_most": _at_most,
+}

@@ -1,0 +1,68 @@
+"""Cuts arrays into the blocks of a recipe, and puts them together again."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError, quoted
+from floatlab.formats.blocks import BlockFormat
+
+
+class Tiling:
+    """The blocks of an array, each as one row of a matrix; short blocks at the end are padded with zeros.
+
+    Blocks of several rows lie in the last two axes. `scales_shape` is the shape of an array with one number per block.
+
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> tiling = Tiling((2, 3), parse_recipe("e4m3/2x2").format)
+    >>> tiling.cut(np.arange(6).reshape(2, 3)).tolist(), tiling.scales_shape
+    ([[0, 1, 3, 4], [2, 0, 5, 0]], (1, 2))
+    """
+
+    def __init__(self, shape: tuple[int, ...], fmt: BlockFormat, axis: object = -1) -> None:
+        """Check the axis; raises UnsupportedError."""
+        if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
+            raise UnsupportedError(f"axis {quoted(str(axis))} is no axis of x, whose shape is {shape}")
+        self.axis, self.shape = axis.__index__() % len(shape), shape
+        turned = (*shape[: self.axis], *shape[self.axis + 1 :], shape[self.axis])
+        if fmt.flat:
+            turned = (1, math.prod(shape))
+        elif fmt.rows is None:  # one block for the tensor, or for each range of columns
+            turned = (math.prod(turned[:-1]), turned[-1])
+        *outer, high, wide = turned if len(turned) > 1 else (1, *turned)
+        self.outer = math.prod(outer)
+        self.rows, self.columns = fmt.rows or max(high, 1), fmt.block or max(wide, 1)
+        self.extent = high, wide
+        self.counts = -(-high // self.rows), -(-wide // self.columns)
+        self.scales_shape = (*outer, *self.counts) if len(turned) > 1 else (self.counts[1],)
+        self._flat = fmt.flat
+
+    def cut(self, array: Array) -> Array:
+        """Return the blocks as rows of a matrix (blocks, rows · columns)."""
+        turned = array if self._flat else np.moveaxis(array, self.axis, -1)
+        whole = turned.reshape(self.outer, *self.extent)
+        high, wide = (count * size for count, size in zip(self.counts, (self.rows, self.columns), strict=True))
+        if (high, wide) != self.extent:
+            padded = np.zeros((self.outer, high, wide), array.dtype)
+            padded[:, : self.extent[0], : self.extent[1]] = whole
+            whole = padded
+        apart = whole.reshape(self.outer, self.counts[0], self.rows, self.counts[1], self.columns)
+        return np.ascontiguousarray(apart.swapaxes(2, 3)).reshape(-1, self.rows * self.columns)
+
+    def join(self, blocks: Array) -> Array:
+        """Return the array whose blocks are the rows of a matrix; padding is removed."""
+        apart = blocks.reshape(self.outer, self.counts[0], self.counts[1], self.rows, self.columns).swapaxes(2, 3)
+        whole = apart.reshape(self.outer, self.counts[0] * self.rows, self.counts[1] * self.columns)
+        kept = whole[:, : self.extent[0], : self.extent[1]]
+        if self._flat:
+            return np.ascontiguousarray(kept).reshape(self.shape)
+        turned = (*self.shape[: self.axis], *self.shape[self.axis + 1 :], self.shape[self.axis])
+        return np.ascontiguousarray(np.moveaxis(kept.reshape(turned), -1, self.axis))
+
+    def row_of_block(self) -> Array:
+        """Return for each block the row (of all outer rows) in which it begins."""
+        outer, rows, columns = np.indices((self.outer, *self.counts))
+        return (outer * self.counts[0] + rows).reshape(-1) if columns.size else np.zeros(0, np.intp)

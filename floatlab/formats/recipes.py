@@ -1,0 +1,288 @@
+"""Recipes: a block format and the rule for its scales, and the language in which both are written.
+
+recipe     base, then /shape (for the block) and /channel (for the tensor scale), then :rule; all but the base optional
+base       a block format (mxfp4, nvfp4), a format (e4m3, nf4), or block(element, scale, shape[, tensor scale])
+shape      N (1×N), RxC, tensor, or channel (row)
+rule       a scale rule (floor, nearest, 4over6, none), or a library's (torchao, te, modelopt)
+
+A format without a shape is a recipe without scales (rule `none`); with a shape its scales are binary32.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from floatlab.errors import ContextError, FormatError, RecipeError, guess, quoted
+from floatlab.formats.blocks import BLOCK_CATALOG, BlockFormat, TwosComplement, block_row, is_block_format
+from floatlab.formats.blocks import parse_block_format as _named
+from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, parse_format, short_name
+from floatlab.formats.format import Format
+from floatlab.formats.scale_rules import SCALE_RULES
+from floatlab.formats.scaling import ScaleRule
+from floatlab.record import Record
+
+_TOKEN = re.compile(r"\s*([A-Za-z_0-9+-]+|.)", re.DOTALL)
+_SHAPE = re.compile(r"(?:(\d{1,7})x)?(\d{1,7})")
+_GLANCE = 60  # characters that an error message shows of a long recipe
+_LONGEST = 200
+_WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
+# Recipes that shells complete and the listing of formats names; any other format and shape works too.
+NAMED_RECIPES = (
+    *(row.format.name for row in BLOCK_CATALOG),
+    *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
+)
+SPELLINGS = {"ocp": "floor", "rceil": "up"}  # other names of scale rules
+
+
+class Recipe(Record):
+    """A block format and the rule for its scales: everything that determines the codes of a tensor.
+
+    >>> recipe = parse_recipe("nvfp4/16x16:te")
+    >>> recipe.format.element.name, recipe.format.rows, recipe.rule.name, recipe.name
+    ('e2m1fn', 16, 'te', 'nvfp4/16x16:te')
+    """
+
+    format: BlockFormat
+    rule: ScaleRule
+
+    @property
+    def name(self) -> str:
+        """The recipe in its language; a default rule is left out."""
+        default = self.rule is default_rule(self.format)
+        return self.format.name if default else f"{self.format.name}:{self.rule.name}"
+
+
+def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
+    """Return the scale rules for a block format, the default first.
+
+    >>> [rule.name for rule in rules_for(_named("nvfp4"))][:4]
+    ['nearest', 'up', '4over6', 'modelopt']
+    """
+    return tuple(rule for rule in SCALE_RULES if rule.family == format.family and _applies(rule, format))
+
+
+def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
+    if isinstance(format.element, TwosComplement) and not rule.is_exact:
+        return format.element.name in rule.elements
+    if not rule.elements:
+        earlier = [each for each in SCALE_RULES if (each.name, each.family) == (rule.name, rule.family)]
+        return not any(format.element.name in each.elements for each in earlier)
+    return format.element.name in rule.elements
+
+
+def default_rule(format: BlockFormat) -> ScaleRule:
+    """Return the rule of a block format that is used if none is named; `none` for a format without a shape.
+
+    >>> default_rule(_named("mxfp4")).name
+    'floor'
+    """
+    rules = rules_for(format)
+    unscaled = isinstance(format.element, Format) and format.name == short_name(format.element)
+    return next(rule for rule in rules if rule.name == "none") if unscaled else rules[0]
+
+
+def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
+    """Return the rule of a name for a block format; None means the format's default. Raises ContextError.
+
+    >>> parse_rule("rceil", _named("mxfp4")).name, parse_rule(None, _named("mxfp4")).name
+    ('up', 'floor')
+    """
+    if word is None:
+        return default_rule(format)
+    if isinstance(word, ScaleRule) and word in rules_for(format):
+        return word
+    plain = (word.name if isinstance(word, ScaleRule) else str(word)).lower().replace("-", "_")
+    plain = SPELLINGS.get(plain, plain)
+    known = {rule.name: rule for rule in rules_for(format)}
+    if plain not in known:
+        near = guess(plain, list(known))
+        own = " ".join(name for name, rule in known.items() if rule.is_exact)
+        libraries = f", or the rule of a library (floatlab formats {format.name})" * any(
+            not rule.is_exact for rule in known.values()
+        )
+        raise ContextError(f"scale is one of {own} for {format.name}{libraries}, not {quoted(plain)}{near}")
+    return known[plain]
+
+
+def parse_recipe(text: str | BlockFormat | Recipe) -> Recipe:
+    """Return the recipe that a text describes.
+
+    Parameters
+    ----------
+    text : str, BlockFormat or Recipe
+        A recipe such as "mxfp4", "nvfp4/16x16:te", "e4m3/128x128" or "block(e2m1, ue5m3, 16)". A BlockFormat gets its
+        default rule; a Recipe is returned unchanged.
+
+    Returns
+    -------
+    Recipe
+
+    Raises
+    ------
+    RecipeError
+        A FormatError, if the text is no recipe; the message marks the place with a caret.
+
+    Examples
+    --------
+    >>> parse_recipe("e4m3/128x128:deepseek").rule.lines
+    ('scale = max(amax, 1e-4) / largest',)
+    >>> float(parse_recipe("block(e2m1, ue5m3, 16)").format.bits)
+    4.5
+    """
+    if isinstance(text, Recipe):
+        return text
+    if isinstance(text, BlockFormat):
+        return Recipe(text, default_rule(text))
+    if not isinstance(text, str):
+        raise FormatError(f"a recipe is text, a BlockFormat or a Recipe, not {type(text).__name__}")
+    if len(text) > _LONGEST:
+        raise FormatError(f"a recipe has at most {_LONGEST} characters, not {len(text):,}")
+    return _read(text)
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> Recipe:
+    return _Reader(text).whole()
+
+
+def is_recipe(name: str) -> bool:
+    """Return whether a text names a block format or a recipe, rather than a format of single numbers.
+
+    >>> is_recipe("mxfp4"), is_recipe("e4m3/tensor"), is_recipe("e4m3")
+    (True, True, False)
+    """
+    return is_block_format(name) or any(mark in name for mark in "/:(")
+
+
+class _Reader:
+    """Reads one recipe from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [(found[1], found.start(1)) for found in _TOKEN.finditer(text) if not found[1].isspace()]
+        self.tokens.append(("", len(text.rstrip())))
+        self.next = 0
+
+    def _peek(self) -> str:
+        return self.tokens[self.next][0]
+
+    def _take(self) -> tuple[str, int]:
+        token = self.tokens[self.next]
+        self.next += bool(token[0])  # the token for the end is not consumed
+        return token
+
+    def _refuse(self, message: str, place: int) -> RecipeError:
+        shown = "".join(ch if ch.isprintable() else " " for ch in self.text)
+        start = max(0, min(place - _GLANCE // 2, len(shown) - _GLANCE))
+        before = "…" * (start > 0)
+        line = f"{before}{shown[start : start + _GLANCE]}"
+        return RecipeError(f"{message}\n  {line}\n  {' ' * (len(before) + place - start)}^")
+
+    def whole(self) -> Recipe:
+        format, bare = self._base()
+        if self._peek() == "/":
+            self._take()
+            format, bare = self._shaped(format, *self._take(), bare), False
+        if self._peek() == "/":
+            self._take()
+            format = self._scaled_by_row(format, *self._take())
+        rule = default_rule(format)
+        if self._peek() == ":":
+            self._take()
+            word, place = self._take()
+            try:
+                rule = parse_rule(word, format)
+            except ContextError as error:
+                raise self._refuse(str(error), place) from None
+        token, place = self._take()
+        if token:
+            raise self._refuse(f"the recipe ends before {token!r}; /shape and :rule may follow its format", place)
+        return Recipe(format, rule)
+
+    def _base(self) -> tuple[BlockFormat, bool]:
+        """Return the format before the shape, and whether it is a format of single numbers."""
+        name, place = self._take()
+        if name.lower() == "block" and self._peek() == "(":
+            return self._custom(), False
+        if is_block_format(name):
+            return _named(name), False
+        element = self._element(name, place)
+        single = parse_format("binary32")
+        return BlockFormat(_spelled(element), element, single, None, rows=None), True
+
+    def _element(self, name: str, place: int) -> Format | TwosComplement:
+        try:
+            return parse_format(name)
+        except FormatError as error:
+            known = " ".join(row.format.name for row in BLOCK_CATALOG)
+            plain = name.lower().replace("-", "_")
+            if plain in BLOCK_FAMILIES:
+                raise self._refuse(f"{name} is a family of block formats: {BLOCK_FAMILIES[plain]}", place) from None
+            if is_block_format(name):
+                raise self._refuse(f"{name} is a block format, not a format of single numbers", place) from None
+            near = guess(plain, list(BLOCK_NAMES))
+            message = f"unknown block format {quoted(name)}{near}" if near else str(error)
+            message = f"{message} (known: {known})" if name else "a recipe begins with a format"
+            raise self._refuse(message, place) from None
+
+    def _custom(self) -> BlockFormat:
+        """Read block(element, scale, shape[, tensor scale])."""
+        self._take()
+        element, scale = self._element(*self._argument("an element format")), self._format("a scale format")
+        rows, columns = self._extent(*self._argument("a shape"))
+        tensor = self._format("a tensor scale format") if self._peek() == "," else None
+        closed, place = self._take()
+        if closed != ")":
+            raise self._refuse("block( takes an element, a scale, a shape and a tensor scale; then ')'", place)
+        format = BlockFormat("block", element, scale, columns, tensor, rows)
+        parts = [_spelled(element), _spelled(scale), format.shape, *([_spelled(tensor)] if tensor else [])]
+        return format.replace(name=f"block({', '.join(parts)})")
+
+    def _argument(self, kind: str) -> tuple[str, int]:
+        if self.tokens[self.next - 1][0] != "(":
+            comma, place = self._take()
+            if comma != ",":
+                raise self._refuse(f"block( has {kind} here, after a comma", place)
+        return self._take()
+
+    def _format(self, kind: str) -> Format:
+        name, place = self._argument(kind)
+        found = self._element(name, place)
+        if not isinstance(found, Format):
+            raise self._refuse(f"{name} is no format of scales", place)
+        return found
+
+    def _extent(self, word: str, place: int) -> tuple[int | None, int | None]:
+        """Return the rows and columns of a shape."""
+        if word.lower() in _WHOLE:
+            return _WHOLE[word.lower()]
+        found = _SHAPE.fullmatch(word.lower())
+        if not found or not int(found[2]) or found[1] == "0":
+            raise self._refuse("a shape is N, RxC, tensor or channel", place)
+        return int(found[1] or 1), int(found[2])
+
+    def _shaped(self, format: BlockFormat, word: str, place: int, bare: bool) -> BlockFormat:
+        rows, columns = self._extent(word, place)
+        try:
+            shaped = format.replace(rows=rows, block=columns)
+        except FormatError as error:
+            raise self._refuse(str(error), place) from None
+        if shaped == format and not bare:
+            return format
+        return shaped.replace(name=f"{format.name}/{shaped.shape}")
+
+    def _scaled_by_row(self, format: BlockFormat, word: str, place: int) -> BlockFormat:
+        if word.lower() not in ("channel", "row") or format.tensor is None:
+            raise self._refuse("the second shape is channel, for formats with a tensor scale", place)
+        base = format.name if "/" in format.name else f"{format.name}/{format.shape}"
+        return format.replace(by_row=True, name=f"{base}/channel")
+
+
+def _spelled(element: Format | TwosComplement) -> str:
+    return short_name(element) if isinstance(element, Format) else element.name
+
+
+def source_of_recipe(recipe: Recipe) -> str:
+    """Return the sources of a recipe: its format's, and its rule's."""
+    return f"{block_row(recipe.format).source}; {recipe.rule.source}"

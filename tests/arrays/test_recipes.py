@@ -1,0 +1,137 @@
+"""Recipes on arrays: the bits of the scalar derivation for every rule, shapes of blocks, and decoding."""
+
+import numpy as np
+import pytest
+
+from floatlab import Datum, arrays, parse_format
+from floatlab.arith.blocks import quantize_blocks, tiles
+from floatlab.arrays.blocks import decode_blocks, encode_blocks
+from floatlab.arrays.sources import Source
+from floatlab.errors import ContextError, FormatError, UnsupportedError
+from floatlab.formats.recipes import parse_recipe, rules_for
+
+SHAPES = [
+    "nvfp4", "nvfp4/16x16", "nvfp4/4x4", "nvfp4/8/channel", "mxfp4", "mxfp8_e4m3/4x8", "mxfp6_e2m3/8", "e4m3/tensor",
+    "e4m3/channel", "e5m2/1x8", "e4m3/4x8", "block(e2m1, ue5m3, 8)", "block(e4m3, ue8m0, 4x4)",
+    "block(e2m1, ue4m3, 16, fp32)", "e4m3", "e2m1", "hif4",
+]  # fmt: skip
+EVERY = [f"{shape}:{rule.name}" for shape in SHAPES for rule in rules_for(parse_recipe(shape).format)]
+
+
+def hostile(rng, rows, columns):
+    """Return float32 numbers: a wide range, ties of small formats, zeros, a NaN and infinities."""
+    x = np.ldexp(rng.integers(1, 64, (rows, columns)), rng.integers(-12, 4, (rows, columns))).astype(np.float32)
+    x *= rng.choice([-1, 1, 1, 0], (rows, columns))
+    x[rows // 2] *= np.float32(2.0 ** rng.choice([-130, -20, 100, 118]))
+    x[-1, :8] = 0
+    return x
+
+
+def derived(x, recipe, format):
+    bits = x if x.dtype == np.uint16 else x.view(np.uint32)
+    data = [[Datum(format, int(code)) for code in row] for row in bits]
+    blocks = quantize_blocks(data, recipe)
+    codes = np.zeros(x.size, np.uint32)
+    values = np.zeros(x.size)
+    for block, places in zip(blocks, tiles(recipe.format, *x.shape), strict=True):
+        codes[places] = [element.code for element in block.elements]
+        values[places] = [
+            np.nan if element.decoded is None else float(element.decoded.as_fraction()) for element in block.elements
+        ]
+    tensors = [None if block.tensor is None else float(block.tensor.datum) for block in blocks]
+    return [block.scale_code for block in blocks], codes.reshape(x.shape), values.reshape(x.shape), tensors
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("text", EVERY)
+@pytest.mark.parametrize("special", [False, True])
+def test_arrays_have_the_bits_of_the_scalar_derivation(text, special):
+    recipe = parse_recipe(text)
+    rng = np.random.default_rng(list(f"{text}{special}".encode()))
+    # 20 columns: tiles of 8 and 16 columns end with a short one. MX and NVFP4 refuse short blocks along one axis.
+    columns = 32 if recipe.format.rows == 1 and recipe.format.family != "fp32" else 20
+    x = hostile(rng, 6, columns)
+    if special:
+        x[1, 3], x[2, 5] = np.inf, np.nan
+    if recipe.rule.takes:
+        x = arrays.quantize(x, recipe.rule.takes)
+    scales, codes, values, tensors = derived(x, recipe, parse_format("fp32"))
+    got = encode_blocks(x, recipe)
+    assert got.scales.reshape(-1).tolist() == scales
+    assert got.codes.tolist() == codes.tolist()
+    if got.tensor_scale is not None:
+        found = np.broadcast_to(np.asarray(got.tensor_scale), (6,)) if recipe.format.by_row else [got.tensor_scale]
+        assert np.array_equal(np.unique(found), np.unique(np.float32(tensors)), equal_nan=True)
+    decoded = decode_blocks(got, recipe)
+    decoded[np.isinf(decoded)] = np.nan  # a tensor scale that is infinite; the derivation has no number there either
+    assert np.array_equal(decoded, values, equal_nan=True)
+
+
+@pytest.mark.parametrize("text", ["e4m3/channel:modelopt", "e4m3/tensor:ct", "nvfp4:ct", "mxfp4:ct", "e4m3/4x8:te"])
+def test_rules_that_compute_in_the_input_format_do_so(text):
+    recipe, half = parse_recipe(text), parse_format("bf16")
+    rng = np.random.default_rng(list(text.encode()))
+    bits = (hostile(rng, 4, 32).view(np.uint32) >> 16).astype(np.uint16)
+    scales, codes, _, _ = derived(bits, recipe, half)
+    got = encode_blocks(Source(bits, half), recipe)
+    assert got.scales.reshape(-1).tolist() == scales
+    assert got.codes.tolist() == codes.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "scales"),
+    [
+        ("e4m3/tensor", (3, 4, 5), (1, 1)),
+        ("e4m3/channel", (3, 5), (3, 1)),
+        ("e4m3/1x4", (3, 6), (3, 2)),
+        ("e4m3/2x4", (3, 6), (2, 2)),
+        ("e4m3/2x4", (2, 3, 6), (2, 2, 2)),
+        ("e4m3/4", (6,), (2,)),
+        ("nvfp4/16x16", (16, 32), (1, 2)),
+    ],
+)
+def test_scales_have_the_shape_of_the_grid_of_blocks(text, shape, scales):
+    x = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+    got = arrays.encode(x, text)
+    assert (got.scales.shape, got.codes.shape) == (scales, shape)
+    values = arrays.quantize(x, text)
+    assert values.shape == shape
+    assert np.array_equal(values, arrays.decode(got, text, dtype="float32"))
+
+
+def test_blocks_lie_along_any_axis():
+    x = hostile(np.random.default_rng(1), 32, 6)
+    for text in ("mxfp4:te", "e4m3/4", "e4m3/channel:ct"):
+        turned, plain = encode_blocks(x, text, 0), encode_blocks(np.ascontiguousarray(x.T), text)
+        assert np.array_equal(turned.codes.T, plain.codes)
+
+
+def test_four_over_six_takes_the_scale_with_the_smaller_error():
+    x = np.array([4, 4, 4, 4, *[0] * 12, 8, 1, 1, 1, *[0] * 12], np.float32)
+    chosen, plain = arrays.quantize(x, "nvfp4:4over6"), arrays.quantize(x, "nvfp4")
+    errors = [np.square(values - x).reshape(2, 16).sum(axis=1) for values in (chosen, plain)]
+    assert np.all(errors[0] <= errors[1] + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (lambda x: encode_blocks(x, "nvfp4:flor"), FormatError, "nvfp4:flor\n"),
+        (
+            lambda x: encode_blocks(x, "nvfp4", scale="flor"),
+            ContextError,
+            "scale is one of nearest up 4over6 for nvfp4",
+        ),
+        (
+            lambda x: encode_blocks(x, "nvfp4/16x16", rounding="SR"),
+            UnsupportedError,
+            "stochastic rounding is for blocks",
+        ),
+        (lambda x: encode_blocks(x, "e4m3/tensor", axis=5), UnsupportedError, "axis '5' is no axis of x"),
+        (lambda x: encode_blocks(x, "e4m3/tensor", tensor_scale=1), UnsupportedError, "no scale for a whole tensor"),
+        (lambda x: decode_blocks(([1], x.astype(int)), "e4m3/tensor"), UnsupportedError, "scales has shape"),
+    ],
+)
+def test_bad_input_is_named(ask, error, words):
+    with pytest.raises(error, match=words):
+        ask(np.ones((2, 16), np.float32))

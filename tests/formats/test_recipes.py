@@ -1,0 +1,139 @@
+"""The language of recipes, the formulas of scale rules, and their documentation."""
+
+from pathlib import Path
+
+import pytest
+
+from floatlab import FormatError
+from floatlab.errors import RecipeError
+from floatlab.formats.blocks import parse_block_format
+from floatlab.formats.formulas import parse_formula
+from floatlab.formats.recipes import NAMED_RECIPES, Recipe, is_recipe, parse_recipe, rules_for
+from floatlab.formats.scale_rules import SCALE_RULES
+from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR
+
+
+@pytest.mark.parametrize(
+    ("text", "element", "scale", "shape", "tensor", "rule", "name"),
+    [
+        ("mxfp4", "e2m1fn", "e8m0fnu", "32", None, "floor", "mxfp4"),
+        ("MXFP8-E4M3:RCEIL", "e4m3fn", "e8m0fnu", "32", None, "up", "mxfp8_e4m3:up"),
+        ("nvfp4/16x16", "e2m1fn", "e4m3fn", "16x16", "binary32", "nearest", "nvfp4/16x16"),
+        ("nvfp4/16/row : te", "e2m1fn", "e4m3fn", "16", "binary32", "te", "nvfp4/16/channel:te"),
+        ("e4m3", "e4m3fn", "binary32", "tensor", None, "none", "e4m3"),
+        ("e4m3/tensor", "e4m3fn", "binary32", "tensor", None, "nearest", "e4m3/tensor"),
+        ("e5m2/row", "e5m2", "binary32", "channel", None, "nearest", "e5m2/channel"),
+        ("e4m3/1x128:te-pow2", "e4m3fn", "binary32", "128", None, "te_pow2", "e4m3/128:te_pow2"),
+        ("e4m3/128x128", "e4m3fn", "binary32", "128x128", None, "nearest", "e4m3/128x128"),
+        ("nf4/64", "nf4", "binary32", "64", None, "nearest", "nf4/64"),
+        ("block(e2m1,ue5m3,16)", "e2m1fn", "ue5m3", "16", None, "nearest", "block(e2m1, ue5m3, 16)"),
+        ("block(e2m1,e4m3,4,fp32):up", "e2m1fn", "e4m3fn", "4", "binary32", "up", "block(e2m1, e4m3, 4, fp32):up"),
+        ("block(e4m3, ue8m0, row)", "e4m3fn", "e8m0fnu", "channel", None, "floor", "block(e4m3, e8m0fnu, channel)"),
+    ],
+)  # fmt: skip
+def test_recipes_are_read(text, element, scale, shape, tensor, rule, name):
+    recipe = parse_recipe(text)
+    fmt = recipe.format
+    found = (fmt.element.name, fmt.scale.name, fmt.shape, fmt.tensor and fmt.tensor.name, recipe.rule.name, recipe.name)
+    assert found == (element, scale, shape, tensor, rule, name)
+    assert parse_recipe(recipe.name) == recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("mxfp4/", 6, "a shape is N, RxC, tensor or channel"),
+        ("mxfp4/0", 6, "a shape is"),
+        ("e4m3/99999999", 5, "a shape is"),
+        ("e4m3/9999999", 5, "block is a number of elements from 1 to"),
+        ("mxfp4:flor", 6, "did you mean 'floor'"),
+        ("mxfp4:up up", 9, "the recipe ends before 'up'"),
+        ("e4m3/4/tensor", 7, "the second shape is channel"),
+        ("e4m3/4/channel", 7, "for formats with a tensor scale"),
+        ("block(e2m1, ue5m3", 17, "a shape here, after a comma"),
+        ("block(e2m1, ue5m3, 16", 21, "then ')'"),
+        ("block(e2m1, mxfp4, 16)", 12, "is a block format"),
+        ("", 0, "a recipe begins with a format"),
+        ("mxfp5", 0, "did you mean 'mxfp4'"),
+        ("mx", 0, "a family of block formats"),
+        ("e4m3\x1b[31m", 4, "the recipe ends before"),
+    ],
+)
+def test_errors_have_their_place(text, place, words):
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe(text)
+    first, shown, caret = str(caught.value).split("\n")
+    assert words in first
+    assert caret == f"  {' ' * place}^"
+    assert shown.isprintable()
+    assert len(shown) == len(text) + 2
+
+
+def test_other_things_are_refused():
+    with pytest.raises(FormatError, match="a recipe is text"):
+        parse_recipe(7)
+    with pytest.raises(FormatError, match="at most 200 characters"):
+        parse_recipe("e" * 201)
+    recipe = parse_recipe("mxfp4")
+    assert parse_recipe(recipe) is recipe
+    assert parse_recipe(parse_block_format("nvfp4")) == Recipe(parse_block_format("nvfp4"), parse_recipe("nvfp4").rule)
+    assert not is_recipe("fp16")
+
+
+def test_every_rule_is_well_formed():
+    known = {
+        "amax",
+        "tensor_amax",
+        "x",
+        "grow",
+        "largest",
+        "emax",
+        "p",
+        "top",
+        "input_max",
+        "input_eps",
+        "tensor",
+        "amax8",
+        "amax4",
+    }
+    for rule in SCALE_RULES:
+        names, levels = set(known), []
+        for line in rule.steps():
+            assert line.formula.names() <= names, f"{rule.name}: {line} uses a name before its line"
+            names.add(line.name)
+            levels.append(line.level)
+        assert levels == sorted(levels), f"{rule.name}: lines of the tensor come first, those of elements last"
+        assert {"scale", "scaled"} <= names
+        assert rule.source
+        if rule.choice is not None:
+            assert parse_formula(rule.choice.error).names() <= names | {"q"}
+        assert parse_formula(rule.value).names() <= {"q", "scale", "tensor", "micro8", "micro4"}
+    assert {TENSOR, BLOCK, ELEMENT} == {line.level for rule in SCALE_RULES for line in rule.steps()}
+
+
+def test_every_format_of_a_family_finds_its_rules():
+    for text in NAMED_RECIPES:
+        fmt = parse_recipe(text).format
+        names = [rule.name for rule in rules_for(fmt)]
+        assert len(names) == len(set(names))
+        for name in names:
+            assert parse_recipe(f"{text}:{name}").rule.name == name
+
+
+def test_every_rule_is_documented_with_its_formulas():
+    page = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+    for rule in SCALE_RULES:
+        rows = [line for line in page.splitlines() if line.startswith(f"| `{rule.name}` |")]
+        formulas = [str(line) for line in rule.steps() if line.name == "scale"]
+        assert any(all(formula in row for formula in formulas) and rule.source in row for row in rows), rule.name
+
+
+@pytest.mark.parametrize("text", ["amax /", "(amax", "min(a, b", "2 amax", "", "a ** b", "$"])
+def test_broken_formulas_are_refused(text):
+    with pytest.raises(FormatError):
+        parse_formula(text)
+
+
+@pytest.mark.parametrize("text", ["a - (b - c)", "a / (b * c)", "(a + b) * c", "f(a, g(b + c)) / 2^-9", "a - b - c"])
+def test_formulas_are_written_with_the_brackets_that_they_need(text):
+    assert str(parse_formula(text)) == text
