@@ -8,6 +8,7 @@ from floatlab.arrays.compare.differences import Differences
 from floatlab.arrays.compare.measure import WORST
 from floatlab.arrays.compare.measure import compare as measure
 from floatlab.arrays.compare.tolerances import NUMPY
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 
 
@@ -77,12 +78,23 @@ def compare(
     >>> compare(wrong, x @ y, inputs=(x, y)).diagnosis.first
     'Yes: rows 2–4, columns 3–6 of A are zero; all others agree.'
     """
+    pair = None if inputs is None else _pair(inputs)
+    if pair is None and (op != "matmul" or bias is not None):
+        given = "op" if bias is None else "bias"
+        raise UnsupportedError(f"{given} says how the results were made from inputs: give inputs=(x, y) too")
     found = measure(
         actual, expected, rtol, atol, equal_nan=equal_nan, format=format, torch_tolerances=torch_tolerances,
         worst=worst, progress=progress,
     )  # fmt: skip
-    if inputs is None:
+    if pair is None:
         return found
     from floatlab.reduce.explain.operations import diagnose_operation
 
-    return found.replace(diagnosis=diagnose_operation(op, *inputs, actual, expected, bias=bias))
+    return found.replace(diagnosis=diagnose_operation(op, *pair, actual, expected, bias=bias))
+
+
+def _pair(inputs: object) -> tuple[object, object]:
+    if not isinstance(inputs, tuple | list) or len(inputs) != 2:
+        count = f" of {len(inputs)}" if isinstance(inputs, tuple | list) else ""
+        raise UnsupportedError(f"inputs is a pair (x, y), not {type(inputs).__name__}{count}; y is None for a sum")
+    return inputs[0], inputs[1]

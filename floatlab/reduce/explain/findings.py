@@ -75,7 +75,10 @@ def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCa
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])
-    most = f"{'up to ' * (sizes.size > 1)}{number_text(float(sizes.max()))}"
+    largest = float(sizes.max())
+    most = f"{'up to ' * (sizes.size > 1)}{number_text(largest)}"
+    if not np.isfinite(largest):
+        most = f"over {number_text(float(DOUBLE.largest))}"
     known = (
         ("holds", "infinite"),
         ("elements", f"{sizes.size:,}"),

@@ -16,7 +16,7 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
 from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.patterns import are_even, explains_more, is_apart, may_be_flushed, outdoing
+from floatlab.reduce.explain.patterns import are_even, are_exact, explains_more, is_apart, may_be_flushed, outdoing
 from floatlab.reduce.explain.precision.inputs import far_replay, likely_models
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
@@ -345,6 +345,8 @@ class SideExplainer:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
+            return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
+        if are_exact(view, fit.wrong):
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
 

@@ -31,6 +31,7 @@ _LOOSE = 1.5  # times the limit: means are only estimates of a shift
 _CHANGES = 0.5  # sigmas
 _FEW = 8  # elements
 _EVEN = 4.0  # times the other errors, and an ulp of the largest element, are errors of one size at most
+_FINE = 2.0**-12  # of Σ|x·y|: formats of up to 11 digits change inputs by more than that
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
@@ -186,6 +187,12 @@ def are_even(view: View, wrong: Array) -> bool:
     even = others.size > 0 and float(np.median(error[wrong])) <= _EVEN * float(np.median(others))
     small = float(error[wrong].max()) <= _EVEN * view.noise.u * float(exact.max())
     return int(wrong.sum()) > ENOUGH and even and small
+
+
+def are_exact(view: View, wrong: Array) -> bool:
+    """Return whether sums that are exact in every order are off, by less than inputs of fewer digits would make."""
+    small = np.abs(view.totals.error(view.values)) <= _FINE * view.totals.size
+    return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
 
 
 def may_be_flushed(view: View, wrong: Array, least: float) -> bool:

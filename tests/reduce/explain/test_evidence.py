@@ -120,3 +120,19 @@ def test_one_zero_item_of_a_batch():
 def test_a_narrow_file_of_one_number():
     x, y = normal(25, 1, 34), normal(26, 34, 1)
     assert diagnose(x, y, x @ y, (x @ y).astype(ml_dtypes.bfloat16)).names == ("output-rounded",)
+
+
+@pytest.mark.parametrize("operation", ["dot", "sum"])
+def test_exact_sums_are_not_off_by_rounding(operation):
+    ones = np.ones(3, np.float32)
+    off = np.nextafter(np.float32(3), np.float32(4))
+    found = diagnose_operation(operation, ones, None if operation == "sum" else ones, np.float32(3), off)
+    assert found.first == "Yes: the only element of B is wrong."
+
+
+def test_a_product_beyond_binary64():
+    x, y = normal(27, 4, 5) * np.float64(1e300), normal(28, 5, 3) * np.float64(1e300)
+    with np.errstate(over="ignore"):
+        found = diagnose(x, y, x @ y, np.zeros((4, 3)))
+    assert found.causes[0].name == "nan"
+    assert dict(found.causes[0].evidence)["product"] == "over 1.79769e+308"

@@ -227,7 +227,7 @@ def test_a_bias_of_a_wider_format_keeps_its_numbers():
         ("einsum:i....j,jk", (3, 4), (4, 4), "no contraction"),
         ("conv2d", (3, 4), (4, 4), "x is (N, C, H, W) or (C, H, W)"),
         ("conv2d", (1, 3, 8, 8), (4, 2, 3, 3), "y of (4, 3, …) would fit"),
-        ("conv2d", (1, 4, 8, 8), (3, 2, 3, 3), "2 groups divide neither"),
+        ("conv2d", (1, 4, 8, 8), (3, 2, 3, 3), "2 groups do not divide 3 outputs of y"),
         ("conv2d:groups=3", (1, 4, 8, 8), (4, 2, 3, 3), "conv2d"),
         ("conv2d", (1, 4, 2, 8), (4, 4, 3, 3), "a kernel that spans 3×3 does not fit into 2×8"),
         ("conv2d:stride=0", (1, 4, 8, 8), (4, 4, 3, 3), "stride is at least 1"),
