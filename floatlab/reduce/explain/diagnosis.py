@@ -123,8 +123,8 @@ class _PairDiagnosis:
             order = DiagnosedCause("order", "order", "both", float(self.differing.mean()), (), ())
             return self._done("rounding", shared_line(shared), (*shared, order))
         if "bug" in states:
-            causes = tuple(widened(each, self.sides, self.differing) for each in causes)
-            return self._done("bug", bug_line(causes), causes)
+            causes = tuple(widened(each, self.problem, self.sides, self.differing) for each in causes)
+            return self._done("bug", bug_line(causes, self.differing, "unknown" not in states), causes)
         if "unknown" in states:
             return self._unknown(causes)
         return self._rounding(causes)
@@ -153,7 +153,7 @@ class _PairDiagnosis:
         """Return the diagnosis from the results that were examined before the search stopped."""
         causes = tuple(cause for each in self.found for cause in each.causes)
         if any(each.status == "bug" for each in self.found):
-            return Diagnosis("bug", f"Stopped. {bug_line(causes)}", causes, None, True)
+            return Diagnosis("bug", f"Stopped. {bug_line(causes, self.differing, False)}", causes, None, True)
         seen = self.found or self.within
         said = [f"{LETTERS[each.side.name]} is {_STOPPED[each.status]}" for each in seen]
         what = f"so far, {' and '.join(said)}" if said else "before anything was found"
@@ -319,7 +319,7 @@ class _PairDiagnosis:
             both = dict.fromkeys(("actual", "expected"), self.differing)
             causes = few_wrong(self.problem, self.sides, both, "agree bit for bit")
             if causes:
-                return self._done("bug", bug_line(causes), causes)
+                return self._done("bug", bug_line(causes, self.differing), causes)
         missed = {
             side.name: self.grid.nearest[side.name]
             for i, side in enumerate(self.sides)
@@ -328,7 +328,7 @@ class _PairDiagnosis:
         missed = {name: mask for name, mask in missed.items() if is_no_order(mask, chance)}
         causes = few_wrong(self.problem, self.sides, missed, "are what a replayed order gives, bit for bit")
         if causes:
-            return self._done("bug", bug_line(causes), causes)
+            return self._done("bug", bug_line(causes, self.differing), causes)
         if same and are_lone(self.differing) and is_no_order(self.differing, chance):
             return self._lone()
         drifts = [drift_of(view) for view in views]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floatlab.arrays.types import Array
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
 LETTERS = {"actual": "A", "expected": "B", "both": "A and B"}
@@ -71,8 +72,10 @@ def lone_line(cause: DiagnosedCause) -> str:
     return f"I can't tell: {said}; computing the product again would settle it."
 
 
-def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
+def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None, are_known: bool = True) -> str:
     """Return the answer if a result is wrong: first what is wrong, then the other causes.
+
+    `differing` has the elements that are not equal; `are_known`: whether all but the wrong ones are within rounding.
 
     >>> bug_line((DiagnosedCause("elements", "result", "expected", 0.01, ((11, 7),), ()),))
     'Yes: element (11, 7) of B is wrong; all others agree.'
@@ -91,7 +94,24 @@ def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
     others = [each for each in causes if each.name in _NOUNS and each.name not in ("order", "fma")]
     if others:
         return f"Yes: {said}. Besides: {'; '.join(_cause_text(each) for each in others)}."
-    return f"Yes: {said}{'; all others agree' if _is_local(wrong) else ''}."
+    return f"Yes: {said}{_of_others(wrong, differing, are_known) if _is_local(wrong) else ''}."
+
+
+def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
+    """Say whether the elements beside the wrong ones are equal, or agree within rounding."""
+    if differing is None:
+        return "; all others agree"
+    left = differing.copy()
+    for place in (place for cause in causes for place in cause.where):
+        left[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = False
+    unlisted = sum(max(0, round(cause.share * left.size) - len(cause.where)) for cause in causes if _is_cut(cause))
+    if left.sum() <= unlisted:
+        return "; all others agree"
+    return "; all others agree within rounding" if are_known else ""
+
+
+def _is_cut(cause: DiagnosedCause) -> bool:
+    return cause.name != "region" and "elements" in dict(cause.evidence)
 
 
 def noun_of(found: Diagnosis) -> str:

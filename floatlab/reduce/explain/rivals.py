@@ -211,10 +211,13 @@ def are_lone(differing: Array) -> bool:
     return rows.size <= _LONE and bool(inside.all())
 
 
-def widened(cause: DiagnosedCause, sides: tuple[Side, Side], differing: Array) -> DiagnosedCause:
+def widened(
+    cause: DiagnosedCause, problem: ProductProblem, sides: tuple[Side, Side], differing: Array
+) -> DiagnosedCause:
     """Return wrong elements of one row or column with all that differ there, if the results agree elsewhere.
 
-    The errors of some are no larger than rounding; no edge of a tile is there, so that no other order explains them.
+    The errors of some are no larger than rounding; no edge of a tile is there, so that no other order explains them. At
+    an edge, no simulated order makes errors as large as theirs.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause
@@ -223,8 +226,11 @@ def widened(cause: DiagnosedCause, sides: tuple[Side, Side], differing: Array) -
         claimed[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = True
     for axis in (0, 1):
         (lines,) = np.nonzero(differing.any(axis=1 - axis))
-        inside = lines.size == 1 and lines[0] < differing.shape[axis] - _EDGE
-        if inside and min(claimed.sum(), differing.sum() - claimed.sum()) > 0 and not (claimed & ~differing).any():
+        if lines.size != 1 or claimed.sum() in (0, differing.sum()) or (claimed & ~differing).any():
+            continue
+        inside = lines[0] < differing.shape[axis] - _EDGE
+        side = sides[cause.side == "expected"]
+        if inside or standing_out(problem, side, differing)[differing].all():
             places = find_places(differing)
             if places is not None:
                 share = float(differing.mean())

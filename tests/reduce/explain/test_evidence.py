@@ -136,3 +136,20 @@ def test_a_product_beyond_binary64():
         found = diagnose(x, y, x @ y, np.zeros((4, 3)))
     assert found.causes[0].name == "nan"
     assert dict(found.causes[0].evidence)["product"] == "over 1.79769e+308"
+
+
+def test_agreement_within_rounding_is_said():
+    x, y = normal(29, 40, 50), normal(30, 50, 30)
+    bad = x[:, :25] @ y[:25] + x[:, 25:] @ y[25:]
+    bad[3, 4] += 1
+    assert diagnose(x, y, x @ y, bad).first == "Yes: element (3, 4) of B is wrong; all others agree within rounding."
+    joint = diagnose_operation("matmul", x[None], y[None], (x @ y)[None], bad[None])
+    assert joint.first == "Yes: element (0, 3, 4) of B is wrong; all others agree within rounding."
+
+
+def test_a_column_at_the_edge_that_no_order_makes():
+    x, y = normal(31, 3, 8), normal(32, 8, 6)
+    bad = x @ y
+    bad[:, 4] += 50 * np.spacing(bad[:, 4])
+    found = diagnose(x, y, bad, x @ y)
+    assert found.first == "Yes: elements (0, 4), (1, 4), (2, 4) of A are wrong; all others agree."
