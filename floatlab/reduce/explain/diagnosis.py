@@ -10,7 +10,7 @@ import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.explain.findings import SideExplanation, overflow_of
-from floatlab.reduce.explain.first_line import LETTERS, bug_line, lone_line, rounding_line, shared_line
+from floatlab.reduce.explain.first_line import LETTERS, bug_line, lone_line, outlying_line, rounding_line, shared_line
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
@@ -18,7 +18,7 @@ from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, least
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
 from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, widened
+from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, outlying_lines, widened
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
@@ -335,6 +335,11 @@ class _PairDiagnosis:
         for i, whose in enumerate(("actual", "expected")):
             if ways[i] or (self.libraries and self.libraries[i]):
                 continue
+            outlying = outlying_lines(self.problem, self.sides, i)
+            if outlying is not None:
+                cause, is_sure = outlying
+                said = bug_line((cause,), self.differing) if is_sure else outlying_line(cause)
+                return self._done("bug" if is_sure else "unknown", said, (cause,) * is_sure)
             fault = small_fault(drifts[i], drifts[1 - i], views[i].noise.u)
             if fault is None:
                 continue

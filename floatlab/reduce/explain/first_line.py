@@ -72,6 +72,12 @@ def lone_line(cause: DiagnosedCause) -> str:
     return f"I can't tell: {said}; computing the product again would settle it."
 
 
+def outlying_line(cause: DiagnosedCause) -> str:
+    """Return the line for rows or columns with unusually large errors, which an unknown order may have made."""
+    said = _cause_text(cause).replace(" are wrong", " are wrong, or added in an order that was not tried")
+    return f"I can't tell: {said}; how the sums are computed would settle it."
+
+
 def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None, are_known: bool = True) -> str:
     """Return the answer if a result is wrong: first what is wrong, then the other causes.
 

@@ -153,3 +153,27 @@ def test_a_column_at_the_edge_that_no_order_makes():
     bad[:, 4] += 50 * np.spacing(bad[:, 4])
     found = diagnose(x, y, bad, x @ y)
     assert found.first == "Yes: elements (0, 4), (1, 4), (2, 4) of A are wrong; all others agree."
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_line_far_off_beside_another_order(axis):
+    x, y = normal(33, 32, 32), normal(34, 32, 40)
+    good = x[:, :16] @ y[:16] + x[:, 16:] @ y[16:]
+    bad = good.copy()
+    line = (13, slice(None)) if axis == 0 else (slice(None), 13)
+    bad[line] += 12 * 2.0**-24 * (np.sign(normal(37, 32, 40)) * (np.abs(x) @ np.abs(y)))[line]
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.status, found.causes[0].side) == ("bug", "expected")
+    assert found.causes[0].where == ((((13, 14), (0, 40)) if axis == 0 else ((0, 32), (13, 14))),)
+
+
+@pytest.mark.parametrize("terms", [32, 700])
+@pytest.mark.parametrize("line", [13, 31])
+def test_one_line_in_another_order_is_right(line, terms):
+    x, y = normal(35, 32, terms), normal(36, terms, 40)
+    mixed = x @ y
+    total = np.zeros(40, np.float32)
+    for k in range(terms):
+        total = total + x[line, k] * y[k]
+    mixed[line] = total
+    assert diagnose(x, y, sum(x[:, i::4] @ y[i::4] for i in range(4)), mixed).status == "rounding"
