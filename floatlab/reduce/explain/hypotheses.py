@@ -26,7 +26,7 @@ from floatlab.reduce.explain.precision.narrow import (
     partial_sums,
 )  # fmt: skip
 from floatlab.reduce.explain.precision.outputs import best_cast, casts_of, printed_digits
-from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped, is_stored_scale
+from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_flipped, is_stored_scale
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
@@ -219,6 +219,8 @@ class SideExplainer:
             fault = self.faults.placed(view, fit.wrong)
         if fault is None:
             return None
+        if product is not None and is_factor_alone(view, fault):
+            model, product = PLAIN, None
         return self._found("bug", (fault,), model, accumulator, fit.z, view, product)
 
     # faults of many elements
@@ -259,6 +261,8 @@ class SideExplainer:
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
                 return self._found("rounding", (), model, accumulator, None, view, product)
+            if fault is not None and is_factor_alone(view, fault):
+                model, product = PLAIN, None
             if fault is not None and fault.name and self._is_certain(view, product, wrong):
                 return self._found("bug", (fault,), model, accumulator, None, view, product)
         return None

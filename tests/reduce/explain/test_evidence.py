@@ -4,9 +4,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from floatlab.formats import parse_format
 from floatlab.reduce.explain.diagnosis import diagnose
+from floatlab.reduce.explain.noise import multiply_exactly, noise_of
 from floatlab.reduce.explain.operations.joint import diagnose_operation
 from tests.reduce import blind_ways as ways
+from tests.reduce.blind_cases import case
 
 
 def normal(seed, *shape):
@@ -177,3 +180,17 @@ def test_one_line_in_another_order_is_right(line, terms):
         total = total + x[line, k] * y[k]
     mixed[line] = total
     assert diagnose(x, y, sum(x[:, i::4] @ y[i::4] for i in range(4)), mixed).status == "rounding"
+
+
+def test_quantised_terms_that_cancel_are_not_exact():
+    x, y = np.array([[3.0, -5.0, 0.0], [0.0, 0.0, 0.0]]), np.array([[5.0], [3.0], [7.0]])
+    totals, noise = multiply_exactly(x, y, False), noise_of(parse_format("fp32"))
+    assert noise.is_exact(totals).all()
+    # The product of changed inputs is 0 as well; their terms need not be whole numbers, except where all are 0.
+    assert noise.is_exact(totals, np.zeros((2, 1))).tolist() == [[False], [True]]
+
+
+def test_a_factor_needs_no_parts_of_inputs():
+    made = case(8004, "small scale")
+    found = diagnose(made.x, made.y, made.actual, made.expected)
+    assert found.status == "unknown" or found.names == ("scale",)
