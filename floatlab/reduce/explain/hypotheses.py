@@ -82,6 +82,8 @@ class SideExplainer:
         is_local = found.status == "bug" and {each.name for each in found.causes} <= _LOCAL and not self.stray.any()
         if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
             return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
+        if is_local and self.side.narrowest == self.side.format and are_even(view, view.fit().wrong):
+            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
         return found
 
     def _first_found(self) -> SideExplanation:
@@ -261,10 +263,10 @@ class SideExplainer:
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
                 return self._found("rounding", (), model, accumulator, None, view, product)
-            if fault is not None and is_factor_alone(view, fault):
-                model, product = PLAIN, None
+            alone = fault is not None and is_factor_alone(view, fault)
             if fault is not None and fault.name and self._is_certain(view, product, wrong):
-                return self._found("bug", (fault,), model, accumulator, None, view, product)
+                kept = (PLAIN, None) if alone else (model, product)
+                return self._found("bug", (fault,), kept[0], accumulator, None, view, kept[1])
         return None
 
     def _of_sums(self) -> SideExplanation | None:

@@ -32,6 +32,7 @@ _CHANGES = 0.5  # sigmas
 _FEW = 8  # elements
 _EVEN = 4.0  # times the other errors, and an ulp of the largest element, are errors of one size at most
 _FINE = 2.0**-12  # of Σ|x·y|: formats of up to 11 digits change inputs by more than that
+_UNLIKE = 2.0  # times as large is the rounding of large elements as that of small ones, so that they can be told apart
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
@@ -184,9 +185,23 @@ def are_even(view: View, wrong: Array) -> bool:
     """Return whether errors are as large in small elements as in large ones, as those of fast algorithms are."""
     error, exact = np.abs(view.totals.error(view.values)), np.abs(view.totals.product[view.usable])
     others = error[view.usable & ~wrong & (error > 0)]
+    if 0 < int(wrong.sum()) <= ENOUGH:
+        return _are_few_even(view, wrong, error)
     even = others.size > 0 and float(np.median(error[wrong])) <= _EVEN * float(np.median(others))
     small = float(error[wrong].max()) <= _EVEN * view.noise.u * float(exact.max())
     return int(wrong.sum()) > ENOUGH and even and small
+
+
+def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
+    """Return whether errors do not grow with the elements, and a few are wrong only because these are small."""
+    right, sigma = view.usable & ~wrong, view.noise.sigma(view.totals)
+    if right.sum() < ENOUGH or float(error[wrong].max()) > float(error[right].max()):
+        return False
+    large = sigma[right] > np.median(sigma[right])
+    grown = [
+        float(np.median(each[large]) / max(np.median(each[~large]), 1e-320)) for each in (sigma[right], error[right])
+    ]
+    return grown[0] > _UNLIKE and grown[1] < sqrt(grown[0])
 
 
 def are_exact(view: View, wrong: Array) -> bool:

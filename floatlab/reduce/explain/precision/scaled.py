@@ -72,7 +72,7 @@ def is_factor_alone(view: View, fault: Fault) -> bool:
     if not (np.abs(error) <= room)[view.usable].all():
         return False
     with np.errstate(all="ignore"):
-        return middle(np.abs(error) / sigma) <= fault.left * (1 + _SAME / view.values.size**0.5)
+        return bool(middle(np.abs(error) / sigma) <= fault.left * (1 + _SAME / view.values.size**0.5))
 
 
 def is_stored_scale(fault: Fault) -> bool:
