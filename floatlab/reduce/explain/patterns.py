@@ -32,7 +32,8 @@ _CHANGES = 0.5  # sigmas
 _FEW = 8  # elements
 _EVEN = 4.0  # times the other errors, and an ulp of the largest element, are errors of one size at most
 _FINE = 2.0**-12  # of Σ|x·y|: formats of up to 11 digits change inputs by more than that
-_UNLIKE = 2.0  # times as large is the rounding of large elements as that of small ones, so that they can be told apart
+_GROWTH = 0.7  # a smaller power of the size of elements is no growth as that of rounding errors
+_UNLIKE = 4.0  # times as large is the rounding of large elements as that of small ones, so that they can be told apart
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
@@ -195,13 +196,14 @@ def are_even(view: View, wrong: Array) -> bool:
 def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
     """Return whether errors do not grow with the elements, and a few are wrong only because these are small."""
     right, sigma = view.usable & ~wrong, view.noise.sigma(view.totals)
-    if right.sum() < ENOUGH or float(error[wrong].max()) > float(error[right].max()):
+    beyond = view.fit(times=_EVEN).wrong.any() or float(error[wrong].max()) > float(error[right].max())
+    if right.sum() < ENOUGH or beyond:
         return False
     large = sigma[right] > np.median(sigma[right])
     grown = [
         float(np.median(each[large]) / max(np.median(each[~large]), 1e-320)) for each in (sigma[right], error[right])
     ]
-    return grown[0] > _UNLIKE and grown[1] < sqrt(grown[0])
+    return grown[0] > _UNLIKE and grown[1] < grown[0] ** _GROWTH
 
 
 def are_exact(view: View, wrong: Array) -> bool:
