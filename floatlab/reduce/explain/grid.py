@@ -36,6 +36,7 @@ _MOST, _LEAST = 256, 36  # elements
 _LONG = 400  # terms, beyond which sums in formats without arithmetic of the processor are tried in few orders
 _WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
 _SLOWER = 16  # times slower: additions in formats that the processor does not support
+_NEAR_LARGEST = 2.0**-64  # of the largest number: sums beyond that are made in integers, and as slow
 _UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
@@ -73,6 +74,8 @@ class CandidateGrid:
         self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # of the sample that each candidate gives
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
+        if float(problem.totals.size.max(initial=0)) > float(into.largest) * _NEAR_LARGEST:
+            most = max(_LEAST, most // _SLOWER)
         self.rows = spread_indices(m, max(int(most**0.5), most // n))
         self.columns = spread_indices(n, max(1, most // len(self.rows)))
         x, y = (self._changed(side, model, axis) for side, axis in zip(problem.sources, (1, 0), strict=True))
