@@ -9,12 +9,27 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
-from floatlab.reduce.explain.findings import SideExplanation, overflow_of
-from floatlab.reduce.explain.first_line import LETTERS, bug_line, lone_line, outlying_line, rounding_line, shared_line
+from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, overflow_of
+from floatlab.reduce.explain.first_line import (
+    LETTERS,
+    bug_line,
+    lone_line,
+    outlying_line,
+    rounding_line,
+    shared_line,
+    unexplained_line,
+)  # fmt: skip
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
-from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, least_shown, small_fault
+from floatlab.reduce.explain.patterns import (
+    Drift,
+    drift_of,
+    is_function_of_product,
+    is_no_order,
+    least_shown,
+    small_fault,
+)  # fmt: skip
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
 from floatlab.reduce.explain.residuals import indices_of
@@ -116,7 +131,7 @@ class _PairDiagnosis:
         if not self.differing.any():
             return self._identical()
         first, second = self.explained = tuple(map(self._with_overflow, self.explained, self.sides[::-1]))
-        causes = _merged(first.causes, second.causes)
+        causes = merged(first.causes, second.causes)
         states = {first.status, second.status}
         if self._is_shared():
             shared = tuple(each.replace(side="both") for each in first.causes)
@@ -219,9 +234,8 @@ class _PairDiagnosis:
             return self._done(
                 "unknown", f"I can't tell: {' and '.join(doubts)}, or {rival}; {tell} would settle it.", causes
             )
-        verb = "is" if len(unknown) == 1 else "are"
-        said = f"I can't tell: {letter} {verb} off by more than rounding, and nothing that was tried explains it"
-        return self._done("unknown", f"{said}; the precision of inputs and sums would settle it.", causes)
+        views = [view_of(self.problem, each.side, own_accumulator(each.side.narrowest)) for each in unknown]
+        return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return for each result the candidates that give its elements; found once for the same models."""
@@ -280,7 +294,7 @@ class _PairDiagnosis:
                     continue
                 whose = self._whose(name, ways)
                 evidence = (("computed as", text), *least_shown(views))
-                found.append(DiagnosedCause(name, _STAGES.get(name, name), whose, share, (), evidence))
+                found.append(DiagnosedCause(name, STAGES.get(name, name), whose, share, (), evidence))
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _whose(self, name: str, ways: tuple[list[Way], list[Way]]) -> str:
@@ -381,20 +395,3 @@ _STOPPED = {
     "rounding": "the product but for a choice of precision",
     "unknown": "off by more than rounding",
 }
-_STAGES = {
-    "order": "order",
-    "fma": "order",
-    "accumulator": "accumulator",
-    "compensated": "accumulator",
-    "inputs-rounded": "inputs",
-    "products": "products",
-}
-
-
-def _merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-    """Return the causes of both results; a cause that both share is listed once."""
-    found = []
-    for cause in first:
-        twin = next((each for each in second if each.replace(side="actual") == cause), None)
-        found.append(cause.replace(side="both") if twin is not None else cause)
-    return (*found, *(each for each in second if each.replace(side="actual") not in first))

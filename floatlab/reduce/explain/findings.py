@@ -13,6 +13,14 @@ from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence, Place
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
+STAGES = {
+    "order": "order",
+    "fma": "order",
+    "accumulator": "accumulator",
+    "compensated": "accumulator",
+    "inputs-rounded": "inputs",
+    "products": "products",
+}
 ENOUGH = 50  # elements; with fewer, a median is not reliable
 
 
@@ -97,3 +105,12 @@ def number_text(value: float) -> str:
     ('65,504', '3.40282e+38', '-0.125')
     """
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.6g}"
+
+
+def merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
+    """Return the causes of both results; a cause that both share is listed once."""
+    found = []
+    for cause in first:
+        twin = next((each for each in second if each.replace(side="actual") == cause), None)
+        found.append(cause.replace(side="both") if twin is not None else cause)
+    return (*found, *(each for each in second if each.replace(side="actual") not in first))

@@ -78,6 +78,21 @@ def outlying_line(cause: DiagnosedCause) -> str:
     return f"I can't tell: {said}; how the sums are computed would settle it."
 
 
+def unexplained_line(letter: str, is_function: bool) -> str:
+    """Return the line for results that nothing explains; they may be a function of the product.
+
+    >>> unexplained_line("B", True)
+    "I can't tell: B looks like a function of the product, as GELU or softmax are; what follows it would settle it."
+    """
+    if is_function:
+        verb = "look" if " and " in letter else "looks"
+        what = "a function of the product, as GELU or softmax are; what follows it"
+        return f"I can't tell: {letter} {verb} like {what} would settle it."
+    verb = "are" if " and " in letter else "is"
+    said = f"I can't tell: {letter} {verb} off by more than rounding, and nothing that was tried explains it"
+    return f"{said}; the precision of inputs and sums, or what follows the product, would settle it."
+
+
 def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None, are_known: bool = True) -> str:
     """Return the answer if a result is wrong: first what is wrong, then the other causes.
 

@@ -34,6 +34,7 @@ _EVEN = 4.0  # times the other errors, and an ulp of the largest element, are er
 _FINE = 2.0**-12  # of Σ|x·y|: formats of up to 11 digits change inputs by more than that
 _GROWTH = 0.7  # a smaller power of the size of elements is no growth as that of rounding errors
 _UNLIKE = 4.0  # times as large is the rounding of large elements as that of small ones, so that they can be told apart
+_SMOOTH = 0.1  # of the variance around the best line: values that follow the product otherwise
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
@@ -204,6 +205,27 @@ def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
         float(np.median(each[large]) / max(np.median(each[~large]), 1e-320)) for each in (sigma[right], error[right])
     ]
     return grown[0] > _UNLIKE and grown[1] < grown[0] ** _GROWTH
+
+
+def is_function_of_product(view: View) -> bool:
+    """Return whether equal elements of the product, in a row or in all rows, are equal in a result that is no multiple.
+
+    The values are sorted by the product: neighbours are more alike than the values and the best multiple are.
+    """
+    if not view.usable.all() or not np.isfinite(view.totals.product).all():
+        return False
+    product = view.totals.product
+    for exact, values in ((product.reshape(1, -1), view.values.reshape(1, -1)), (product, view.values)):
+        if exact.shape[1] < _LONG:
+            continue
+        a, b = (each - each.mean(axis=1, keepdims=True) for each in (exact, values))
+        down = (a * a).sum(axis=1, keepdims=True)
+        slope = (a * b).sum(axis=1, keepdims=True) / np.where(down > 0, down, 1.0)
+        linear = float(((b - slope * a) ** 2).mean())
+        steps = np.diff(np.take_along_axis(b - slope * a, np.argsort(exact, axis=1), axis=1), axis=1)
+        if float((steps * steps).mean()) / 2 < _SMOOTH * linear:
+            return True
+    return False
 
 
 def are_exact(view: View, wrong: Array) -> bool:
