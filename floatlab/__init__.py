@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     )
     from floatlab.arrays.compare.differences import Differences
     from floatlab.arrays.container.array import FloatArray
+    from floatlab.auditing.audit import audit
+    from floatlab.auditing.comparison import compare_checkpoints
+    from floatlab.auditing.dequantization import dequantize
+    from floatlab.auditing.quantized import load_quantized
     from floatlab.errors import (
         ContextError,
         FileFormatError,
@@ -115,6 +119,10 @@ _ROOMS = {
         "Overflow", "Rounded", "Tininess", "convert", "decode", "encode", "read",
     ),
     "floatlab.numbers.limits": ("finfo",),
+    "floatlab.auditing.audit": ("audit",),
+    "floatlab.auditing.comparison": ("compare_checkpoints",),
+    "floatlab.auditing.dequantization": ("dequantize",),
+    "floatlab.auditing.quantized": ("load_quantized",),
     "floatlab.arith": (
         "Comparison", "Contrast", "IntegerResult", "Relation", "abs", "add", "contrast", "copy_sign", "divide", "equal",
         "fma", "from_integer", "less", "less_equal", "log_b", "maximum", "maximum_magnitude",
@@ -148,11 +156,12 @@ __all__ = [
     "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError", "IntegerResult",
     "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
     "Relation", "Rounded", "Schedule", "Tininess", "TruthValueError", "UnsupportedError", "abs", "add", "attribute",
-    "compare", "contrast", "convert", "copy_sign", "decode", "divide", "dot", "encode", "equal", "examine", "finfo",
-    "fma", "from_integer", "from_json", "less", "less_equal", "log_b", "matmul", "maximum", "maximum_magnitude",
-    "maximum_magnitude_number", "maximum_number", "minimum", "minimum_magnitude", "minimum_magnitude_number",
-    "minimum_number", "multiply", "multiply_then_add", "negate", "next_down", "next_up", "parse_format", "read",
-    "remainder", "reveal", "round_to_integral", "scale_b", "sqrt", "subtract", "sum", "to_integer", "train",
+    "audit", "compare", "compare_checkpoints", "contrast", "convert", "copy_sign", "decode", "dequantize", "divide",
+    "dot", "encode", "equal", "examine", "finfo", "fma", "from_integer", "from_json", "less", "less_equal",
+    "load_quantized", "log_b", "matmul", "maximum", "maximum_magnitude", "maximum_magnitude_number", "maximum_number",
+    "minimum", "minimum_magnitude", "minimum_magnitude_number", "minimum_number", "multiply", "multiply_then_add",
+    "negate", "next_down", "next_up", "parse_format", "read", "remainder", "reveal", "round_to_integral", "scale_b",
+    "sqrt", "subtract", "sum", "to_integer", "train",
 ]  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 from contextlib import redirect_stdout
 from fractions import Fraction
 from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -32,6 +34,8 @@ SHORT_LEFT, SHORT_RIGHT = LEFT.astype(np.float16), RIGHT.astype(np.float16)
 COMPRESSED = fl.FloatArray(SINGLES[:12], "bf16")
 LISTED, SHORT, STARTS = TINY.tolist(), np.float32(3.1), np.float32([1, 0.1])
 STATED = fl.FloatArray(TINY, "fp32")
+QUANTIZED = {"l.weight": np.int8([range(-16, 16)] * 3), "l.weight_scale": np.float32([0.1, 2**-149, 3e38])}
+UNQUANTIZED = {"l.weight": QUANTIZED["l.weight"] * 0.1}
 EIGHT = fl.FloatArray([0.1, 3.3, -448, 2**-9], "e4m3")
 
 
@@ -42,11 +46,15 @@ def _reduction(found):
 
 
 def _saved(x):
-    from tempfile import TemporaryDirectory
-
     with TemporaryDirectory() as folder:
         arrays.save(f"{folder}/x.npz", x)
         return arrays.load(f"{folder}/x.npz")
+
+
+def _dequantized(tensors):
+    with TemporaryDirectory() as folder:
+        done = fl.dequantize(tensors, f"{folder}/x.safetensors", to="bf16")
+        return done.weights, Path(f"{folder}/x.safetensors").read_bytes()
 
 
 def _written(*words):
@@ -187,6 +195,12 @@ CASES = {
     ],
     "compare formats": lambda: fl.compare(SINGLES, NEAR[3]),
     "compare as text": lambda: repr(fl.compare(TINY, NEAR[1])),
+    "compare_checkpoints": lambda: fl.compare_checkpoints({"a": SINGLES, "b": TINY}, {"a": NEAR[0], "b": NEAR[1]}),
+    "load_quantized": lambda: [
+        fl.load_quantized(QUANTIZED)["l.weight"], *fl.load_quantized(QUANTIZED).open("l.weight").blocks(7)
+    ],
+    "dequantize": lambda: _dequantized(QUANTIZED),
+    "audit": lambda: fl.audit(QUANTIZED, UNQUANTIZED),
     "judge": lambda: judge_difference(LEFT, RIGHT, WRONG),
     "product": lambda: [matrix_product(LEFT, RIGHT).errors(), matrix_product(FACES, FACES).element(4)],
     "multiply_on": lambda: [

@@ -16,6 +16,7 @@ import pytest
 
 import floatlab
 from floatlab.cli.main import main
+from tests.auditing.making import example_folder, needs_examples
 
 ROOT = Path(__file__).resolve().parents[1]
 HOUSE = Path(floatlab.__file__).parent
@@ -61,7 +62,8 @@ def answer(command: str) -> str:
     program, *words = shlex.split(command)
     assert program == "floatlab"
     out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+    where = example_folder() if needs_examples(command) else contextlib.nullcontext()
+    with where, contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         main(words)
     return out.getvalue()
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 from decimal import Decimal
 from fractions import Fraction
 
@@ -229,6 +230,11 @@ def test_what_reading_text_changed_is_counted_exactly(name):
 # What answers show.
 
 
+def written_numbers():
+    with tempfile.TemporaryDirectory() as folder:
+        return fl.dequantize({"x": np.float32([1])}, f"{folder}/x.safetensors")
+
+
 def answers():
     x, y = np.float32([[1, 2], [3, 4.1]]), np.float32([[0.1], [0.2]])
     fused, separate = fl.fma("0.1", "10", "-1", "fp16"), fl.multiply_then_add("0.1", "10", "-1", "fp16")
@@ -242,7 +248,8 @@ def answers():
         fl.attribute(["1", "2^-24"], ["1", "1"], "1.0", machines=[], targets=[]),
         fl.compare([1.0, 2.0], [1.0, 2.5]), fl.train("1.125", update="0.00041999", steps=3, remedies="plain"),
         fl.training.step("1.125", "0.00041999"), fl.training.learn("linear", "fp32", steps=3, samples=4)[0][0],
-        fl.training.measure_underflow(x, "fp16"),
+        fl.training.measure_underflow(x, "fp16"), fl.compare_checkpoints({"x": x}, {"x": x[:1], "y": y}),
+        written_numbers(), fl.audit({"a_blocks": np.zeros((1, 1, 16), np.uint8), "a_scales": np.uint8([[127]])}),
     ]  # fmt: skip
 
 

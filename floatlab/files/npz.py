@@ -18,7 +18,7 @@ from floatlab.arrays.sources import ArraySource, Piece
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
 from floatlab.files.raw import piece
-from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_into
+from floatlab.files.safe_open import keeping_open, length_of, named, read_into
 from floatlab.files.safetensors import chosen
 from floatlab.formats import Format
 
@@ -61,31 +61,21 @@ def _zipped(path: str) -> Iterator[None]:
 class MemberSource(ArraySource):
     """An array in a member of a zip file, read from front to back; to read an earlier part, it starts over."""
 
-    def __init__(self, name: str, path: str, file: IO[bytes], bundle: zipfile.ZipFile, member: str) -> None:
-        """Open a member and read its header."""
-        self.path, self.file, self.bundle, self.member = path, file, bundle, member
-        self.info = bundle.getinfo(member)
+    def __init__(self, name: str, bundle: Bundle, member: str, owns_bundle: bool = False) -> None:
+        """Open a member and read its header; `owns_bundle`: closing the array closes the file."""
+        self.path, self.bundle, self.member, self.owns_bundle = bundle.path, bundle, member, owns_bundle
+        self.info = bundle.zip.getinfo(member)
         _checked(self.info)
         self.header = self._rewind()
-        super().__init__(name, self.header.shape, self._kind(), self.header.by_columns)
+        super().__init__(name, self.header.shape, bundle.kind_of(member, self.header.dtype), self.header.by_columns)
 
-    def _kind(self) -> Format | DType:
-        """Return the dtype; for codes in a file written by floatlab, their format."""
-        names = self.bundle.namelist()
-        if CONTENTS in names:
-            info = self.bundle.getinfo(CONTENTS)
-            if info.file_size > _MAX_DIRECTORY:
-                raise FileFormatError(f"has a {CONTENTS} of {info.file_size:,} bytes")
-            for entry in read_contents(self.bundle.read(CONTENTS))["arrays"]:
-                if entry["member"] == self.member and entry["format"] is not None:
-                    format = read_format(entry["format"])
-                    if self.header.dtype != container(format):
-                        raise FileFormatError(f"has codes of {format.name} as {self.header.dtype.name}")
-                    return format
-        return self.header.dtype
+    @property
+    def nbytes(self) -> int:
+        """The size of the numbers in bytes, unpacked."""
+        return self.header.nbytes
 
     def _rewind(self) -> Header:
-        self.stream, self.reached = self.bundle.open(self.member), 0
+        self.stream, self.reached = self.bundle.zip.open(self.member), 0
         try:
             return read_header(self.stream, self.info.file_size)
         except FileFormatError as trouble:
@@ -107,8 +97,10 @@ class MemberSource(ArraySource):
         return found
 
     def close(self) -> None:
-        """Close the file."""
-        self.file.close()
+        """Close the member, and the file if this array owns it."""
+        self.stream.close()
+        if self.owns_bundle:
+            self.bundle.close()
 
 
 def _checked(info: zipfile.ZipInfo) -> None:
@@ -122,25 +114,60 @@ def _checked(info: zipfile.ZipInfo) -> None:
         raise FileFormatError(f"has a member {name} that unpacks to {info.file_size:,} bytes: unpack it first")
 
 
-def _bundle(file: IO[bytes]) -> tuple[zipfile.ZipFile, list[str]]:
-    """Return the zip file and the names of its arrays."""
-    length_of(file)
-    bundle = zipfile.ZipFile(_Sparing(file))
-    members = bundle.namelist()
-    if len(set(members)) != len(members):
-        raise FileFormatError("has two members with the same name")
-    return bundle, [each.removesuffix(".npy") for each in members if each.endswith(".npy")]
+class Bundle:
+    """An open `.npz`: the names of its arrays, and their formats if floatlab wrote it. It can open many arrays."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file and read its list of members; raises FileFormatError in one line."""
+        with keeping_open(path) as file, _zipped(path):
+            self.path, self.file = path, file
+            length_of(file)
+            self.zip = zipfile.ZipFile(_Sparing(file))
+            members = self.zip.namelist()
+            if len(set(members)) != len(members):
+                raise FileFormatError("has two members with the same name")
+            self.names = [each.removesuffix(".npy") for each in members if each.endswith(".npy")]
+            self.formats = self._formats() if CONTENTS in members else {}
+
+    def _formats(self) -> dict[str, Format]:
+        """Return the formats of the members that hold codes."""
+        info = self.zip.getinfo(CONTENTS)
+        if info.file_size > _MAX_DIRECTORY:
+            raise FileFormatError(f"has a {CONTENTS} of {info.file_size:,} bytes")
+        entries = read_contents(self.zip.read(CONTENTS))["arrays"]
+        return {each["member"]: read_format(each["format"]) for each in entries if each["format"] is not None}
+
+    def kind_of(self, member: str, dtype: DType) -> Format | DType:
+        """Return the dtype of a member; for codes, their format."""
+        format = self.formats.get(member)
+        if format is not None and dtype != container(format):
+            raise FileFormatError(f"has codes of {format.name} as {dtype.name}")
+        return format or dtype
+
+    def open(self, name: str, word: str = "", owned: bool = False) -> MemberSource:
+        """Open an array by its name; `word` is its name in messages. `owned`: closing it closes the file."""
+        with _zipped(self.path):
+            return MemberSource(word or f"{self.path}::{name}", self, f"{name}.npy", owned)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
 
 
 def npz_names(path: str) -> list[str]:
     """Return the names of the arrays in a `.npz`; raises FileFormatError in one line."""
-    with open_file(path) as file, _zipped(path):
-        return _bundle(file)[1]
+    bundle = Bundle(path)
+    bundle.close()
+    return bundle.names
 
 
 def open_npz(path: str, name: str | None) -> ArraySource:
     """Open an array of a `.npz` by its name, or the only one; raises FileFormatError in one line."""
-    with keeping_open(path) as file, _zipped(path):
-        bundle, names = _bundle(file)
-        word = path if name is None else f"{path}::{name}"
-        return MemberSource(word, path, file, bundle, f"{chosen(name, names, 'array')}.npy")
+    bundle = Bundle(path)
+    try:
+        with named(path):
+            found = chosen(name, bundle.names, "array")
+        return bundle.open(found, path if name is None else f"{path}::{name}", owned=True)
+    except FloatlabError:
+        bundle.close()
+        raise

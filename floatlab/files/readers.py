@@ -13,7 +13,7 @@ from floatlab.files.safe_open import named, open_file, read_start, shown
 from floatlab.files.text import is_nested, open_text, parse_list
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.sandbox import exists
+from floatlab.sandbox import exists, is_folder
 
 _MEANT = {
     "(": "; lists are in square brackets, as in [[1, 2], [3, 4]]",
@@ -21,12 +21,14 @@ _MEANT = {
     "<tf.": "; from TensorFlow's output, give the array after numpy=",
 }
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
-_FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
+_FILE = re.compile(r".*\.(npy|npz|safetensors|gguf|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
 _REMARKS = re.compile(r"\A(?:\s*#[^\n]*\n)+")
 _PLACE, _RANDOM = "::", "random:"
 # The first bytes of each kind of file, and the suffixes of their names.
-_STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
-_ENDS = ("npy", "npz", "safetensors")
+_STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"GGUF": "gguf"}
+_ENDS = ("npy", "npz", "safetensors", "gguf")
+_SEVERAL = ("npz", "safetensors", "gguf")  # kinds of files with several arrays
+_INDEX = ".safetensors.index.json"
 _START = 4096  # a file's kind is recognised by up to this many first bytes
 
 
@@ -42,10 +44,10 @@ def open_array(
 
     The name may be a list (`1.5,-2,0x1p-3`, with `;` between rows), an array as Python prints it (`[[1, 2], [3, 4]]`,
     `tensor([[…]], dtype=torch.float16)`), a random array (`random:uniform:400x400:seed=1`), or a file: `.npy`,
-    `.npz::NAME`, `.safetensors::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`). Text and random
-    numbers are rounded into `format`, or into the format of `NAME@FORMAT`. Printed arrays with a dtype, and other
-    files, have their own format. For pickles, such as `.pt`, the error gives the command that converts them. Raises
-    FileFormatError, LiteralError or UnsupportedError, in one line.
+    `.npz::NAME`, `.safetensors::NAME`, `.gguf::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
+    Text and random numbers are rounded into `format`, or into the format of `NAME@FORMAT`. Printed arrays with a dtype,
+    and other files, have their own format. For pickles, such as `.pt`, the error gives the command that converts them.
+    Raises FileFormatError, LiteralError or UnsupportedError, in one line.
 
     >>> with open_array("random:normal:100:seed=7@bf16") as x:
     ...     x.shape, x.kind
@@ -55,7 +57,7 @@ def open_array(
     if kind in ("list", "random"):
         return _made(word, kind, format)
     path, name = _placed(word)
-    if kind not in ("npz", "safetensors") and name is not None:
+    if kind not in _SEVERAL and name is not None:
         raise FileFormatError(f"{shown(path)} has one array only: leave out the name {quoted(name)}")
     if kind == "npz":
         from floatlab.files.npz import open_npz
@@ -65,6 +67,10 @@ def open_array(
         from floatlab.files.safetensors import open_safetensors
 
         return open_safetensors(path, name)
+    if kind == "gguf":
+        from floatlab.files.gguf import open_gguf
+
+        return open_gguf(path, name)
     if kind == "npy":
         from floatlab.files.npy import open_npy
 
@@ -107,7 +113,7 @@ def open_arrays(
 
 
 def kind_of(word: str, dtype: str | None = None) -> str:
-    """Return the kind of a named array: list, random, text, nested, npy, npz, safetensors, or raw if a dtype is given.
+    """Return the kind of a named array: list, random, text, nested, npy, npz, safetensors, gguf, or raw with a dtype.
 
     The kind `nested` is a file of nested lists; for nested lists in `word` itself, the kind is `list`.
     """
@@ -117,6 +123,15 @@ def kind_of(word: str, dtype: str | None = None) -> str:
         if is_nested(word) or _is_list(word.rpartition("@")[0]) or _is_list(word):
             return "list"
     return _file_kind(_placed(word)[0], dtype)
+
+
+def is_checkpoint(word: str) -> bool:
+    """Return whether a word names a checkpoint as a whole: a folder, an index, or a file that can have several arrays.
+
+    >>> is_checkpoint("1,2"), is_checkpoint("model.safetensors::weight")
+    (False, False)
+    """
+    return exists(word) and (is_folder(word) or word.endswith((*(f".{kind}" for kind in _SEVERAL), _INDEX)))
 
 
 def _says_format(word: str, dtype: str | None) -> bool:

@@ -7,7 +7,6 @@ end of the header. The format is described at <https://github.com/huggingface/sa
 
 from __future__ import annotations
 
-import json
 from math import prod
 from typing import IO
 
@@ -16,13 +15,13 @@ import numpy as np
 from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, guess, quoted
+from floatlab.files.json_files import parse_object
 from floatlab.files.raw import RawSource, bits_of
-from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
+from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 
 MAX_HEADER = 16 << 20  # the longest header that is read, in bytes: about a hundred thousand tensors
-_MAX_NESTING = 1 << 20  # the largest number of brackets in the header
 _MAX_AXES = 32
 _PLACES = range(1 << 63)
 _NUMPY = {
@@ -48,6 +47,11 @@ class Tensor(Record):
 
 def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
     """Return the tensors of an open file after checking the whole header; raises FileFormatError."""
+    return read_safetensors(file)[0]
+
+
+def read_safetensors(file: IO[bytes]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the tensors and the metadata of an open file after checking the whole header; raises FileFormatError."""
     length = length_of(file)
     if length < 8:
         raise FileFormatError("is no .safetensors: it has fewer than 8 bytes")
@@ -57,7 +61,11 @@ def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
         hint = " (its bytes may be in the wrong order)" if turned <= min(length - 8, MAX_HEADER) else ""
         most = f"at most {MAX_HEADER:,} are read" if declared <= length - 8 else f"the file has {length:,}"
         raise FileFormatError(f"is no .safetensors: its header takes {declared:,} bytes, but {most}{hint}")
-    found = [_tensor(name, said, 8 + declared) for name, said in _header(read_bytes(file, 8, declared)).items()]
+    header = parse_object(read_bytes(file, 8, declared), "is no .safetensors: its header ")
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
+        raise FileFormatError("is no .safetensors: its metadata are not an object of strings")
+    found = [_tensor(name, said, 8 + declared) for name, said in header.items()]
     reached = 8 + declared
     for each in sorted(found, key=lambda each: (each.start, each.end)):
         if each.start != reached:
@@ -67,29 +75,7 @@ def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
     if reached != length:
         how = "is cut off" if reached > length else "goes on past its tensors"
         raise FileFormatError(f"{how}: its header describes {reached:,} bytes, but it has {length:,}")
-    return {each.name: each for each in found}
-
-
-def _header(text: bytes) -> dict[str, object]:
-    if text[:1] != b"{" or text.count(b"[") + text.count(b"{") > _MAX_NESTING:
-        raise FileFormatError("is no .safetensors: its header is no JSON object of tensors")
-    try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=_once)
-    except FileFormatError:
-        raise
-    except (ValueError, RecursionError):
-        raise FileFormatError("is no .safetensors: its header is no JSON") from None
-    metadata = header.pop("__metadata__", {})
-    if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
-        raise FileFormatError("is no .safetensors: its metadata are not an object of strings")
-    return header if isinstance(header, dict) else {}
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise FileFormatError("is no .safetensors: its header has a name twice")
-    return found
+    return {each.name: each for each in found}, metadata
 
 
 def _kind(dtype: str) -> Format | DType | None:
@@ -97,6 +83,25 @@ def _kind(dtype: str) -> Format | DType | None:
     if dtype in _NUMPY:
         return np.dtype(_NUMPY[dtype])
     return parse_format(_FORMATS[dtype]) if dtype in _FORMATS else None
+
+
+def kind_called(dtype: str) -> str:
+    """Return the name of NumPy's dtype or of the format that a dtype means; empty for a dtype that is not read.
+
+    >>> kind_called("U8"), kind_called("F8_E4M3"), kind_called("C64")
+    ('uint8', 'e4m3fn', '')
+    """
+    kind = _kind(dtype)
+    return "" if kind is None else kind.name
+
+
+def dtype_called(kind: str) -> str:
+    """Return the dtype of a file for the name of NumPy's dtype or of a format; empty if the file format has none.
+
+    >>> dtype_called("float32"), dtype_called("bfloat16"), dtype_called("e3m4")
+    ('F32', 'BF16', '')
+    """
+    return next((dtype for dtype in (*_NUMPY, *_FORMATS) if kind_called(dtype) == kind), "")
 
 
 def _tensor(name: str, said: object, base: int) -> Tensor:
@@ -119,13 +124,19 @@ def _tensor(name: str, said: object, base: int) -> Tensor:
 
 def open_safetensors(path: str, name: str | None) -> ArraySource:
     """Open a tensor of a file by its name, or the only tensor; raises FileFormatError in one line."""
-    with keeping_open(path) as file, named(path):
+    with open_file(path) as file, named(path):
         tensors = read_tensors(file)
         tensor = tensors[chosen(name, list(tensors), "tensor")]
+    return open_entry(path, tensor, path if name is None else f"{path}::{name}")
+
+
+def open_entry(path: str, tensor: Tensor, word: str = "") -> ArraySource:
+    """Open a tensor by its entry in the header; `word` is its name in messages, by default FILE::NAME."""
+    with keeping_open(path) as file, named(path):
         kind = _kind(tensor.dtype)
         if kind is None:
             raise FileFormatError(f"has the tensor {quoted(tensor.name)} in {quoted(tensor.dtype)}, which is not read")
-        return RawSource(path if name is None else f"{path}::{name}", path, file, tensor.shape, kind, tensor.start)
+        return RawSource(word or f"{path}::{tensor.name}", path, file, tensor.shape, kind, tensor.start)
 
 
 def chosen(name: str | None, names: list[str], noun: str) -> str:

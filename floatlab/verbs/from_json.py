@@ -59,6 +59,24 @@ def _compare() -> Schemas:
     return {"Differences": DIFFERENCES, "Judgement": JUDGEMENT_DOCUMENT}
 
 
+def _checkpoints() -> Schemas:
+    from floatlab.verbs.compare.checkpoint_json import TENSOR_DIFFERENCE
+
+    return {"TensorDifference": TENSOR_DIFFERENCE}
+
+
+def _audit() -> Schemas:
+    from floatlab.verbs.audit.json import AUDITED_TENSOR
+
+    return {"AuditedTensor": AUDITED_TENSOR}
+
+
+def _dequantize() -> Schemas:
+    from floatlab.verbs.dequantize.json import DEQUANTIZATION
+
+    return {"Dequantization": DEQUANTIZATION}
+
+
 def _reduce() -> Schemas:
     from floatlab.verbs.reduce.json import PRODUCT, REDUCTION
 
@@ -101,12 +119,14 @@ class Document(Record):
 
 
 DOCUMENTS = {
+    "AuditedTensor": Document(_audit, ("audit",), "verdict"),
     "Attribution": Document(_attribute, ("attribute",), "observed"),
     "BlockDerivation": Document(_block, ("block",)),
     "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
     "Contrast": Document(_arithmetic, ("fma",), "separate"),
     "Conversion": Document(_convert),  # read back as a derivation that has all stages
     "Derivation": Document(_derivations),
+    "Dequantization": Document(_dequantize, ("dequantize",), "weights"),
     "Differences": Document(_compare, ("compare",), "worst"),
     "Findings": Document(_reveal, ("reveal",), "nodes"),
     "GradientCheck": Document(_train, ("train check",), "differences"),
@@ -120,6 +140,7 @@ DOCUMENTS = {
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),
+    "TensorDifference": Document(_checkpoints, ("compare",), "tensor"),
     "Training": Document(_train, ("train",), "remedies"),
     "Underflow": Document(_train, ("train underflow",), "histogram"),
     "UpdateTrace": Document(_train, ("train step",), "stages"),

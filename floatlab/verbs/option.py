@@ -7,7 +7,7 @@ import re
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.catalog import short_name
-from floatlab.numbers.rounding import DEFAULT, IN_WORDS, MOST_RANDOM_BITS, PRECISIONS, Context, Direction
+from floatlab.numbers.rounding import DEFAULT, IN_WORDS, MOST_RANDOM_BITS, Context, Direction
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -282,11 +282,6 @@ SILENT_NAN = Option(
     "fma_invalid", "", "∞ × 0 + quiet NaN raises no invalid (7.2)", ("--silent-nan",), value=False,
     choices=((True, "is invalid"), (False, "raises nothing")), title="∞ × 0 + NaN", part="context",
     group="what to show",
-)  # fmt: skip
-PRECISION = Option(
-    "precision", "BITS", "significand bits of results in x87 (precision control)", read=whole(24, 64),
-    choices=tuple((bits, f"{bits} bits") for bits in PRECISIONS), title="x87 precision", part="context",
-    group="rounding", also=("precision-control", "pc"),
 )  # fmt: skip
 _COLOUR = (("auto", "on a terminal"), ("always", "always"), ("never", "never"))
 OUTPUT = grouped(

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from floatlab.arith import Comparison, Contrast, IntegerResult
     from floatlab.arith.block_records import BlockDerivation
     from floatlab.arrays.compare.differences import Differences
+    from floatlab.auditing.audit import Audit
+    from floatlab.auditing.comparison import CheckpointDifferences
+    from floatlab.auditing.dequantization import Dequantization
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.plan.plan import Plan
@@ -163,6 +166,27 @@ def _differences(answer: Differences) -> Answer:
     from floatlab.verbs.compare.answer import answer_of as compare_answer
 
     return compare_answer(answer)
+
+
+@_row
+def _checkpoints(answer: CheckpointDifferences) -> Answer:
+    from floatlab.verbs.compare.checkpoints import answer_of as checkpoints_answer
+
+    return checkpoints_answer(answer)
+
+
+@_row
+def _audit(answer: Audit) -> Answer:
+    from floatlab.verbs.audit.answer import answer_of as audit_answer
+
+    return audit_answer(answer)
+
+
+@_row
+def _dequantization(answer: Dequantization) -> Answer:
+    from floatlab.verbs.dequantize.answer import answer_of as dequantize_answer
+
+    return dequantize_answer(answer)
 
 
 @_row

@@ -132,6 +132,30 @@ def _answer_compare() -> Answers:
     return answers
 
 
+def _audit(name: str) -> Verb:
+    from floatlab.verbs.audit.options import VERB
+
+    return VERB
+
+
+def _answer_audit() -> Answers:
+    from floatlab.verbs.audit.answer import answers
+
+    return answers
+
+
+def _dequantize(name: str) -> Verb:
+    from floatlab.verbs.dequantize.options import VERB
+
+    return VERB
+
+
+def _answer_dequantize() -> Answers:
+    from floatlab.verbs.dequantize.answer import answers
+
+    return answers
+
+
 def _train(name: str) -> Verb:
     from floatlab.verbs.train.options import VERB
 
@@ -169,6 +193,8 @@ VERBS: dict[str, Entry] = {
     **dict.fromkeys(("sum", "dot", "matmul"), Entry(_reduce, _answer_reduce, "reduce")),
     "reveal": Entry(_reveal, _answer_reveal, "reduce"),
     "compare": Entry(_compare, _answer_compare, "compare"),
+    "audit": Entry(_audit, _answer_audit),
+    "dequantize": Entry(_dequantize, _answer_dequantize),
     "train": Entry(_train, _answer_train, "train"),
     "completion": Entry(_completion),
     "tui": Entry(_tui),

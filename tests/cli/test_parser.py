@@ -14,6 +14,7 @@ from floatlab.formats.catalog import SHORTHANDS, TABLE_SHORTHANDS
 from floatlab.verbs import registry
 from floatlab.verbs.option import WIDTHS
 from floatlab.verbs.registry import asks, verb_named
+from tests.auditing.making import write_examples
 
 VERBS = [*filter(asks, registry.VERBS)]
 
@@ -176,6 +177,7 @@ def test_no_option_looks_like_a_negative_number(verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_has_examples_that_run(command, verb, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    write_examples(tmp_path)  # files that examples name
     help = command(verb, "--help")
     assert (help.status, help.err) == (0, "")
     examples = [shlex.split(line)[1:] for line in help.out.splitlines() if line.startswith(f"  floatlab {verb}")]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from floatlab.cli.main import main
+from tests.auditing.making import example_folder, needs_examples
 
 HERE = Path(__file__).parent
 
@@ -196,6 +197,19 @@ compare 1,2,3,nan,inf 1,2.5,3,nan,-inf --fp16 --json
 compare 1,2,3,4 1,2,3,5 --rtol 0.5 --quiet
 compare 1,2 1,2,3
 compare 1,2 nowhere.npy
+compare half.safetensors original.safetensors
+compare half.safetensors original.safetensors --json
+compare model.safetensors original.safetensors --rtol 0.3 --atol 0.02 --width 120
+compare model.safetensors original.safetensors --stored --width 46
+compare original.safetensors original.safetensors --only *.mlp.* --quiet
+compare original.safetensors original.safetensors --only *.conv.*
+dequantize model.safetensors numbers.safetensors
+dequantize model.safetensors numbers.safetensors --to bf16 --json --only *.mlp.*
+dequantize model.safetensors model.safetensors
+dequantize half.safetensors numbers.npz
+audit model.safetensors --against original.safetensors
+audit model.safetensors
+audit half.safetensors
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@bf16 --rtol 0.01
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 --rtol 1e-4
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 -f fp32 --rtol 1e-4 --atol 1e-4
@@ -240,7 +254,8 @@ def slug(command: str) -> str:
 def run(command: str) -> str:
     """Run a command in this process; return its record."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    where = example_folder() if needs_examples(command) else contextlib.nullcontext()
+    with where, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main(shlex.split(command))
     return f"$ floatlab {command}\nstatus {status}\n--- stdout\n{out.getvalue()}--- stderr\n{err.getvalue()}"
 

@@ -319,10 +319,10 @@ def small_bias(d):
     """Each column has a bias as small as rounding. Only the means of long columns show this bias."""
     if d.name == "float64" or d.dtype.itemsize == 2:
         return None
-    good = d.good()
-    noise = np.sqrt(np.mean((f64(good) - f64(d.x) @ f64(d.y)) ** 2, axis=0, keepdims=True))
+    good, base = d.good(), d.other()
+    noise = np.sqrt(np.mean((f64(base) - f64(d.x) @ f64(d.y)) ** 2, axis=0, keepdims=True))
     b = noise * d.rng.uniform(1, 4) * d.rng.choice([-1, 1], (1, d.n))
-    bad = d.cast(f64(d.other()) + b)
+    bad = d.cast(f64(base) + b)
     seen = float(np.sqrt(np.sum(d.m * (b / np.where(noise == 0, 1, noise)) ** 2)))
     if seen < 30 * np.sqrt(np.sqrt(d.n)) or d.m < 20:
         return None
@@ -333,11 +333,11 @@ def small_scale(d):
     """All elements are scaled by a factor near one. The change is below the rounding error bound."""
     if d.dtype.itemsize == 2 or d.m * d.n < 100:
         return None
-    good = d.good()
+    good, base = d.good(), d.other()
     exact = narrow(f64(d.x) @ f64(d.y), "fp64")
-    noise = np.sqrt(np.mean((f64(good) - exact) ** 2)) if d.name == "float32" else 2.0**-53 * size(d, good)
+    noise = np.sqrt(np.mean((f64(base) - exact) ** 2)) if d.name == "float32" else 2.0**-53 * size(d, good)
     factor = 1 + 2.0 * d.rng.uniform(1, 4) * noise / size(d, good) * d.rng.choice([-1, 1])
-    bad = d.cast(f64(d.other()) * factor)
+    bad = d.cast(f64(base) * factor)
     if abs(factor - 1) * np.sqrt(d.m * d.n) * size(d, good) < 30 * noise or d.name == "float64":
         return None
     return good, bad, "bug", {"scale"}, {"order", "fma"}, None, {"unknown"}

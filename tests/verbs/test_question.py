@@ -14,6 +14,7 @@ from floatlab.numbers import Direction
 from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, answer_question, asks, command_of, verb_named
+from tests.auditing.making import write_examples
 
 values = st.sampled_from(
     ["1.5", "-3e-5", "1/3", "-inf", "nan(0x1)", "bits:0x3c7c@fp16", "0.1@e4m3", "-0", ".5", "2^-24"]
@@ -40,11 +41,18 @@ OPTIONS = {
     "dot": [{}, {"fma": True, "products": parse_format("e5m10")}, {"observed": "1,2", "difference": "1"}],
     "matmul": [{}, {"ways": True, "runs": 3}, {"machine": "hopper.f16.f32"}, {"observed": "c.npy"}],
     "reveal": [{}, {"terms": 9, "dtype": "float64"}, {"kind": "sum", "device": "cuda", "seed": 3}],
-    "compare": [{}, {"rtol": 0.01, "atol": 1e-30, "equal_nan": True}, {"inputs": ("1,2", "b c"), "op": "dot"}],
+    "compare": [
+        {},
+        {"rtol": 0.01, "atol": 1e-30, "equal_nan": True},
+        {"inputs": ("1,2", "b c"), "op": "dot"},
+        {"only": "a b"},
+    ],
     "train": [
         {"update": "1e-3", "steps": 7, "remedies": ("plain", "bf16+kahan")},
         {"grad": "-0.5", "lr": "0.1", "optimizer": "adam", "weights": "mxfp4", "state": "fp32"},
     ],
+    "audit": [{}, {"against": "a b.npz", "only": "*.mlp.*"}],
+    "dequantize": [{}, {"to": "bf16", "only": "*.mlp.[ab]*"}],
     "block": [{"to": "mxfp4"}, {"to": "mxint8", "scale": "up"}, {"to": "nvfp4", "tensor_scale": "0.5"}],
 }
 
@@ -52,14 +60,14 @@ OPTIONS = {
 @st.composite
 def questions(draw):
     verb = draw(st.sampled_from([verb for verb in filter(asks, VERBS) if verb != "formats"]))
-    arity = ARITIES.get(verb) or {"sum": 1, "reveal": 1, "train": 1}.get(verb, 2)
+    arity = ARITIES.get(verb) or {"audit": 1, "sum": 1, "reveal": 1, "train": 1}.get(verb, 2)
     several = verb in ("show", "convert")
-    most = 0 if verb in ("block", "reveal", "train") else 3 if several else 1
+    most = 0 if verb in ("audit", "block", "dequantize", "reveal", "train") else 3 if several else 1
     found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=most, unique=True))
     context = draw(contexts)
     if verb == "block":  # elements saturate, and nothing else can be chosen
         context = Context(context.rounding, context.seed)
-    if verb in ("reveal", "compare"):  # nothing is rounded
+    if verb in ("audit", "compare", "dequantize", "reveal"):  # nothing is rounded
         context = Context()
     if verb == "fma":
         context = context.replace(fma_invalid=draw(st.booleans()))
@@ -78,7 +86,9 @@ def test_the_command_asks_the_same_question(question):
 
 
 @pytest.mark.parametrize("example", [e for verb in filter(asks, VERBS) for e in verb_named(verb).examples])
-def test_examples_are_questions_that_have_answers(example):
+def test_examples_are_questions_that_have_answers(example, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    write_examples(tmp_path)  # files that examples name
     question = read_question(shlex.split(example))
     assert read_question(shlex.split(command_of(question))[1:]) == question
     assert all(answer.page().blocks for answer in answer_question(question))

@@ -358,3 +358,11 @@ def test_a_term_that_is_lost_is_named(verb, operands, said):
     answer = operate(verb, operands, parse_format("fp16"))
     last = why(answer.scenes(True)[-1])
     assert (said in last) if said else ("again" not in last)
+
+
+def test_a_film_under_precision_control_ends_with_the_stored_results():
+    d = compute("add", (encode("0.1", "x87"), encode("0.2", "x87")), None, Context(precision=53))
+    film = scenes_of(d)
+    assert page_text(film[-1].page) == page_text(derivation_page(d))
+    assert page_text(film[-1].page).count("stored") == 2
+    assert "stored" not in page_text(film[-2].page)

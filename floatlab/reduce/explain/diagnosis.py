@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 import numpy as np
 
 from floatlab.arrays.sources import Source
-from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.explain.findings import SideExplanation, overflow_of
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, lone_line, rounding_line, shared_line
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
-from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, small_fault
-from floatlab.reduce.explain.precision.outputs import printed_from
+from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, least_shown, small_fault
+from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
 from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong
+from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, widened
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
@@ -81,7 +81,7 @@ def diagnose(
     """
     factors, results = matrices_of(x, y, actual, expected)
     with np.errstate(all="ignore"):  # results may hold anything, and are squared and divided
-        problem = problem or ProductProblem(*factors, (results[0].format, results[1].format))
+        problem = problem or ProductProblem(*factors, (results[0].format, results[1].format), tick=progress)
         pair = _PairDiagnosis(problem, results, maps, progress or (lambda: None))
         try:
             return pair.diagnose()
@@ -123,6 +123,7 @@ class _PairDiagnosis:
             order = DiagnosedCause("order", "order", "both", float(self.differing.mean()), (), ())
             return self._done("rounding", shared_line(shared), (*shared, order))
         if "bug" in states:
+            causes = tuple(widened(each, self.sides, self.differing) for each in causes)
             return self._done("bug", bug_line(causes), causes)
         if "unknown" in states:
             return self._unknown(causes)
@@ -212,8 +213,12 @@ class _PairDiagnosis:
         letter = " and ".join(LETTERS[each.side.name] for each in unknown)
         doubts = [f"{each.doubt} in {LETTERS[each.side.name]}" for each in unknown if each.doubt]
         if doubts:
-            said = f"I can't tell: {' and '.join(doubts)}, or sums that are rounded in one direction"
-            return self._done("unknown", f"{said}; how the sums round would settle it.", causes)
+            rivals = [each.rival for each in unknown if each.rival]
+            rival = rivals[0] if rivals else "sums that are rounded in one direction"
+            tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
+            return self._done(
+                "unknown", f"I can't tell: {' and '.join(doubts)}, or {rival}; {tell} would settle it.", causes
+            )
         verb = "is" if len(unknown) == 1 else "are"
         said = f"I can't tell: {letter} {verb} off by more than rounding, and nothing that was tried explains it"
         return self._done("unknown", f"{said}; the precision of inputs and sums would settle it.", causes)
@@ -254,6 +259,8 @@ class _PairDiagnosis:
         small = self._small(ways)
         if small is not None:
             return small
+        if not causes and (unlike := unlike_formats(self.problem, self.sides)):
+            return self._done("rounding", rounding_line((unlike,), self._worth()), (unlike,))
         if self.libraries is None:
             self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
         for i, side in enumerate(self.sides):
@@ -267,11 +274,12 @@ class _PairDiagnosis:
             own = own_accumulator(one.side.narrowest)
             names, _ = names_between(ways[0], ways[1], own)
             share = float(self.differing.mean())
+            views = [view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides]
             for name, text in names.items():
                 if any((each.name, each.side) == (name, "both") for each in causes):
                     continue
                 whose = self._whose(name, ways)
-                evidence = (("computed as", text), *self._hidden())
+                evidence = (("computed as", text), *least_shown(views))
                 found.append(DiagnosedCause(name, _STAGES.get(name, name), whose, share, (), evidence))
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
@@ -282,18 +290,14 @@ class _PairDiagnosis:
         mine = [any(name in names_between([way], [], own)[0] for way in each) for each in ways]
         return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
 
-    def _hidden(self) -> tuple[tuple[str, str], ...]:
-        """Return evidence: the median relative error from which a single wrong element is found."""
-        view = view_of(self.problem, self.sides[0], own_accumulator(self.sides[0].narrowest))
-        with np.errstate(all="ignore"):
-            limit = (view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product)
-        some = limit[np.isfinite(limit)]
-        return (("a wrong element shows from", f"{float(np.median(some)):.2g} of it on"),) if some.size else ()
-
     def _worth(self) -> float:
         """Return how large the difference is, in what would be worth a look."""
         first, second = (
-            view_of(self.problem, each.side, min(each.accumulator, own_accumulator(each.side.narrowest), key=_digits))
+            view_of(
+                self.problem,
+                each.side,
+                min(each.accumulator, own_accumulator(each.side.narrowest), key=attrgetter("precision")),
+            )
             for each in self.explained
         )
         with np.errstate(all="ignore"):
@@ -334,16 +338,18 @@ class _PairDiagnosis:
             fault = small_fault(drifts[i], drifts[1 - i], views[i].noise.u)
             if fault is None:
                 continue
-            name, words = fault
+            name, words, is_certain = fault
             directed = self.grid.directed_ways(self.sides[i]) if self.grid.into == self.sides[i].narrowest else []
             if directed:
                 evidence = (("computed as", directed[0].text),)
                 cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
-            if self._has_rival(i, drifts[i], words):
+            has_rival = self._has_rival(i, drifts[i], words)
+            if has_rival or not is_certain:
                 doubt = words if " " in words else f"a factor of {words}"
-                said = f"I can't tell: {doubt} in {LETTERS[whose]}, or sums that are rounded in one direction"
-                return self._done("unknown", f"{said}; how the sums round would settle it.", ())
+                rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
+                said = f"I can't tell: {doubt} in {LETTERS[whose]}, or {rival}"
+                return self._done("unknown", f"{said}; how the sums are computed would settle it.", ())
             known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
             cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
             return self._done("bug", bug_line((cause,)), (cause,))
@@ -378,10 +384,6 @@ _STAGES = {
     "inputs-rounded": "inputs",
     "products": "products",
 }
-
-
-def _digits(format: Format) -> int:
-    return format.precision
 
 
 def _merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:

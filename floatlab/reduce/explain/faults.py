@@ -10,8 +10,9 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
+from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
-from floatlab.reduce.explain.patterns import BIAS, drift_of
+from floatlab.reduce.explain.patterns import BIAS, drift_of, may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
     between,
@@ -21,14 +22,16 @@ from floatlab.reduce.explain.residuals import (
     indices_of,
     moved_rows,
     robust_shifts,
+    shortest_between,
     term_counts,
     term_range,
     weighted_median,
 )
 from floatlab.reduce.explain.rivals import ShiftRivals, standing_out, whole_sums_in
-from floatlab.reduce.explain.stages import transposed_inputs
+from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 
 NEAR = 3.0  # the largest median error, in sigmas, that counts as rounding
+_REPLAYED = 0.98  # of the elements, at least, are what sums give that flush subnormal numbers
 _LONG = 8  # at least this many elements along an axis are needed to show a bias
 _CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
 _COARSE = 8  # digits of results, at least, that a bias or a factor is seen in
@@ -41,8 +44,6 @@ _SCATTERED = 0.4  # of the elements, at most, are wrong beside a bias or a facto
 _FAR = 4.0  # times the room of rounding is the median shift, beside wrong elements
 _TELLING = 0.5  # of the product is the room of rounding at most, or anything fits
 _SURELY = 3.0  # times the room of sums in narrow formats, whose errors are hard to foresee, are wrong elements off
-
-
 _AXES = ("column", "row", "result")
 
 
@@ -72,12 +73,7 @@ class FaultFinder:
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # inputs that may have been flushed to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
-        return Fault(
-            "region",
-            tuple((0, count) for count in values.shape),
-            (known, ("all", "elements")),
-            wrong,
-        )
+        return Fault("region", (tuple((0, count) for count in values.shape),), (known, ("all", "elements")), wrong)
 
     def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for bounds that replace all numbers beyond them, such as the zero of a rectified result."""
@@ -96,15 +92,20 @@ class FaultFinder:
         return Fault("clipped", (), tuple(known), wrong) if known and not left.any() else None
 
     def flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Explain wrong zeros that subnormal results would have been."""
+        """Explain wrong zeros that subnormal results would have been, and subnormal products that were dropped."""
         least = 2.0**self.side.format.emin
         values = self.side.values
         exact = view.totals.product if product is None else product
+        if product is None and may_be_flushed(view, wrong, least):
+            grid = grid_of(self.problem, PLAIN, self.side.narrowest, self.tick)
+            if grid.flushing_share(self.side) >= _REPLAYED:
+                return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
         if ((values != 0) & (np.abs(values) < least)).any():
             return None
         room = 1 if (values[wrong] == 0).all() else self.problem.terms
         most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
-        if ((np.abs(values - exact) <= most) & (np.abs(exact) <= most))[wrong].all():
+        small = (np.abs(values - exact) <= most) & (np.abs(exact) <= most) & (view.totals.size > 0)
+        if small[wrong].all():
             return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         return None
 
@@ -170,6 +171,7 @@ class FaultFinder:
             zero = exact == 0
             low, high = (np.where(zero, np.nan, end(*ends)) for end in (np.minimum, np.maximum))
         factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
+        factor[...] = shortest_between(float(np.nanmax(low)), float(np.nanmin(high))) if holds else factor
         with np.errstate(all="ignore"):
             error = np.abs(error + (rough - factor) * exact)
             left = middle(error / sigma)
@@ -191,14 +193,19 @@ class FaultFinder:
             return None
         return self.placed(view, wrong)
 
-    def of_narrow_sums(self, view: View, format: Format, beyond: Array) -> Fault | None:
-        """Look for faults of sums in a narrow format; `beyond` says what is wrong as sums in the usual one."""
+    def of_narrow_sums(self, view: View, format: Format, beyond: Array, by_bits: bool) -> Fault | None:
+        """Look for faults of sums in a narrow format; `beyond` says what is wrong as sums in the usual one.
+
+        With `by_bits`, only sums that give the bits of most elements count.
+        """
         made = whole_sums_in(self.problem, self.side, format)
         if made is not None:
             off = beyond & (made != self.side.values)
             clipped = self.clipped(view, made, off)
             stands = standing_out(self.problem, self.side, off, format)
             return clipped or (self.placed(view, stands) if stands.any() else None)
+        if by_bits:
+            return None
         wrong = view.fit().wrong
         found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
         return found or self.scattered(view, view.fit(times=_SURELY).wrong)
@@ -208,7 +215,13 @@ class FaultFinder:
         places = find_places(wrong)
         name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
         zero = not view.values[wrong].any()
-        holds = (("holds", "zeros" if zero else "other numbers"),) * (name == "region" or (zero and len(where) > 1))
+        boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
+        if zero and name == "region" and any(view.values[box].any() for box in boxes):
+            name, where = "elements", indices_of(wrong)  # others in that rectangle are right
+        more = (("elements", f"{int(wrong.sum()):,}"),) * bool(name == "elements" and wrong.sum() > len(where))
+        holds = more + (("holds", "zeros" if zero else "other numbers"),) * (
+            name == "region" or (zero and len(where) > 1)
+        )
         return Fault(name, where, holds, wrong)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:

@@ -26,7 +26,8 @@ class SideExplanation(Individual):
     accumulator: Format = SINGLE
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
-    doubt: str = ""  # text on two explanations if neither can be excluded
+    doubt: str = ""  # the factor or bias that explains the result, if something else does too
+    rival: str = ""  # what else does; if empty, sums in one direction
 
 
 class SampledModel(Individual):

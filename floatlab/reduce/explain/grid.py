@@ -13,6 +13,7 @@ from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.record import Individual
 from floatlab.reduce.explain.problem import ProductProblem, Side
@@ -29,6 +30,7 @@ from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
 
+NUMPY = "numpy.matmul of this machine"
 _TERMS = 1 << 17  # at most this many terms in the replayed elements
 _MOST, _LEAST = 256, 36  # elements
 _LONG = 400  # terms, beyond which sums in formats without arithmetic of the processor are tried in few orders
@@ -55,8 +57,10 @@ class Way(Individual):
 
     text: str
     candidate: Candidate | None = None
-    compensated: bool = False
+    compensated: str = ""  # the rule of a compensated sum
     rounds_inputs: bool = False  # the modelled unit rounds the inputs to fewer digits
+    inputs: Format | None = None  # the format of the inputs, if all are numbers of a narrower one than their files'
+    rules: Context = DEFAULT
 
 
 class CandidateGrid:
@@ -71,7 +75,7 @@ class CandidateGrid:
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
         self.rows = spread_indices(m, max(int(most**0.5), most // n))
         self.columns = spread_indices(n, max(1, most // len(self.rows)))
-        x, y = (self._changed(side, model) for side in problem.sources)
+        x, y = (self._changed(side, model, axis) for side, axis in zip(problem.sources, (1, 0), strict=True))
         self.sides = (
             Source(x.codes[self.rows], x.format), Source(np.ascontiguousarray(y.codes[:, self.columns]), y.format),
         )  # fmt: skip
@@ -81,22 +85,25 @@ class CandidateGrid:
         self.accumulator = own_accumulator(into)
         self.is_narrow = into.precision < self.accumulator.precision
 
-    @staticmethod
-    def _changed(side: Source, model: Model) -> Source:
+    def _changed(self, side: Source, model: Model, axis: int) -> Source:
         evidence = dict(model.evidence)
         if model.name != "inputs-rounded":
             return side
         kind = native_dtype(side.format)
-        values = quantize(side, evidence["format"], rounding=evidence["rounding"])
-        return side if kind is None else source_of(np.asarray(values, kind))
+        values = np.asarray(quantize(side, evidence["format"], rounding=evidence["rounding"]), kind)
+        if self.problem.has_bias and kind is not None:
+            last = np.s_[:, -1] if axis else np.s_[-1]
+            values[last] = side.codes.view(kind)[last]
+        return side if kind is None else source_of(values)
 
-    def _observed(self, side: Side) -> Source | None:
-        codes = side.source.codes[np.ix_(self.rows, self.columns)]
+    def _observed(self, side: Side) -> Source:
+        return self._goal(side, np.ix_(self.rows, self.columns))
+
+    def _goal(self, side: Side, index: tuple[Array | slice, ...]) -> Source:
+        """Return elements of a result as codes of the format of the sums."""
         if side.format == self.into:
-            return Source(codes.reshape(-1), self.into)
-        values = side.values[np.ix_(self.rows, self.columns)].reshape(-1)
-        made = source_of(values)
-        return Source(np.asarray(encode(made, self.into)), self.into)
+            return Source(side.source.codes[index].reshape(-1), self.into)
+        return Source(np.asarray(encode(source_of(side.values[index].reshape(-1)), self.into)), self.into)
 
     def directed(self) -> Iterator[tuple[str, Candidate, Array]]:
         """Give sums in other directions than to nearest even: the direction, the candidate and the codes it makes."""
@@ -109,14 +116,30 @@ class CandidateGrid:
                 self.tick()
                 yield direction, candidate, evaluator.sampled(candidate)
 
+    def flushing_share(self, side: Side) -> float:
+        """Return the share of the replayed elements that some sum gives which flushes subnormal numbers to zero."""
+        goal, best = self._observed(side), 0.0
+        formats = self.sides[0].format, self.sides[1].format
+        for inputs, results in ((True, True), (False, True), (True, False)):
+            rules = Context(flush_inputs=inputs, flush_results=results)
+            evaluator = Evaluator(self.sides, self.into, rules)
+            orders = list_candidates(
+                self.problem.terms, formats, self.into, _DIRECTED, (self.accumulator,), (), 1, rules
+            )
+            for candidate in orders:
+                self.tick()
+                best = max(best, float(agreement(evaluator.sampled(candidate), goal, self.into).mean()))
+        return best
+
     def directed_ways(self, side: Side) -> list[Way]:
         """Return the candidates that reproduce a result with a rounding direction other than RNE."""
         goal = self._observed(side)
-        return [
-            Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate)
+        ways = [
+            Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate, rules=as_context(direction))
             for direction, candidate, codes in self.directed()
-            if goal is not None and agreement(codes, goal, self.into).all()
+            if agreement(codes, goal, self.into).all()
         ]
+        return self._verified(ways, side, False)
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
         """Return for each result the candidates that reproduce all replayed elements."""
@@ -133,39 +156,49 @@ class CandidateGrid:
             except FloatlabError:
                 continue
             text = candidate_text(candidate, self.into)
-            rounds = any(row.terms.precision < self.sides[0].format.precision for row in candidate.machines)
-            self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=rounds))
+            self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=self._rounds_inputs(candidate)))
             for side, goal in zip(sides, goals, strict=True):
-                if goal is not None:
-                    share = float(agreement(codes, goal, self.into).mean())
-                    self.shares.setdefault(side.name, []).append((share, candidate))
-        for evaluator, candidate in self._units():
+                share = float(agreement(codes, goal, self.into).mean())
+                self.shares.setdefault(side.name, []).append((share, candidate))
+        for evaluator, way in self._units():
             self.tick()
-            self._collect(
-                evaluator.sampled(candidate), goals, found, Way(candidate_text(candidate, self.into), candidate)
-            )
+            assert way.candidate is not None
+            self._collect(evaluator.sampled(way.candidate), goals, found, way)
         if self.into.name in ("binary32", "binary64"):
-            pairs = self.evaluator._pairs
             for name in _COMPENSATED:
                 self.tick()
-                codes = simulate(pairs, SERIAL, Compensated(name, self.into, self.into, DEFAULT))
-                self._collect(codes, goals, found, Way(f"{name} sum", None, True))
+                codes = simulate(self.evaluator._pairs, SERIAL, self._compensated(name))
+                self._collect(codes, goals, found, Way(f"{name} sum", None, name))
         return [self._verified(ways, side) for ways, side in zip(found, sides, strict=True)]
 
-    def _units(self) -> Iterator[tuple[Evaluator, Candidate]]:
+    def _compensated(self, name: str) -> Compensated:
+        return Compensated(name, self.into, self.into, DEFAULT)
+
+    def _rounds_inputs(self, candidate: Candidate) -> bool:
+        """Say whether a modelled unit changes the inputs, which it rounds to its own format."""
+        return any(
+            row.terms.precision < side.format.precision
+            and not np.array_equal(quantize(values, row.terms, context=row.reading), values, equal_nan=True)
+            for row in candidate.machines[:1]
+            for side in self.whole_sides
+            for values in (decode(side.codes, side.format),)
+        )
+
+    def _units(self) -> Iterator[tuple[Evaluator, Way]]:
         """Give models of matrix units for inputs in wider files that are all numbers of a format they take."""
-        values = [np.asarray(decode(side.codes, side.format), np.float64) for side in self.sides]
         for format in map(parse_format, _UNITS):
             if self.sides[0].format.precision <= format.precision:
                 continue
-            if all(np.array_equal(np.asarray(quantize(side, format), np.float64), side) for side in values):
-                narrow = tuple(Source(np.asarray(encode(side, format)), format) for side in values)
-                evaluator = Evaluator(narrow, self.into)
+            if all(
+                np.array_equal(decode(encode(side, format), format), decode(side.codes, side.format))
+                for side in self.whole_sides
+            ):
+                evaluator = Evaluator(_in_format(self.sides, format), self.into)
                 for each in list_candidates(self.problem.terms, (format, format), self.into, ()):
                     if each.machines:
-                        yield evaluator, each
+                        yield evaluator, Way(candidate_text(each, self.into), each, inputs=format)
 
-    def _verified(self, ways: list[Way], side: Side) -> list[Way]:
+    def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
         """Drop the ways that do not give the whole result, as far as that is computed; keep in mind the nearest one."""
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
@@ -174,13 +207,13 @@ class CandidateGrid:
             missed = self.mismatches(way, side) if work <= _WHOLE else None
             if missed is None or not missed.any():
                 kept.append(way)
-            elif side.name not in self.nearest or missed.sum() < self.nearest[side.name].sum():
+            elif keeps_nearest and (side.name not in self.nearest or missed.sum() < self.nearest[side.name].sum()):
                 self.nearest[side.name] = missed
         return kept
 
-    def _collect(self, codes: Array, goals: Sequence[Source | None], found: list[list[Way]], way: Way) -> None:
+    def _collect(self, codes: Array, goals: Sequence[Source], found: list[list[Way]], way: Way) -> None:
         for goal, ways in zip(goals, found, strict=True):
-            if goal is not None and agreement(codes, goal, self.into).all():
+            if agreement(codes, goal, self.into).all():
                 ways.append(way)
 
     def chance(self) -> float:
@@ -199,15 +232,20 @@ class CandidateGrid:
         return min(float((one != other).mean()) for one, other in combinations(codes, 2))
 
     def mismatches(self, way: Way, side: Side) -> Array | None:
-        """Return the mask of elements that a candidate does not reproduce; None if that takes too much work."""
-        m, n = self.problem.shape
-        if way.candidate is not None and way.candidate.machines:
-            return None  # of inputs in their own format
-        if way.candidate is None or self.problem.special is not None or side.format != self.into:
+        """Return the mask of elements that a candidate does not reproduce; None if the inputs are not all finite."""
+        if self.problem.special is not None:
             return None
-        whole = Evaluator(self.whole_sides, self.into)
-        codes = whole.whole(way.candidate)
-        return ~agreement(codes, Source(side.source.codes.reshape(-1), self.into), self.into).reshape(m, n)
+        sides = self.whole_sides if way.inputs is None else _in_format(self.whole_sides, way.inputs)
+        whole = Evaluator(sides, self.into, way.rules)
+        if way.candidate is not None:
+            codes = whole.whole(way.candidate)
+        else:
+            codes = simulate(whole._factors, SERIAL, self._compensated(way.compensated)).reshape(-1)
+        return ~agreement(codes, self._goal(side, np.s_[:, :]), self.into).reshape(self.problem.shape)
+
+
+def _in_format(sides: tuple[Source, ...], format: Format) -> tuple[Source, ...]:
+    return tuple(Source(np.asarray(encode(side, format)), format) for side in sides)
 
 
 def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> CandidateGrid:
@@ -220,22 +258,28 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
     return grid
 
 
+def numpy_product(x: Source, y: Source) -> Array | None:
+    """Return the product that NumPy makes on this machine; None for formats that it has no library routine for."""
+    kind = native_dtype(x.format)
+    if x.format != y.format or kind is None or kind.itemsize == 2:
+        return None
+    with np.errstate(all="ignore"):
+        made: Array = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
+    return made
+
+
 def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
     """Return the libraries whose product of these inputs has every bit of a result: NumPy's, and those of maps."""
     found = []
     x, y = problem.sources
-    kind = native_dtype(x.format)
-    same = x.format == y.format
-    if same and side.format == x.format and kind is not None and kind.itemsize > 2:
-        with np.errstate(all="ignore"):
-            made = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
-        if np.array_equal(made.view(side.source.codes.dtype), side.source.codes):
-            found.append(Way("numpy.matmul of this machine"))
-    elif same and x.format.precision < _SINGLE.precision and side.format in (x.format, _SINGLE):
+    if side.format == x.format and (product := numpy_product(x, y)) is not None:
+        if np.array_equal(product, side.values, equal_nan=True):
+            found.append(Way(NUMPY))
+    elif x.format == y.format and x.format.precision < _SINGLE.precision and side.format in (x.format, _SINGLE):
         with np.errstate(all="ignore"):
             made = (problem.x.astype(np.float32) @ problem.y.astype(np.float32)).astype(np.float64)
         if np.array_equal(np.asarray(quantize(made, side.format), np.float64), side.values):
-            found.append(Way("numpy.matmul of this machine, in binary32"))
+            found.append(Way(f"{NUMPY}, in binary32"))
     for each in maps:
         try:
             replayed = source_of(np.asarray(each.replay(*(values_of(source) for source in problem.sources))))

@@ -6,20 +6,27 @@ accepted only if every residual is within the rounding error limit. Simpler hypo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
-from floatlab.reduce.explain.findings import DOUBLE, ENOUGH, SINGLE, Fault, SampledModel, SideExplanation, stray_words
-from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, is_apart, is_outdone, look_closer
-from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, narrow_sums, partial_sums
-from floatlab.reduce.explain.precision.outputs import casts_of, other_roundings, printed_digits
-from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped
+from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
+from floatlab.reduce.explain.grid import grid_of
+from floatlab.reduce.explain.patterns import are_even, explains_more, is_apart, may_be_flushed, outdoing
+from floatlab.reduce.explain.precision.inputs import far_replay, likely_models
+from floatlab.reduce.explain.precision.narrow import (
+    best_replay,
+    has_exact_sums,
+    narrow_formats,
+    narrow_sums,
+    partial_sums,
+)  # fmt: skip
+from floatlab.reduce.explain.precision.outputs import best_cast, casts_of, printed_digits
+from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped, is_stored_scale
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
@@ -33,15 +40,14 @@ from floatlab.reduce.explain.problem import (
 from floatlab.reduce.explain.residuals import find_places, indices_of
 from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
-from floatlab.reduce.results.diagnosis_record import DiagnosedCause
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
-_NARROW_SUMS = parse_format("fp16"), parse_format("bf16")
-_CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # at most this many models are verified on all elements
-_FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
 _SCATTERED = 0.4  # sums in a narrow format are accepted with at most this share of wrong elements
 _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # with these causes, no cast is reported
+_CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # of precision, beside a fault
+_LOCAL = {"elements", "region", "not-the-product"}
 _GAIN = 8  # elements, at least, that speak for a narrower format beside a fault
 _MOST_WRONG = 0.5  # a larger share of wrong elements is another result, not a region
 
@@ -54,6 +60,7 @@ class SideExplainer:
         self.problem, self.side, self.tick = problem, side, tick
         self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
+        self.doubt: tuple[str, str] | None = None  # a factor or bias, and a model that explains all as well as that
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             places = find_places(self.stray)
@@ -70,19 +77,36 @@ class SideExplainer:
         return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis whose residuals are only rounding."""
+        """Return the first hypothesis whose residuals are only rounding; a doubt, if what it says may be flushing."""
+        found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
+        is_local = found.status == "bug" and {each.name for each in found.causes} <= _LOCAL and not self.stray.any()
+        if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
+            return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
+        return found
+
+    def _first_found(self) -> SideExplanation:
         if not (self.side.finite & self.problem.known).any():
-            status = "bug" if self.stray.any() else "product"
-            return self._found(status, ())
-        searches = [self._by_bits, self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
+            return self._found("bug" if self.stray.any() else "product", (), PLAIN, self.accumulators[0])
+        searches = [self._by_bits, self._plain_or_flushed, self._models, self._cast_with_fault, self._models_with_fault]
+        searches += [self._with_all_wrong, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
             searches.insert(1, self._of_sums)  # whose bits are known
         for search in searches:
             found = search()
             if found is not None:
-                return found
-        return self.narrower or self._unexplained()
+                if self.doubt is not None and found.status == "bug":
+                    return self._in_doubt(*self.doubt)
+                several = any(each.name in _CHOICES or ("all", "elements") in each.evidence for each in found.causes)
+                # Two causes at once, or an error in all elements, are less likely than one choice of precision.
+                tried = found.status == "bug" and several and not self.stray.any()
+                return (self._of_sums() if tried else None) or found
+        if self.narrower is not None:  # the bound of such sums has room for much else
+            return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
+        return self._unexplained()
+
+    def _in_doubt(self, what: str, rival: str) -> SideExplanation:
+        return self._found("unknown", ()).replace(doubt=what, rival=rival)
 
     def _plain_or_flushed(self) -> SideExplanation | None:
         """Recognise a product whose subnormal results alone are zero, or one rounded to fewer digits in another way."""
@@ -92,73 +116,65 @@ class SideExplainer:
         if flushed is not None:
             return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
         if not fit.wrong.any() and middle(fit.z) > NEAR:
-            digits, into = printed_digits(self.side, view.totals.product), self.side.narrowest
+            digits, into = printed_digits(self.side, view.totals), self.side.narrowest
             tried = not digits and into == self.side.format
             ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []
             if digits or ways:
                 fault = Fault("output-rounded", (), digits)
                 fault = Fault("accumulator", (), (("computed as", ways[0].text),)) if ways else fault
                 return self._found("rounding", (fault,), PLAIN, self.accumulators[0], fit.z)
-        best, known = fit.wrong, None
-        for evidence, wrong in other_roundings(self.side, view) if fit.wrong.any() else ():
-            if wrong.sum() < best.sum():
-                best, known = wrong, evidence
-        places = find_places(best)
-        if known is None or (best.any() and (places is None or (fit.wrong & ~best).sum() < _GAIN + best.sum())):
+        known, wrong = self._cast
+        return None if not known or wrong.any() else self._of_cast(known, ())
+
+    @cached_property
+    def _cast(self) -> tuple[Evidence, Array]:
+        return best_cast(self.side, view_of(self.problem, self.side, self.accumulators[0]))
+
+    def _cast_with_fault(self) -> SideExplanation | None:
+        """Recognise results rounded to fewer digits, some of which are wrong besides."""
+        known, wrong = self._cast
+        places = find_places(wrong)
+        if not known or places is None:
             return None
-        faults: tuple[Fault, ...] = (Fault("output-rounded", (), known),)
-        if places is not None:
-            faults = (self.faults.placed(view, best), *faults)
-        return self._found("bug" if places else "rounding", faults, PLAIN, self.accumulators[0], fit.z)
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        if (view.fit().wrong & ~wrong).sum() < _GAIN + wrong.sum():
+            return None
+        return self._of_cast(known, (self.faults.placed(view, wrong),))
+
+    def _of_cast(self, known: Evidence, faults: tuple[Fault, ...]) -> SideExplanation:
+        z = view_of(self.problem, self.side, self.accumulators[0]).fit().z
+        rounded = Fault("output-rounded", (), known)
+        return self._found("bug" if faults else "rounding", (*faults, rounded), PLAIN, self.accumulators[0], z)
 
     # hypotheses that are right in most elements
 
-    def _options(self, rare: bool = False) -> Iterator[SampledModel]:
-        """Yield the models of the inputs, each with its residuals in the sample."""
-        views = [view_of(self.problem, self.side, each, sampled=True) for each in self.accumulators]
-        for model, product in self.problem.sampled_models(self.tick, rare):
-            for accumulator, view in zip(self.accumulators, views, strict=True):
-                fit = view.fit(product)
-                some = fit.z[view.totals.size > 0]
-                errors = np.minimum(fit.z[view.usable], OUTLIER)
-                rms = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
-                yield SampledModel(
-                    middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product, rms
-                )
+    @cached_property
+    def _sampled(self) -> tuple[list[SampledModel], list[SampledModel]]:
+        return likely_models(self.problem, self.side, self.accumulators, self.tick)
 
-    def _with_most_right(self) -> SideExplanation | None:
-        self.options = list(self._options())
-        near = [each for each in self.options if each.z <= NEAR]
-        if not near:
-            self.options += self._options(rare=True)
-            near = [each for each in self.options if each.z <= NEAR]
-        if not near:
-            return None
-        usable = int(near[0].view.usable.sum())
-        least = min(each.wrong for each in near)
-        own = self.accumulators[0]
-        near.sort(
-            key=lambda each: (
-                each.wrong > least + usable // 50,
-                each.model.weight + (_CAST if each.model is PLAIN and each.accumulator is not own else 0),
-                each.accumulator is not own,
-                round(each.rms, 2),
-            )
-        )
-        first = near[0]
-        if usable >= ENOUGH and first.model is PLAIN:
-            certain = {id(each): certainty(each, first) for each in near}
-            look_closer(self.problem, self.side, certain, near, first)
-            clearer = [each for each in near if certain[id(each)] > CERTAIN]
-            clearer.sort(key=lambda each: -certain[id(each)])
-            near = clearer + [each for each in near if each not in clearer]
-        least = min(each.wrong for each in near)
-        for faulty in (False, True):
-            for each in near[:_TRIED] if faulty else [one for one in near if one.wrong == least][:_TRIED]:
-                self.tick()
-                found = self._verified(each.model, each.accumulator, faulty)
-                if found is not None:
-                    return found
+    @property
+    def options(self) -> list[SampledModel]:
+        """All models of the inputs, with their residuals in the sample."""
+        return self._sampled[0]
+
+    @property
+    def near(self) -> list[SampledModel]:
+        """The models of the inputs that are right in most elements of the sample, the likeliest first."""
+        return self._sampled[1]
+
+    def _models(self) -> SideExplanation | None:
+        least = min((each.wrong for each in self.near), default=0)
+        return self._first([each for each in self.near if each.wrong == least], False)
+
+    def _models_with_fault(self) -> SideExplanation | None:
+        return self._first(self.near, True)
+
+    def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
+        for each in models[:_TRIED]:
+            self.tick()
+            found = self._verified(each.model, each.accumulator, faulty)
+            if found is not None:
+                return found
         return None
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
@@ -166,19 +182,29 @@ class SideExplainer:
         view = view_of(self.problem, self.side, accumulator)
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
+        if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
+            return None  # zeros are no evidence for a model of the inputs
         if not fit.wrong.any():
-            if product is not None and is_outdone(view, product):
+            shift = None if product is None else outdoing(view, product)
+            if shift is not None and shift[1]:
+                self.doubt = self.doubt or (shift[0], model.words)
+            vain = product is not None and accumulator is self.accumulators[0] and not explains_more(view, product)
+            if shift is not None or vain:
                 return None
             status = "product" if model is PLAIN else "rounding"
             return self._found(status, (), model, accumulator, fit.z, view, product)
         flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
-        if product is not None and model.name == "inputs-quantized" and is_flipped(view, product, fit):
+        if (
+            product is not None
+            and model.name == "inputs-quantized"
+            and is_flipped(self.problem, model, view, product, fit)
+        ):
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
-        right = view.usable & ~fit.wrong
-        if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > right.sum()):
-            return None  # zeros are no evidence for a model of the inputs
+        right = view.usable & ~fit.wrong & (view.totals.size > 0)
+        if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), _GAIN)):
+            return None  # zeros, or few numbers, are no evidence for a model of the inputs
         if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
             self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
         ):
@@ -224,13 +250,15 @@ class SideExplainer:
             self.tick()
             left = self.faults.left(each.view, each.product)
             # A model that does not change the product is no separate explanation.
-            if left <= NEAR and (each.model is PLAIN or is_apart(each)):
+            if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > _GAIN:
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
             product = self.problem.whole(model)
             wrong = view.fit(product).wrong
             fault = self.faults.shifted(view, product, wrong)
+            if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
+                return self._found("rounding", (), model, accumulator, None, view, product)
             if fault is not None and fault.name and self._is_certain(view, product, wrong):
                 return self._found("bug", (fault,), model, accumulator, None, view, product)
         return None
@@ -285,15 +313,17 @@ class SideExplainer:
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
-        narrow_views = [view_of(self.problem, self.side, each) for each in self._narrow_sums()]
+        narrow_views = [
+            view_of(self.problem, self.side, each) for each in narrow_formats(self.side, self.accumulators[0])
+        ]
         combined = self.faults.combined(view, narrow_views)
         if combined is not None:
             return self._found("bug", combined, PLAIN, self.accumulators[0], None, view)
-        replayed = self._replayed()
-        if replayed is None:
-            self.faults.doubts_all, self.faults.doubt = False, ""
-            replayed = self._with_all_wrong()
-        if replayed is not None:
+        if not self.stray.any() and (far := far_replay(self.problem, self.side, view, self.options, self.tick)):
+            status, product = ("rounding", self.problem.whole(far[1])) if far[0] or far[1].name else ("product", None)
+            return self._found(status, *far, self.accumulators[0], None, view, product)
+        self.faults.doubts_all, self.faults.doubt = False, ""
+        if replayed := self._with_all_wrong():
             return replayed
         if self.faults.doubt:
             return self._found("unknown", (), z=fit.z, view=view).replace(doubt=self.faults.doubt)
@@ -301,12 +331,14 @@ class SideExplainer:
             for accumulator in self.accumulators:
                 if scaled := self._verified(model, accumulator, False):
                     return scaled
-        for format, each in zip(self._narrow_sums(), narrow_views, strict=True):
-            fault = self.faults.of_narrow_sums(each, format, fit.wrong)
-            if fault is not None:
-                return self._found("bug", (fault,), PLAIN, format, None, each)
         outdone = any(2 * each.fit().wrong.sum() < fit.wrong.sum() for each in narrow_views)
         scattered = None if outdone else self.faults.scattered(view, fit.wrong)
+        for format, each in zip(narrow_formats(self.side, self.accumulators[0]), narrow_views, strict=True):
+            fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
+            if fault is not None:
+                return self._found("bug", (fault,), PLAIN, format, None, each)
+        if scattered is not None and are_even(view, fit.wrong):
+            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
         if share >= 0.5:
@@ -315,36 +347,6 @@ class SideExplainer:
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
-
-    def _narrow_sums(self) -> list[Format]:
-        digits = self.side.narrowest.precision, self.accumulators[0].precision
-        own = [each for each in _NARROW_SUMS if each in (self.side.format, self.side.narrowest)]
-        return own or [each for each in _NARROW_SUMS if digits[0] <= each.precision < digits[1]]
-
-    def _replayed(self) -> SideExplanation | None:
-        """Return the computation that gives the bits, however far off they are."""
-        own, into = own_accumulator(self.side.narrowest), self.side.narrowest
-        view = view_of(self.problem, self.side, self.accumulators[0])
-        error = np.abs(view.totals.error(view.values))[view.usable]
-        size = view.totals.size[view.usable]
-        if self.stray.any() or middle(view.fit().z) * view.noise.u > _FAR:
-            return None
-        rounded = [each for each in self.options if each.model.name == "inputs-rounded"]
-        likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
-        for model in (PLAIN, *(each.model for each in likely)):
-            grid = grid_of(self.problem, model, into, self.tick)
-            (ways,) = grid.ways((self.side,))
-            names = names_between([], ways, own)[0] if ways else {}
-            directed = model is PLAIN and (error <= 2.1 * self.problem.terms * view.noise.u * size).all()
-            if not ways and into == self.side.format and directed and (ways := grid.directed_ways(self.side)):
-                names = {"accumulator": ways[0].text}
-            faults = tuple(Fault(name, (), (("computed as", text),)) for name, text in names.items() if name != "order")
-            if ways:
-                status = "rounding" if faults or model.name else "product"
-                return self._found(status, faults, model, self.accumulators[0])
-        return None
-
-    # results
 
     def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
         share = 1.0 if fault.wrong is None else float(fault.wrong.mean())
@@ -362,7 +364,7 @@ class SideExplainer:
     ) -> SideExplanation:
         causes = [self._cause(each, "result") for each in faults]
         if model.name:
-            evidence = known_of(model, self.problem.x, self.problem.y)
+            evidence = known_of(model, *self.problem.factors)
             causes.insert(0, self._cause(Fault(model.name, (), evidence), model.stage))
         own = self.accumulators[0]
         if accumulator is not own and status in ("product", "rounding", "bug") and not faults:

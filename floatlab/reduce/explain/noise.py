@@ -9,6 +9,7 @@ first order).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, log2
 
 import numpy as np
@@ -25,6 +26,7 @@ _LEAST_FACTOR = 16.0
 _ROOM = 3.0
 _ROWS, _COLUMNS = 16, 32  # numbers of rows and columns that are simulated
 _SLICES = 4
+_ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31  # rows, and multiply-adds, between two calls of a tick
 _EXACT_ELEMENTS = 1 << 22  # numbers in the products of elements that need more digits
 _BITS = 53
 _SUMS = 8  # a model adds at most this many products of parts of the inputs
@@ -62,20 +64,33 @@ class Totals(Individual):
             return error if self.missed is None else error - self.missed
 
 
-def multiply_exactly(x: Array, y: Array, precise: bool) -> Totals:
-    """Return the product of float64 matrices in binary64; with `precise`, with many more digits."""
+def multiply_exactly(x: Array, y: Array, precise: bool, tick: Callable[[], None] | None = None) -> Totals:
+    """Return the product of float64 matrices in binary64; with `precise`, with many more digits.
+
+    Large products are made of blocks of rows, with a call of `tick` after each step.
+    """
     with np.errstate(all="ignore"):
-        size = np.abs(x) @ np.abs(y)
-        squares = (x * x) @ (y * y)
-    high, low = _in_slices(x, y, size) if precise else (x @ y, None)
-    return Totals(high, low, size, squares, _grain(x, y), x.shape[1])
+        size = _by_rows(np.abs(x), np.abs(y), tick)
+        squares = _by_rows(x * x, y * y, tick)
+        high, low = _in_slices(x, y, size, tick) if precise else (_by_rows(x, y, tick), None)
+    return Totals(high, low, size, squares, _grain(x, y, tick), x.shape[1])
 
 
-def _grain(x: Array, y: Array) -> Array:
+def _by_rows(x: Array, y: Array, tick: Callable[[], None] | None) -> Array:
+    step = max(_ROWS_AT_ONCE, _AT_ONCE // max(1, y.size))
+    if tick is None or len(x) <= step:
+        return np.asarray(x @ y)
+    made = np.empty((x.shape[0], y.shape[1]))
+    for low in range(0, len(x), step):
+        np.matmul(x[low : low + step], y, out=made[low : low + step])
+        tick()
+    return made
+
+
+def _grain(x: Array, y: Array, tick: Callable[[], None] | None) -> Array:
     """Return for each element a number of which all its products x·y are multiples."""
     with np.errstate(all="ignore"):
-        grain: Array = np.ldexp(_last_place(x, 1), 0) @ np.ldexp(_last_place(y, 0), 0)
-    return grain
+        return _by_rows(_last_place(x, 1), _last_place(y, 0), tick)
 
 
 def _last_place(x: Array, axis: int) -> Array:
@@ -87,7 +102,7 @@ def _last_place(x: Array, axis: int) -> Array:
     return np.where(np.isfinite(least), least, 0.0)
 
 
-def _in_slices(x: Array, y: Array, size: Array) -> tuple[Array, Array]:
+def _in_slices(x: Array, y: Array, size: Array, tick: Callable[[], None] | None) -> tuple[Array, Array]:
     """Cut the inputs into slices with few digits, so that binary64 adds the products of slices exactly.
 
     K. Ozaki, T. Ogita, S. Oishi, S. M. Rump, *Error-free transformations of matrix multiplication by using fast
@@ -101,7 +116,7 @@ def _in_slices(x: Array, y: Array, size: Array) -> tuple[Array, Array]:
     for i, a in reversed(list(enumerate(parts[0]))):
         for j, b in enumerate(parts[1]):
             if i + j < _SLICES:
-                high, rest = two_sum(high, a @ b)
+                high, rest = two_sum(high, _by_rows(a, b, tick))
                 low += rest
     outer = scales[0] * scales[1]
     with np.errstate(all="ignore"):
@@ -175,6 +190,7 @@ class Noise(Record):
             return np.zeros(totals.size.shape, np.bool_)
         with np.errstate(all="ignore"):
             exact: Array = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
+            exact |= totals.size == 0  # sums of zeros
             if product is not None:  # the inputs or the sums of blocks were rounded
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
         return exact

@@ -21,8 +21,19 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
+_FEW = 4  # numbers
+_CHANCE = 10  # digits, at least, that are all 0 in numbers of a narrower format
 _UNRELATED = 0.2  # times √Σ(x·y)²: rounding the inputs to two digits changes less
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
+
+
+def _spare_bits(values: Array, own: Format, format: Format) -> int:
+    """Return how many digits of numbers a narrower format has no room for; subnormal numbers have few."""
+    different = np.unique(np.abs(values[values != 0]))
+    if values.size > _FEW and different.size < 2:
+        return 0  # one number says little
+    exponent = np.frexp(different)[1]
+    return int(np.maximum(np.minimum(own.precision, exponent - own.qmin) - format.precision, 0).sum())
 
 
 def matrices_of(
@@ -74,6 +85,8 @@ class Side:
         for format in _NARROW:
             if format.precision < self.format.precision and values.any():
                 some = values[:: max(1, values.size // 4096)]
+                if _spare_bits(some, self.format, format) < _CHANCE:
+                    continue
                 for part in (some, values):
                     if not np.array_equal(np.asarray(quantize(part, format), np.float64), part):
                         break
@@ -85,9 +98,20 @@ class Side:
 class ProductProblem:
     """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
 
-    def __init__(self, x: Source, y: Source, results: tuple[Format, ...]) -> None:
-        """Multiply the inputs exactly enough to judge results of these formats."""
-        self.sources = x, y
+    def __init__(
+        self,
+        x: Source,
+        y: Source,
+        results: tuple[Format, ...],
+        has_bias: bool = False,
+        tick: Callable[[], None] | None = None,
+    ) -> None:
+        """Multiply the inputs exactly enough to judge results of these formats.
+
+        With `has_bias`, the last term is a bias, which no model of the inputs changes. If the product is large, `tick`
+        is called after each step.
+        """
+        self.sources, self.has_bias = (x, y), has_bias
         # The widest format of inputs and results: a result in a narrower format was rounded to it at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
@@ -103,7 +127,7 @@ class ProductProblem:
         self.terms = first.shape[1]
         self.shape = (first.shape[0], second.shape[1])
         self.precise = max(each.precision for each in results) > _SINGLE.precision
-        self.totals = multiply_exactly(first, second, self.precise)
+        self.totals = multiply_exactly(first, second, self.precise, tick)
         self.rows = spread_indices(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
         self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
@@ -124,20 +148,37 @@ class ProductProblem:
         """Return the models of the inputs with their products in the sample, the unchanged inputs first; cached."""
         if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
-            as_they_are = PLAIN.make(x, y, self.x, self.y)
+            as_they_are = self.made(PLAIN, x, y)
+            # The same numbers in another memory layout may be multiplied in another order.
+            room = 2 * (self.terms + 1) * 2.0**-_DOUBLE.precision * self.sample.size
             formats = self.sources[0].format, self.sources[1].format
             found: list[tuple[Model, Array | None]] = [] if rare else [(PLAIN, None)]
-            for model in rare_models(self.terms) if rare else input_models(formats, self.x, self.y):
+            for model in rare_models(formats, self.terms) if rare else input_models(formats, *self.factors):
                 tick()
-                product = model.make(x, y, self.x, self.y)
-                if not np.array_equal(product, as_they_are, equal_nan=True):  # otherwise the model changes nothing
+                product = self.made(model, x, y)
+                with np.errstate(all="ignore"):
+                    alike = (np.abs(product - as_they_are) <= room) | (product == as_they_are)
+                if not (alike | np.isnan(as_they_are)).all():
                     found.append((model, product))
             self._models[rare] = found
         return self._models[rare]
 
     def whole(self, model: Model) -> Array:
         """Return the whole product that a model gives, not only the sample."""
-        return model.make(self.x, self.y, self.x, self.y)
+        return self.made(model, self.x, self.y)
+
+    @property
+    def factors(self) -> tuple[Array, Array]:
+        """The factors of the product, without the bias."""
+        return (self.x[:, :-1], self.y[:-1]) if self.has_bias else (self.x, self.y)
+
+    def made(self, model: Model, x: Array, y: Array) -> Array:
+        """Return the product of some rows and columns of the factors that a model gives."""
+        if not self.has_bias:
+            return model.make(x, y, self.x, self.y)
+        with np.errstate(all="ignore"):
+            product: Array = model.make(x[:, :-1], y[:-1], *self.factors) + x[:, -1:] * y[-1:]
+        return product
 
     @cached_property
     def sample(self) -> Totals:
@@ -185,6 +226,7 @@ class View:
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
             beyond = np.maximum(np.abs(totals.error(self.values, product)) - self.half, 0.0)
             z = np.where(beyond == 0, 0.0, beyond / np.maximum(sigma, 1e-320))
+            z = np.where(np.isnan(z), np.inf, z)  # a model may make NaNs
         return Fit(np.where(self.usable, z, np.nan), self.usable & ~(beyond <= times * limit))
 
 
@@ -236,5 +278,5 @@ def unrelated_share(view: View) -> float:
 def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
     """Return whether a model's product is non-finite in all `stray` elements."""
     rows, columns = (np.flatnonzero(stray.any(axis=axis)) for axis in (1, 0))
-    made = model.make(problem.x[rows], problem.y[:, columns], problem.x, problem.y)
+    made = problem.made(model, problem.x[rows], problem.y[:, columns])
     return not np.isfinite(made[stray[np.ix_(rows, columns)]]).any()

@@ -129,6 +129,17 @@ def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
     return middles, bool((low <= high).all())
 
 
+def shortest_between(low: float, high: float) -> float:
+    """Return the number with the fewest decimal digits, of those between two others that are rounded from the middle.
+
+    >>> shortest_between(1.99998, 2.00006), shortest_between(0.33332, 0.33335)
+    (2.0, 0.33333)
+    """
+    middle = low / 2 + high / 2
+    found = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
+    return next((each for each in found if low <= each <= high), middle)
+
+
 def factor_between(values: Array, product: Array, limit: Array) -> float | None:
     """Return the median of values/product over the elements that are well above rounding."""
     with np.errstate(all="ignore"):

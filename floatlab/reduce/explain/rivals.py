@@ -14,13 +14,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode, quantize
+from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
 from floatlab.reduce.explain.grid import grid_of, own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.patterns import BIAS, drift_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.residuals import between, find_places
 from floatlab.reduce.explain.stages import PLAIN
@@ -29,7 +30,11 @@ from floatlab.reduce.replay.candidates import Candidate, list_candidates
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.narrow_sums import promoted
 
+_ROWS, _COLUMNS = 16, 32  # of elements whose sums in a narrow format are made
+_FINER = 0.2  # of such sums, at most, have digits below the last one of a result
+_OTHER = 9.0  # times the means of such sums, at least, is a bias
 _ENOUGH = 16  # a fault must explain at least this many elements more than it has unknowns
 _PATTERN = 0.8  # of the cosine between a result's errors and the shift, sums in one direction have to reach
 _SIZE = 0.4  # of the shift, they have to make at least: orders differ by more than the ones that are simulated
@@ -51,25 +56,16 @@ _LONE, _EDGE = 3, 4  # elements farther from the last row and column are at the 
 
 def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Array]:
     """Return some rows and columns, and their sums whose every step is rounded to a format."""
-    rows, columns = problem.rows[:16], problem.columns[:32]
-    return rows, columns, _stepwise(problem, format, rows, columns)
-
-
-def _stepwise(problem: ProductProblem, format: Format, rows: Array, columns: Array) -> Array:
-    x, y = problem.x[rows], problem.y[:, columns]
-    total = np.zeros((len(rows), len(columns)))
-    with np.errstate(all="ignore"):
-        for k in range(problem.terms):
-            step = np.asarray(quantize(x[:, k : k + 1] * y[k : k + 1], format), np.float64)
-            total = np.asarray(quantize(total + step, format), np.float64)
-    return total
+    rows = problem.rows[:_ROWS]
+    columns = problem.columns[: max(_COLUMNS, _ROWS * _COLUMNS // len(rows))]
+    return rows, columns, promoted(problem.x[rows], problem.y[:, columns], format, problem.terms, False)
 
 
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
     """Return the sums rounded to a format at each step if they equal most of a result bit for bit."""
     if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
         return None
-    total = _stepwise(problem, format, *map(np.arange, problem.shape))
+    total = promoted(problem.x, problem.y, format, problem.terms, False)
     alike = int((total == side.values)[problem.known].sum())
     return total if alike >= _ALIKE and alike > problem.known.sum() / 2 else None
 
@@ -82,6 +78,8 @@ def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
     """
     rows, columns, total = sums_in(problem, format)
     index = np.ix_(rows, columns)
+    if problem.terms <= _FEW_TERMS or _is_coarser(side.values, total) or _is_shifted(problem, side, format, total):
+        return False  # all orders of few terms are tried
     exact, values = problem.totals.product[index], side.values[index]
     with np.errstate(all="ignore"):
         weight = np.where(problem.totals.squares[index] > 0, 1 / problem.totals.squares[index], 0.0)
@@ -92,6 +90,32 @@ def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
         return True
     least, slope = (float((weight * exact * each).sum()) / power for each in (total, values))
     return min(least, 1.0) - _SLOPE <= slope <= max(least, 1.0) + _SLOPE
+
+
+def _is_coarser(values: Array, sums: Array) -> bool:
+    """Say whether numbers are multiples of one that is too large for sums, such as whole numbers."""
+    last = _last_places(values)
+    return bool(last.size and (_last_places(sums) < last.min()).mean() > _FINER)
+
+
+def _last_places(values: Array) -> Array:
+    """Return the weight of the last nonzero digit of each finite number but 0."""
+    fraction, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
+    digits = np.ldexp(fraction, 53).astype(np.int64)
+    weights: Array = np.ldexp((digits & -digits).astype(np.float64), exponent - 53)
+    return weights
+
+
+def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array) -> bool:
+    """Say whether the errors of a result have means that those of sums in a format do not have."""
+    rows, columns = problem.rows[:_ROWS], problem.columns[: sums.shape[1]]
+    index, noise = np.ix_(rows, columns), problem.noise(format)
+    totals = problem.totals.take(rows, columns)
+    mine, theirs = (
+        drift_of(View(totals, values, np.isfinite(values) & problem.known[index], noise, format)).bias
+        for values in (side.values[index], sums)
+    )
+    return any(one > max(BIAS, _OTHER * other) for one, other in zip(mine, theirs, strict=True))
 
 
 def narrow_share(problem: ProductProblem, format: Format, view: View) -> float:
@@ -185,6 +209,27 @@ def are_lone(differing: Array) -> bool:
         return False  # in one row or column, which may be another tile's
     inside = (rows < differing.shape[0] - _EDGE) & (columns < differing.shape[1] - _EDGE)
     return rows.size <= _LONE and bool(inside.all())
+
+
+def widened(cause: DiagnosedCause, sides: tuple[Side, Side], differing: Array) -> DiagnosedCause:
+    """Return wrong elements of one row or column with all that differ there, if the results agree elsewhere.
+
+    The errors of some are no larger than rounding; no edge of a tile is there, so that no other order explains them.
+    """
+    if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
+        return cause
+    claimed = np.zeros_like(differing)
+    for place in cause.where:
+        claimed[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = True
+    for axis in (0, 1):
+        (lines,) = np.nonzero(differing.any(axis=1 - axis))
+        inside = lines.size == 1 and lines[0] < differing.shape[axis] - _EDGE
+        if inside and min(claimed.sum(), differing.sum() - claimed.sum()) > 0 and not (claimed & ~differing).any():
+            places = find_places(differing)
+            if places is not None:
+                share = float(differing.mean())
+                return cause.replace(name=places.name, where=places.where, share=share)
+    return cause
 
 
 class ShiftRivals:

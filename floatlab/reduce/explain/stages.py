@@ -22,12 +22,15 @@ Maker = Callable[[Array, Array, Array, Array], Array]  # parts of x and y, all o
 
 DIRECTIONS = ("RNE", "RNA", "RTZ")
 _NARROWER = ("fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
+_MOST_PRODUCTS = 1 << 26  # are made one by one
 _CHUNK = 64  # terms whose products are rounded at once
 _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))  # parts, and the first sum of their indices that is left out
 _GROUPS = (32, 64, 128)  # terms with one scale
 _FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))
 _LARGEST = 224, 449  # largest scaled numbers; powers of two times these change no normal number
-_SIDES = (("both", (0, 1)), ("x", (0,)), ("y", (1,)))
+_STORED = 2.0**-26  # a change this small, relative, changes no digit of numbers that are stored in binary32
+_BEYOND = 1.1  # times the largest number, inputs overflow in every direction
+_SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
 
 class Model(Record):
@@ -38,11 +41,18 @@ class Model(Record):
     evidence: tuple[tuple[str, str], ...]
     make: Maker
     weight: int = 1  # complexity of the change; models of lower weight are tried first
+    changes: tuple[Side, Side] | None = None  # of each input, if they are changed one by one
 
     @property
     def text(self) -> str:
-        """The model in a few words."""
+        """What is known of the change, in a few words."""
         return ", ".join(value for _, value in self.evidence)
+
+    @property
+    def words(self) -> str:
+        """The model in a few words."""
+        verb = {"inputs-quantized": "quantised", "inputs-split": "in parts"}.get(self.name, "rounded")
+        return f"inputs {verb} ({self.text})"
 
 
 def plain(x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
@@ -60,7 +70,8 @@ def _as_is(part: Array, whole: Array, axis: int) -> Array:
 
 
 def _rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
-    return np.asarray(quantize(part, name, rounding=direction), np.float64)
+    made = np.asarray(quantize(part, name, rounding=direction), np.float64)
+    return np.where(np.abs(part) > float(parse_format(name).largest) * _BEYOND, np.copysign(np.inf, part), made)
 
 
 def _flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
@@ -71,11 +82,33 @@ def _results_flushed(least: float, make: Maker, x: Array, y: Array, all_x: Array
     return _flushed(least, make(x, y, all_x, all_y), all_x, 0)
 
 
-def _quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: int = 127) -> Array:
+def _products_flushed(least: float, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    total = np.zeros((x.shape[0], y.shape[1]))
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            total += _flushed(least, x[:, k : k + 1] * y[k : k + 1], all_x, 0)
+    return total
+
+
+def _quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127) -> Array:
     most = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
     scale = np.where(most == 0, 1.0, most / steps)
-    made: Array = np.rint(part / scale) * scale
+    made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
     return made
+
+
+def _with_zero(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
+    """Round to unsigned integers of 8 bits, with a zero point."""
+    ends = (part.min(axis, keepdims=True), part.max(axis, keepdims=True)) if by_row else (whole.min(), whole.max())
+    least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+    scale = np.where(most == least, 1.0, (most - least) / 255)
+    zero = np.rint(-least / scale)
+    made: Array = (np.clip(np.rint(part / scale) + zero, 0, 255) - zero) * scale
+    return made
+
+
+def _rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
+    return _rounded(name, direction, _rounded("fp32", "RNE", part, whole, axis), whole, axis)
 
 
 def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int) -> Array:
@@ -105,13 +138,6 @@ def _scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axi
     return np.asarray(quantize(part / scale, name, overflow="saturate"), np.float64) * scale
 
 
-def _on_sides(sides: tuple[int, ...], change: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
-    left, right = (change if i in sides else _as_is for i in (0, 1))
-    with np.errstate(all="ignore"):
-        product: Array = left(x, all_x, 1) @ right(y, all_y, 0)
-    return product
-
-
 def _on_both(first: Side, second: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     with np.errstate(all="ignore"):
         product: Array = first(x, all_x, 1) @ second(y, all_y, 0)
@@ -123,7 +149,7 @@ def _in_parts(name: str, count: int, below: int, x: Array, y: Array, all_x: Arra
     for side in (x, y):
         rest, found = side, []
         for _ in range(count):
-            found.append(np.asarray(quantize(rest, name, overflow="saturate"), np.float64))
+            found.append(np.asarray(quantize(rest, name), np.float64))
             rest = rest - found[-1]
         parts.append(found)
     with np.errstate(all="ignore"):
@@ -134,6 +160,19 @@ def _in_parts(name: str, count: int, below: int, x: Array, y: Array, all_x: Arra
     return total
 
 
+def _changing(name: str, known: Known, changes: tuple[Side, Side], weight: int) -> Model:
+    return Model(
+        name=name, stage="inputs", evidence=known, make=partial(_on_both, *changes), weight=weight, changes=changes
+    )  # fmt: skip
+
+
+def _changing_each(name: str, known: Known, change: Side) -> Iterator[tuple[str, Model]]:
+    """Yield the models that change both inputs, or one, in the same way, each with the inputs that it changes."""
+    for which, (left, right) in _SIDES:
+        changes = change if left else _as_is, change if right else _as_is
+        yield which, _changing(name, (*known, ("inputs", which)), changes, 1)
+
+
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
     """Yield the models of inputs rounded to narrower formats, of quantised inputs, and of inputs split into parts."""
     widest = max(each.precision for each in formats)
@@ -142,16 +181,14 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
         if format.precision >= widest:
             continue
         for direction in DIRECTIONS:
-            for side, sides in _SIDES:
-                evidence = (("format", format.name), ("rounding", direction), ("inputs", side))
-                change = partial(_rounded, name, direction)
-                weight = (2 if side == "both" else 3) + (direction != "RNE") + (format.precision < 8) * 2
-                yield Model("inputs-rounded", "inputs", evidence, partial(_on_sides, sides, change), weight)
+            known = (("format", format.name), ("rounding", direction))
+            for which, model in _changing_each("inputs-rounded", known, partial(_rounded, name, direction)):
+                weight = (2 if which == "both" else 3) + (direction != "RNE") + (format.precision < 8) * 2
+                yield model.replace(weight=weight)
     for by_row, words in ((False, "tensor"), (True, "row")):
-        for side, sides in _SIDES:
-            evidence = (("format", "int8"), ("scale per", words), ("inputs", side))
-            make = partial(_on_sides, sides, partial(_quantized, by_row))
-            yield Model("inputs-quantized", "inputs", evidence, make, 3 if side == "both" else 4)
+        known = (("format", "int8"), ("scale per", words))
+        for which, model in _changing_each("inputs-quantized", known, partial(_quantized, by_row)):
+            yield model.replace(weight=3 if which == "both" else 4)
     for name in ("bf16", "tf32", "fp16"):
         if parse_format(name).precision < widest:
             for count, below in _PARTS:
@@ -162,25 +199,36 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
                 )
                 yield Model("inputs-split", "inputs", evidence, partial(_in_parts, name, count, below), 4)
     least = 2.0 ** formats[0].emin
+    smallest = [float(np.abs(side[side != 0]).min(initial=np.inf)) for side in (x, y)]
+    if smallest[0] * smallest[1] < least and x.size * y.shape[1] <= _MOST_PRODUCTS:
+        make = partial(_products_flushed, least)
+        yield Model("flush-to-zero", "products", (("flushed", "products"),), make, 2)
+        both = partial(_results_flushed, least, make)
+        yield Model("flush-to-zero", "products", (("flushed", "products and results"),), both, 2)
     if any(((np.abs(side) < least) & (side != 0)).any() for side in (x, y)):
-        make = partial(_on_sides, (0, 1), partial(_flushed, least))
-        yield Model("flush-to-zero", "inputs", (("flushed", "inputs"),), make, 1)
-        yield Model(
-            "flush-to-zero", "inputs", (("flushed", "inputs and results"),), partial(_results_flushed, least, make), 1
+        flush = partial(_flushed, least)
+        model = _changing("flush-to-zero", (("flushed", "inputs"),), (flush, flush), 1)
+        yield model
+        yield model.replace(
+            evidence=(("flushed", "inputs and results"),), make=partial(_results_flushed, least, model.make)
         )
 
 
-def rare_models(n: int) -> Iterator[Model]:
+def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
     """Yield less usual models of quantised inputs: int4, groups of terms, FP8 with a scale."""
+    known: Known
     rows = {True: "row", False: "tensor"}
     for by_row in (True, False):
-        make = partial(_on_both, partial(_quantized, by_row), partial(_quantized, not by_row))
-        evidence = (("format", "int8"), ("scale per", f"{rows[by_row]} of x, {rows[not by_row]} of y"))
-        yield Model("inputs-quantized", "inputs", evidence, make, 4)
+        changes_both = partial(_quantized, by_row), partial(_quantized, not by_row)
+        known = (("format", "int8"), ("scale per", f"{rows[by_row]} of x, {rows[not by_row]} of y"))
+        yield _changing("inputs-quantized", known, changes_both, 4)
     changes: list[tuple[Side, Known]] = []
-    known: Known
     for by_row, words in rows.items():
         changes.append((partial(_quantized, by_row, steps=7), (("format", "int4"), ("scale per", words))))
+        for steps in (128.0, 127.5):
+            known = (("format", "int8"), ("scale per", words), ("scale", f"largest / {steps:g}"))
+            changes.append((partial(_quantized, by_row, steps=steps), known))
+        changes.append((partial(_with_zero, by_row), (("format", "uint8"), ("scale per", f"{words} with a zero"))))
         for name, most in _FP8:
             known = (("format", parse_format(name).name), ("scale per", words), ("largest", f"{most:g}"))
             changes.append((partial(_scaled, name, most, by_row), known))
@@ -190,9 +238,20 @@ def rare_models(n: int) -> Iterator[Model]:
                 known = (("format", name), ("scale per", f"group of {size} terms{' with a zero' * zero}"))
                 if size < n:
                     changes.append((partial(_in_groups, size, steps, zero), known))
+    for by_row, words in rows.items():
+        for other in (True, False):
+            changes_both = partial(_with_zero, by_row), partial(_quantized, other)
+            known = (("format", "uint8 and int8"), ("scale per", f"{words} of x with a zero, {rows[other]} of y"))
+            yield _changing("inputs-quantized", known, changes_both, 5)
+    if max(each.precision for each in formats) > parse_format("fp32").precision:
+        for name in ("tf32", "fp16", "bf16"):
+            for direction in DIRECTIONS:
+                known = (("format", parse_format(name).name), ("rounding", direction), ("first", "to binary32 first"))
+                for _, model in _changing_each("inputs-rounded", known, partial(_rounded_twice, name, direction)):
+                    yield model.replace(weight=4)
     for change, known in changes:
-        for side, sides in _SIDES:
-            yield Model("inputs-quantized", "inputs", (*known, ("inputs", side)), partial(_on_sides, sides, change), 5)
+        for _, model in _changing_each("inputs-quantized", known, change):
+            yield model.replace(weight=5)
 
 
 def scaled_models() -> Iterator[Model]:
@@ -200,15 +259,25 @@ def scaled_models() -> Iterator[Model]:
     for name in ("e4m3", "e5m2"):
         for most in range(*_LARGEST):
             known = (("format", parse_format(name).name), ("scale per", "tensor"), ("largest", str(most)))
-            make = partial(_on_sides, (0, 1), partial(_scaled, name, float(most), False))
-            yield Model("inputs-quantized", "inputs", (*known, ("inputs", "both")), make, 6)
+            change = partial(_scaled, name, float(most), False)
+            yield _changing("inputs-quantized", (*known, ("inputs", "both")), (change, change), 6)
 
 
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
-    """Return a model's evidence; it names all formats and directions that round these inputs to the same numbers."""
-    if model.name != "inputs-rounded":
-        return model.evidence
+    """Return a model's evidence, about these inputs.
+
+    It names the inputs that the model changes, and all formats and directions that round these to the same numbers.
+    """
     known = dict(model.evidence)
+    if model.changes is not None and known.get("inputs") == "both":
+        changed = [
+            name
+            for name, side, axis, change in (("x", x, 1, model.changes[0]), ("y", y, 0, model.changes[1]))
+            if (np.abs(change(side, side, axis) - side) > _STORED * np.abs(side)).any()
+        ]
+        known["inputs"] = changed[0] if len(changed) == 1 else "both"
+    if model.name != "inputs-rounded" or "first" in known:
+        return tuple(known.items())
     sides = [side for side, name in ((x, "x"), (y, "y")) if known["inputs"] in ("both", name)]
     goal = [quantize(side, known["format"], rounding=known["rounding"]) for side in sides]
     for key, others in (("rounding", DIRECTIONS), ("format", ("tf32", "binary16"))):

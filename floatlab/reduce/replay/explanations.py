@@ -148,7 +148,7 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
     if isinstance(goal, PrintedDecimal):
         return sum(goal.fits(Datum(format, int(code))) for code in codes)
     if isinstance(goal, PrintedArray):
-        return int(goal.holds(codes, format).sum())
+        return int(goal.fits(codes, format).sum())
     return int(agreement(codes, goal, format).sum())
 
 

@@ -67,7 +67,7 @@ class PrintedArray(Individual):
         """Return the elements at these places, in C order."""
         return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
 
-    def holds(self, codes: Array, format: Format) -> Array:
+    def fits(self, codes: Array, format: Format) -> Array:
         """Return which numbers print as the elements do."""
         values = np.asarray(decode(codes, format), np.float64)
         held: Array = (self.low <= values) & (values <= self.high)

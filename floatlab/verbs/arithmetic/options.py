@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
 from floatlab.errors import UnsupportedError, quoted
+from floatlab.numbers.rounding import PRECISIONS
 from floatlab.verbs.option import (
     DIALECT,
     DIALECT_RULE,
     FORMATS,
     OUTPUT,
-    PRECISION,
     ROUNDING,
     SILENT_NAN,
     Option,
@@ -29,6 +29,11 @@ _EXPLANATION = (
 _MAX_STEPS = 1000
 
 
+_PRECISION = Option(
+    "precision", "BITS", "significand bits of results in x87 (precision control)", read=whole(24, 64),
+    choices=tuple((bits, f"{bits} bits") for bits in PRECISIONS), title="x87 precision", part="context",
+    group="rounding", also=("precision-control", "pc"),
+)  # fmt: skip
 _BITS = Option("bits", "", "values are codes: 0x3c7c or 0_01111_0001111100")
 _STEPS = (
     Option("steps", "N", "show only the first N steps", read=whole(1, _MAX_STEPS)),
@@ -98,7 +103,7 @@ def _operation(
     )
 
 
-_CONTROLLED = (*ROUNDING, PRECISION)
+_CONTROLLED = (*ROUNDING, _PRECISION)
 
 VERBS = {
     verb.name: verb

@@ -10,6 +10,7 @@ from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.derivation import Combination, Preference, Rule, Step
 from floatlab.numbers.exact import Ratio
 from floatlab.numbers.printing import exact_decimal, ratio_text
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.page import words
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, heading, line, text_of
@@ -330,15 +331,21 @@ def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> lis
     return [each for stage in shown for each in (*stage.blocks, Row("why", reason(derivation, stage.index)))]
 
 
+def closing_rows(derivation: Derivation) -> list[Block]:
+    """Return the rows after the last step: under precision control, the result as it is stored in narrower formats."""
+    if derivation.context.precision == DEFAULT.precision:
+        return []
+    from floatlab.verbs.arithmetic.storing import stored_rows
+
+    return stored_rows(derivation)
+
+
 def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
     """Return the page of an operation, or of its first `steps` steps; with `why`, add the reason of each step."""
     title = operation_heading(derivation)
     blocks: list[Block] = [title, *stage_rows(derivation, step_groups(derivation, stop=steps), why)]
     left = len(derivation.steps) - len(derivation.steps[:steps])
-    if derivation.context.precision < derivation.result.format.precision and not left:
-        from floatlab.verbs.arithmetic.storing import stored_rows
-
-        blocks += stored_rows(derivation)
+    blocks += closing_rows(derivation) * (not left)
     if left:
         blocks.append(Row("", Span(f"{left} more {words.plural(left, 'step')}", Role.HINT)))
     return Page(tuple(blocks), text_of(title.content))

@@ -8,7 +8,14 @@ from floatlab.numbers.derivation import Align, Combination, Combine, Integral, R
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.verbs.arithmetic import relations
 from floatlab.verbs.arithmetic.outcomes import comparison_reason, integer_reason, verdict_reason
-from floatlab.verbs.arithmetic.page import TAIL, StepGroup, align_blocks, operation_heading, step_groups
+from floatlab.verbs.arithmetic.page import (
+    TAIL,
+    StepGroup,
+    align_blocks,
+    closing_rows,
+    operation_heading,
+    step_groups,
+)
 from floatlab.verbs.arithmetic.reasons import reason
 from floatlab.verbs.question import Scene
 
@@ -48,7 +55,8 @@ def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], s
     scenes = []
     for stage, name in zip(stages, names, strict=False):
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
-        page = Page((*seen, *_fresh(stage.blocks)), title)
+        last = tuple(closing_rows(derivation)) if stage is stages[-1] else ()
+        page = Page((*seen, *_fresh((*stage.blocks, *last))), title)
         seen = (*seen, *stage.blocks)
         why, raised = reason(derivation, stage.index), _raised(derivation, stage.index)
         scenes.append(Scene(name, page, why, raised, frames, ((derivation, stage.index),)))

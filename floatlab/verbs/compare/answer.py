@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.arrays.compare.measure import compare
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
-from floatlab.files.readers import kind_of
+from floatlab.files.readers import is_checkpoint, kind_of
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Gap, Note, Page
 from floatlab.verbs.compare.options import VERB
@@ -58,9 +58,23 @@ def answer_of(
     return Answer(page, records, lambda: [failing], lambda: [failing], found=found, parts=parts, status=status)
 
 
+def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool:
+    """Return whether two words are compared as checkpoints: both can be, and one has several tensors.
+
+    With an option for checkpoints, files of one tensor are compared as checkpoints too.
+    """
+    if not {"only", "stored"}.isdisjoint(options):
+        return True
+    if not all(map(is_checkpoint, words)):
+        return False
+    from floatlab.files.checkpoints import has_several
+
+    return any(map(has_several, words))
+
+
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: the differences of two arrays, and their causes if the inputs are given.
+    """Answer a question: the differences of two arrays or checkpoints, and their causes if the inputs are given.
 
     The question's format is the format of arrays given as text, and the format whose ulps are counted. Without a
     format, text has the format of the other array, or binary64. Raises FloatlabError.
@@ -74,6 +88,10 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         raise UsageError(f"compare takes two arrays, not {len(words)}, as in floatlab {VERB.examples[0]}")
     if "-" in words:
         raise UsageError("compare does not read standard input: name a file instead of -")
+    if are_checkpoints(words, options):
+        from floatlab.verbs.compare.checkpoints import checkpoint_answer
+
+        return [checkpoint_answer(question, started)]
     if shape is not None and dtype is None:
         raise UnsupportedError("--shape is for files of raw numbers: give their type with --dtype NAME")
     if dtype is not None and all(kind_of(word, dtype) != "raw" for word in words):

@@ -10,6 +10,7 @@ from floatlab.verbs.option import FORMATS, OUTPUT, Option, OptionRule, UsageErro
 from floatlab.verbs.question import Answer, Verb
 
 _MOST_WORST = 1000
+_OF_ARRAYS = ("inputs", "op", "bias", "dtype", "shape", "plot")  # options for two arrays, not for checkpoints
 
 
 @in_default_mode
@@ -34,6 +35,10 @@ def _operation(text: str, flag: str) -> str:
 
 
 def _plot(answer: Answer, path: str) -> None:
+    from floatlab.arrays.compare.differences import Differences
+
+    if not isinstance(answer.found, Differences):
+        raise UsageError("--plot draws the differences of two arrays: name them as FILE::NAME")
     from floatlab.verbs.compare.histogram_plot import difference_figure
 
     difference_figure(answer.found, path)
@@ -41,7 +46,7 @@ def _plot(answer: Answer, path: str) -> None:
 
 VERB = Verb(
     name="compare",
-    summary="compare two arrays: errors, ulps, tolerances, and the positions of differences",
+    summary="compare two arrays or checkpoints: errors, ulps, tolerances, and the positions of differences",
     examples=(
         "compare 0.1,0.2,0.3 0.1,0.2,0.30000001 --fp32",
         "compare random:normal:64x9@fp32 random:normal:64x9@bf16 --rtol 0.01",
@@ -54,15 +59,21 @@ VERB = Verb(
         "also the format of text. The tolerance is that of numpy.allclose, |actual − expected| <= atol + rtol × "
         "|expected|; if an element exceeds it, the status is 1. The criterion of torch.testing.assert_close is "
         "evaluated too, with its own tolerances unless both are given. Files can have any size: they are read piece "
-        "by piece."
+        "by piece. Two checkpoints (folders, indices, files with several tensors) are compared tensor by tensor, the "
+        "worst first; quantised weights are read as numbers."
     ),
-    takes=("ARRAY", "actual, then expected: a file, a list, random:…"),
+    takes=("ARRAY", "actual, then expected: a file, a list, random:…, or two checkpoints"),
     options=(
         *grouped(
             "tolerance",
             Option("rtol", "X", "relative tolerance (default 1e-5)", read=_tolerance),
             Option("atol", "X", "absolute tolerance (default 1e-8); with both, also of assert_close", read=_tolerance),
             Option("equal_nan", "", "count two NaNs as equal"),
+        ),
+        *grouped(
+            "checkpoints",
+            Option("only", "GLOB", "compare the tensors whose names match, such as 'model.layers.*.mlp.*'"),
+            Option("stored", "", "compare codes and scales as they are stored, instead of the numbers"),
         ),
         *grouped(
             "arrays",
@@ -81,7 +92,8 @@ VERB = Verb(
             Option("bias", "ARRAY", "a bias added to the product: one number per output, or an array to broadcast"),
         ),
         Option(
-            "worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST), group="what to show",
+            "worst", "N", "list the N worst elements (default 5), or tensors of checkpoints (default 50)",
+            read=whole(0, _MOST_WORST), group="what to show",
         ),
         *grouped(
             "what to show",
@@ -94,6 +106,7 @@ VERB = Verb(
     ),
     rules=(
         OptionRule(("op",), "it is the operation on the inputs", needs=("inputs",)),
+        OptionRule(("only", "stored"), "checkpoints are compared as wholes", excludes=_OF_ARRAYS),
         OptionRule(("bias",), "it is added to the product of the inputs", needs=("inputs",)),
     ),
     one_format="compare counts the ulps of one format, but -f names {}",

@@ -10,6 +10,7 @@ import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source, native_dtype, source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
@@ -17,6 +18,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Block, Gap, Note, Page
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.explain.diagnosis import diagnose
+from floatlab.reduce.explain.grid import NUMPY, numpy_product
 from floatlab.reduce.explain.operations import diagnose_operation
 from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.results.diagnosis_record import Diagnosis
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
 _WHOSE = ("actual", "expected")
 _PLAIN = ("matmul", "dot")
-_NUMPY = "numpy.matmul of this machine"
 _STOPPED = "Stopped before anything was found; a complete search would settle it."
 
 
@@ -119,7 +120,7 @@ def explain_differences(
             tick()  # multiplying exactly may take long
         if is_plain and x.codes.ndim == y.codes.ndim == 2:
             factors, results = matrices_of(x, y, *others)
-            problem = ProductProblem(*factors, (results[0].format, results[1].format))
+            problem = ProductProblem(*factors, (results[0].format, results[1].format), tick=tick)
             found = diagnose(x, y, *others, progress=tick, keep_interrupted=True, problem=problem)
         else:
             found = diagnose_operation(
@@ -166,11 +167,14 @@ def _details(
 
 def _libraries(product: list[Source], explained: Attribution) -> tuple[str, ...]:
     """Return for each result "numpy.matmul of this machine", if that gives all of it and no candidate does."""
-    kinds = {native_dtype(each.format) for each in product}
-    kind = kinds.pop()
-    if kinds or kind is None or kind.itemsize == 2 or all(explained.fitting):
-        return "", ""
-    x, y, first, second = (np.ascontiguousarray(each.codes).view(kind) for each in product)
-    with np.errstate(all="ignore"):
-        made = (x @ y).reshape(first.shape)
-    return tuple(_NUMPY if np.array_equal(made, each, equal_nan=True) else "" for each in (first, second))
+    x, y, *results = product
+    made = None if all(explained.fitting) else numpy_product(x, y)
+    given = [made is not None and _is_alike(made, each) for each in results]
+    return NUMPY if given[0] else "", NUMPY if given[1] else ""
+
+
+def _is_alike(made: Array, result: Source) -> bool:
+    kind = native_dtype(result.format)
+    return kind == made.dtype and np.array_equal(
+        made.reshape(result.codes.shape), result.codes.view(kind), equal_nan=True
+    )

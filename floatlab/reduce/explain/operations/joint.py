@@ -14,11 +14,12 @@ from floatlab.fpmode import in_default_mode
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.first_line import bug_line
-from floatlab.reduce.explain.grid import Replaying
+from floatlab.reduce.explain.grid import NUMPY, Replaying
 from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
 from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.operations.readings import products_of
+from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
@@ -94,7 +95,7 @@ class _BiasLast:
 
     def __init__(self, inner: Replaying | None) -> None:
         self.inner = inner
-        self.name = "numpy.matmul of this machine, then the bias" if inner is None else getattr(inner, "name", "a map")
+        self.name = f"{NUMPY}, then the bias" if inner is None else getattr(inner, "name", "a map")
 
     def replay(self, a: object, b: object) -> Array:
         """Return the product of all terms but the last, plus the last."""
@@ -171,7 +172,12 @@ class _JointDiagnosis:
             kinds = {native_dtype(each.format) for each in (x, y, *results)}
             plain = len(kinds) == 1 and None not in kinds
             maps = tuple(_BiasLast(each) for each in (None, *maps)) if plain else ()
-        return diagnose(x, y, *results, maps=maps, progress=self.progress, keep_interrupted=self.keep_interrupted)
+        factors, made = matrices_of(x, y, *results)
+        formats = made[0].format, made[1].format
+        problem = ProductProblem(*factors, formats, self.products.has_bias, self.progress)
+        return diagnose(
+            *factors, *made, maps=maps, progress=self.progress, keep_interrupted=self.keep_interrupted, problem=problem
+        )
 
     def _status(self) -> str:
         return min((part.found.status for part in self.parts), key=_ORDER.index)
@@ -199,6 +205,8 @@ class _JointDiagnosis:
         _, first = alike[0]
         evidence = tuple(pair for pair in first.evidence if all(pair in cause.evidence for _, cause in alike))
         wrong = mark_wrong(self.products, self.results[first.side == "expected"], alike)
+        if not wrong.all():
+            evidence = tuple(pair for pair in evidence if pair[0] != "all")
         name, where = places_of(wrong)
         if first.name == "nan":
             name, where = "nan", indices_of(wrong)

@@ -6,11 +6,10 @@ The bound of such sums has room for nearly any fault, so that only their bits te
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode, quantize
+from floatlab.arrays.conversion import decode
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual
@@ -23,11 +22,13 @@ from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
 from floatlab.reduce.replay.candidates import Candidate, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.results.diagnosis_record import Evidence
+from floatlab.reduce.simulate.narrow_sums import added_blocks, promoted, stored
 
 _BLOCKS = (4, 8, 16, 32, 64, 128, 256)
 _WHOLE = 1 << 25  # at most this many multiply-adds are replayed one by one
 _MOSTLY = 0.4  # a replay reproduces at least this share of the sample
 _TRIED = 3  # at most this many candidates are replayed on all elements
+_LEAST = 4  # elements of a result, at least, so that their errors say something
 _TIES = 0.1  # of the partial sums, at most, are next to a tie, so that the order decides
 _TWICE = 0.01  # of the elements, at most, have a product that was rounded twice, by way of binary32
 _HALF = 11  # digits of the widest format that is called narrow here
@@ -54,8 +55,9 @@ def best_replay(
 ) -> tuple[Replay, Array] | None:
     """Return the narrow computation that reproduces most elements, and the mask of the others."""
     best: tuple[Replay, Array] | None = None
+    exact = problem.noise(SINGLE).is_exact(problem.totals)  # nothing there is next to a tie
     for replay in narrow_replays(problem, side, tick):
-        missed = usable & replay.misses(side.values)
+        missed = usable & (replay.misses(side.values) | (exact & (replay.values != side.values)))
         if best is None or missed.sum() < best[1].sum():
             best = replay, missed
         if not missed.any():
@@ -124,16 +126,6 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
                 yield Replay("accumulator", (("computed as", text),), made, format)
 
 
-def stored(x: Array, y: Array, format: Format) -> Array:
-    """Return sums term by term, made in binary32 of products that are exact there, each stored in a narrow format."""
-    total = np.zeros((x.shape[0], y.shape[1]), np.float32)
-    single = x.astype(np.float32), y.astype(np.float32)
-    with np.errstate(all="ignore"):
-        for k in range(x.shape[1]):
-            total = rounded(total + single[0][:, k : k + 1] * single[1][k : k + 1], format).astype(np.float32)
-    return total.astype(np.float64)
-
-
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
     """Give sums of blocks of terms that are rounded to the format of a narrow result, and added in it."""
     format = side.narrowest
@@ -152,47 +144,21 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
             yield Replay("partials", known, made, format, largest * 2.0 ** (2 - format.precision))
 
 
-def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return sums of blocks of terms that a narrow format adds one after the other, and the largest partial sums."""
-    total = largest = np.zeros((x.shape[0], y.shape[1]))
-    with np.errstate(all="ignore"):
-        for low, high in pairwise(edges):
-            total = rounded(total + rounded(x[:, low:high] @ y[low:high], format), format)
-            largest = np.maximum(largest, np.abs(total))
-    return total, largest
-
-
 def _is_narrow(candidate: Candidate, own: Format) -> bool:
     return any(min(each.accumulator.precision, each.products.precision) < own.precision for each in candidate.adders)
-
-
-def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
-    """Return sums of blocks of terms in a narrow format, term by term, which binary32 adds."""
-    n = x.shape[1]
-    whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
-    edges = (*range(0, whole + 1, size), *((n,) if n > whole else ()))
-    for low, high in pairwise(edges):
-        part = np.zeros(total.shape)
-        with np.errstate(all="ignore"):
-            for k in range(low, high):
-                product = x[:, k : k + 1] * y[k : k + 1]
-                part = rounded(part + (product if fma else rounded(product, format)), format)
-            total += part.astype(np.float32)
-    return total.astype(np.float64)
-
-
-def rounded(values: Array, format: Format) -> Array:
-    """Round numbers to a format; the processor rounds to binary16."""
-    if format.name == "binary16":
-        with np.errstate(all="ignore"):
-            return values.astype(np.float16).astype(np.float64)
-    return np.asarray(quantize(values, format), np.float64)
 
 
 def has_exact_sums(problem: ProductProblem) -> bool:
     """Return whether the usual sums of most elements are exact; errors are then not due to the order of addition."""
     exact = problem.noise(SINGLE).is_exact(problem.totals)
     return bool(exact[problem.totals.size > 0].mean() > 0.5) if problem.totals.size.any() else False
+
+
+def narrow_formats(side: Side, usual: Format) -> list[Format]:
+    """Return the 16-bit formats in which the sums of a result may have been made."""
+    kinds = [parse_format(name) for name in ("fp16", "bf16")]
+    own = [each for each in kinds if each in (side.format, side.narrowest)]
+    return own or [each for each in kinds if side.narrowest.precision <= each.precision < usual.precision]
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
@@ -218,6 +184,8 @@ def partial_sums(
     found = []
     for accumulator in accumulators:
         usable = side.finite[index] & problem.known[index]
+        if (usable & (side.values[index] != 0)).sum() < _LEAST:
+            continue  # zeros are no evidence
         noise = problem.noise(accumulator)
         view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.narrowest)
         for model in sum_models(accumulator, problem.terms):

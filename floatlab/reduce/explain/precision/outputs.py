@@ -9,12 +9,12 @@ import numpy as np
 
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.sources import native_dtype
-from floatlab.arrays.types import Array
+from floatlab.arrays.types import Array, DType
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.findings import Fault
-from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.results.diagnosis_record import Evidence
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
 _DIRECTIONS = ("RTZ", "RTN", "RTP", "RNA")
@@ -23,6 +23,7 @@ _DIGITS = 15
 _SOME = 1 << 12  # numbers that are looked at first
 _MOST = 1 << 16  # numbers whose printed digits are looked at
 _SURE = 20.0  # −ln of the largest accepted probability of a coincidence
+_STEPS = 1, -1, 2, -3  # to numbers nearby
 _TOWARD = 0.9  # if at least this share has no larger magnitude, the rounding was toward zero
 _SPARE = 3  # at least this many trailing significand bits are 0 after rounding to fewer bits
 
@@ -49,6 +50,16 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
         yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= room + half * (1 + 1e-6))
 
 
+def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
+    """Return the rounding of the finished sums that explains most elements, and the mask of the others."""
+    known: Evidence = ()
+    best = view.fit().wrong
+    for evidence, wrong in other_roundings(side, view) if best.any() else ():
+        if wrong.sum() < best.sum():
+            best, known = wrong, evidence
+    return known, best
+
+
 def casts_of(
     problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
 ) -> Iterator[Evidence]:
@@ -65,7 +76,7 @@ def casts_of(
         if wrong.any():
             yield (("format", side.narrowest.name),)
     elif not faults:
-        digits = printed_digits(side, exact)
+        digits = printed_digits(side, view.totals, product)
         if digits:
             yield digits
 
@@ -77,28 +88,43 @@ def holds_mostly(side: Side, exact: Array) -> bool:
     return not some.size or bool((np.asarray(quantize(some, side.narrowest), np.float64) == some).mean() > 0.5)
 
 
-def printed_digits(side: Side, exact: Array) -> Evidence:
-    """Return the digits to which all values were rounded, if the exact values have more digits."""
-    usable = side.finite & np.isfinite(exact)
-    values, exact = side.values[usable], exact[usable]
-    step = max(1, values.size // _SOME)
-    values, exact = values[::step], exact[::step]
+def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
+    """Return the digits to which all values were rounded, if the values of the product have more digits."""
+    exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
+    usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero has any number of digits
+    step = max(1, int(usable.sum()) // _SOME)
+    values, exact, partial = (each[usable][::step] for each in (side.values, exact, partial))
     kind = native_dtype(side.format)
     if kind is None or kind.itemsize < 4 or not values.size:
         return ()
     with np.errstate(all="ignore"):
         usual = exact.astype(kind).astype(np.float64)
-    changed = int((values != usual).sum())
+    is_changed = values != usual
+    # Equal numbers are one witness.
+    changed, places = np.unique(values[is_changed], return_index=True)
+    # Terms that cancel leave numbers with few digits too.
+    cancelled = np.log2(np.maximum(partial[is_changed][places] / np.abs(changed), 1.0))
     for format in _formats(side):
         share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
-        if -changed * log(max(share, 1e-6)) > _SURE:
+        spare = log(2) * np.maximum(side.format.precision - format.precision - cancelled, 0)
+        if min(-changed.size * log(max(share, 1e-6)), float(spare.sum())) > _SURE:
             less = (np.abs(values) <= np.abs(usual)).mean() > _TOWARD
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
-    for known, _ in _printed(side):
+    for known, _ in _printed(side) if changed.size else ():
         share = float(_has_digits(usual, known, side.format).mean())
-        if -changed * log(max(share, 1e-6)) > _SURE:
+        # Large numbers have few decimals, and so have their neighbours.
+        near = np.array([_has_digits(_moved(changed, i, kind), known, side.format) for i in _STEPS])
+        least = max(share, float(near.sum() + 1) / (near.size + 1), 1e-6)
+        if -np.log(np.maximum(near.mean(axis=0), least)).sum() > _SURE:
             return known
     return ()
+
+
+def _moved(values: Array, steps: int, kind: DType) -> Array:
+    """Return neighbours of numbers in a native dtype."""
+    with np.errstate(all="ignore"):
+        moved: Array = (values.astype(kind) + steps * np.spacing(values.astype(kind))).astype(np.float64)
+    return moved
 
 
 def printed_from(side: Side, other: Side) -> Evidence:
@@ -113,6 +139,19 @@ def printed_from(side: Side, other: Side) -> Evidence:
         if np.array_equal(made.astype(kind).astype(np.float64), wanted):
             return known
     return ()
+
+
+def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> DiagnosedCause | None:
+    """Return the format of one result's sums, or of its final rounding, if the two results are of different formats."""
+    wide, narrow = sorted(sides, key=lambda side: -side.narrowest.precision)
+    if wide.narrowest.precision == narrow.narrowest.precision or narrow.format == wide.format:
+        return None
+    if np.array_equal(quantize(wide.values, narrow.format), narrow.values, equal_nan=True):
+        evidence = (("format", narrow.format.name),)
+        return DiagnosedCause("output-rounded", "output", narrow.name, 1.0, (), evidence)
+    inputs = max(source.format.precision for source in problem.sources)
+    side = wide if wide.format.precision > inputs else narrow
+    return DiagnosedCause("accumulator", "accumulator", side.name, 1.0, (), (("format", side.format.name),))
 
 
 def _formats(side: Side) -> list[Format]:
@@ -153,7 +192,9 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
         few = some[:: max(1, some.size // 16)]
         if all(_has_digits(part, known, side.format).all() for part in (few, some, values[:_MOST])):
             with np.errstate(all="ignore"):
-                exponent = np.floor(np.log10(np.where(side.values == 0, 1.0, np.abs(side.values))))
+                # The number nearest to a power of ten may be just below it.
+                size = np.abs(side.values) * (1 + 2.0 ** (2 - side.format.precision))
+                exponent = np.floor(np.log10(np.where(side.values == 0, 1.0, size)))
             yield known, np.where(side.values == 0, 0.0, 0.5 * 10.0 ** (exponent - count + 1))
             return
 

@@ -20,7 +20,7 @@ from floatlab.page.text_layout import set_page
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.task import AUTOMATIC, Command, Copies, TaskScreen
-from floatlab.tui.widgets import EMPTY, Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
+from floatlab.tui.widgets import Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.verbs.compare.answer import element_codes
@@ -307,7 +307,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             self.show_only("elements", "element")
         else:
             self.show_only("details", "inputs" if view == "cause" else "")
-            self.details.page = EMPTY if differences is None else self._page_of(differences)
+            self.details.page = self.page() if differences is None else self._page_of(differences)
         self._draw_bar()
         self._draw_element()
 

@@ -1,0 +1,1 @@
+"""Whole checkpoints: quantised ones read as numbers, and two checkpoints compared tensor by tensor."""

@@ -1,0 +1,265 @@
+"""Is a quantised checkpoint right? With the original it is measured; without it, only what the bytes prove is said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import isinf, prod
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
+from floatlab.auditing.fidelity import Fidelity, measure
+from floatlab.auditing.pairing import Weight
+from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
+from floatlab.auditing.repairs import is_scale, repairs
+from floatlab.errors import FloatlabError, UnsupportedError, quoted
+from floatlab.files.checkpoints import matching
+from floatlab.files.safe_open import shown
+from floatlab.fpmode import in_default_mode
+from floatlab.presenter import Answering
+from floatlab.record import Record
+
+Place = str | os.PathLike[str] | Mapping[str, object]
+Progress = Callable[[int], None]
+
+SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
+_ORDER = (BROKEN, UNKNOWN, SOUND)
+_SAMPLE = 1 << 22  # a repair is tried on this many elements
+_IMPLAUSIBLE = 1e4  # weights of models are smaller
+
+
+class AuditedTensor(Record):
+    """A quantised weight, the verdict on it, and the reasons.
+
+    `verdict` is sound, broken or cannot tell. `fidelity` has the measures beside the original, None without one.
+    `largest` is the largest magnitude of the numbers.
+    """
+
+    name: str
+    verdict: str
+    shape: tuple[int, ...]
+    convention: str
+    largest: float | None
+    fidelity: Fidelity | None
+    reasons: tuple[str, ...]
+
+
+class Audit(Record, Answering):
+    """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
+
+    `original` is empty if there was none.
+    """
+
+    _ASKS = ".is_sound"
+
+    source: str
+    original: str
+    tensors: tuple[AuditedTensor, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all weights are sound."""
+        return all(each.verdict == SOUND for each in self.tensors)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a weight is broken."""
+        return any(each.verdict == BROKEN for each in self.tensors)
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        counts = {verdict: sum(each.verdict == verdict for each in self.tensors) for verdict in _ORDER}
+        said = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items() if count)
+        return f"Audit({said or 'no quantised weights'})"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+@in_default_mode
+def audit(
+    place: Place,
+    against: Place | None = None,
+    only: str | None = None,
+    progress: Callable[[int], Progress] | None = None,
+) -> Audit:
+    """Check a quantised checkpoint: measure it beside its original, or find what its bytes prove.
+
+    A weight is broken if its numbers are farther from the original than a quantiser leaves them, or without an original
+    if it has NaNs; and if parts are missing or do not fit. A cause is named only if the numbers fit once it is undone.
+
+    Parameters
+    ----------
+    place
+        The checkpoint, as for `load_quantized`.
+    against
+        The checkpoint before it was quantised. Without it, no weight is called sound.
+    only
+        Glob that chooses weights by name.
+    progress
+        Called with the number of elements; returns the function that gets the number done since its last call.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    FileFormatError
+        For files that are not valid.
+    UnsupportedError
+        For a glob that matches no quantised weight, and for a checkpoint without any.
+
+    Examples
+    --------
+    >>> x = np.float32([[1, -2, 3, 4] * 8])
+    >>> codes, scale = np.int8([[32, -64, 96, 127] * 8]), np.float32([1 / 32])
+    >>> found = audit({"l.weight": codes, "l.weight_scale": 1 / scale}, {"l.weight": x})
+    >>> found.tensors[0].verdict, found.tensors[0].reasons[-1]
+    ('broken', 'l.weight_scale is the reciprocal: undone, 0.0057 of the original is left instead of 1.02e+03')
+    """
+    with load_quantized(place) as read:
+        original = None if against is None else load_quantized(against)
+        try:
+            known = [name for name in read.names if name in read.weights or name in read.unreadable]
+            if not known:
+                raise UnsupportedError(f"{shown(read.name)} has no quantised weights of a convention that is known")
+            names = matching(known, only, read.name)
+            sizes = {name: prod(read.weights[name].shape) for name in names if name in read.weights}
+            done = (lambda count: None) if progress is None else progress(sum(sizes.values()))
+            found = []
+            for name in names:
+                found.append(_audited(name, read, original))
+                done(sizes.get(name, 0))
+        finally:
+            if original is not None:
+                original.close()
+    found.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.fidelity.left if each.fidelity else 0.0)))
+    return Audit(read.name, "" if original is None else original.name, tuple(found))
+
+
+def _audited(name: str, read: QuantizedCheckpoint, original: QuantizedCheckpoint | None) -> AuditedTensor:
+    weight = read.weights.get(name)
+    if weight is None:
+        return AuditedTensor(name, BROKEN, (), "", None, None, (read.unreadable[name],))
+    try:
+        with weight.open() as source:
+            largest, lost = _survey(source)
+        zeros = _vanished(read, weight)
+        fidelity, reasons = _beside(read, weight, original)
+    except FloatlabError as trouble:
+        return AuditedTensor(name, BROKEN, weight.shape, weight.convention, None, None, (str(trouble),))
+    damage = list(zeros)
+    if lost:
+        damage.insert(0, f"{lost:,} of {prod(weight.shape):,} numbers are NaN or infinite")
+    if fidelity is None:
+        verdict = BROKEN if lost else UNKNOWN
+        if largest > _IMPLAUSIBLE:
+            damage.append(f"its largest number is {largest:.3g}, unusual for a weight: are its scales right?")
+    elif fidelity.fits:
+        verdict = SOUND
+    else:
+        verdict = UNKNOWN if reasons == (_RESCALED,) else BROKEN
+        if not (damage or reasons):
+            reasons = (_unexplained(fidelity),)
+    return AuditedTensor(name, verdict, weight.shape, weight.convention, largest, fidelity, (*damage, *reasons))
+
+
+def _survey(source: ArraySource) -> tuple[float, int]:
+    """Return the largest finite magnitude, and the number of NaNs and infinities."""
+    largest, lost = 0.0, 0
+    for piece in source.blocks():
+        values = np.abs(native(piece))
+        finite = np.isfinite(values)
+        lost += int(np.count_nonzero(~finite))
+        largest = max(largest, float(values[finite].max(initial=0)))
+    return largest, lost
+
+
+def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
+    """Return a line for each part with scales of 0 under codes that are not 0.
+
+    That proves nothing: the scale of a block that is tiny beside the others can underflow.
+    """
+    found = []
+    for part in weight.parts:
+        stored = read.checkpoint.tensors[part]
+        if not is_scale(part) or prod(stored.shape) > MOST_AT_ONCE or stored.kind in ("uint8", "e8m0fnu"):
+            continue
+        with stored.open() as scales:
+            is_zero = native(scales.whole()) == 0
+        if not is_zero.any():
+            continue
+        # The weight, read with 1 for each scale of 0 and 0 for the others, is not 0 where a code has vanished.
+        marked = stored.replace(open=partial(HeldSource, is_zero.astype(np.float32), part))
+        marks = recognised(read.parts.having(marked), read.checkpoint.tensors[weight.codes])
+        if marks is not None:
+            with marks.open() as source:
+                vanished = sum(int(np.count_nonzero(native(piece))) for piece in source.blocks())
+            if vanished:
+                zeros = _counted(int(np.count_nonzero(is_zero)), "scale")
+                found.append(f"{zeros} in {part}: 0 over {_counted(vanished, 'code')} other than 0")
+    return tuple(found)
+
+
+def _beside(
+    read: QuantizedCheckpoint, weight: Weight, original: QuantizedCheckpoint | None
+) -> tuple[Fidelity | None, tuple[str, ...]]:
+    """Return the measures beside the original, and what is wrong if the weight does not fit."""
+    if original is None:
+        return None, ()
+    if weight.name not in original:
+        return None, (f"the original has no tensor {quoted(weight.name, 90)}",)
+    with original.open(weight.name) as x:
+        if x.shape != weight.shape:
+            shapes = " and ".join("×".join(map(str, each)) for each in (weight.shape, x.shape))
+            return None, (f"the shapes of the weight and of the original differ: {shapes}",)
+        with weight.open() as q:
+            fidelity = measure(q, x)
+        if fidelity.fits:
+            return fidelity, ()
+        causes = []
+        for repair in repairs(read, weight):
+            with repair.weight.open() as q:
+                repaired = measure(q, x, _SAMPLE)
+            if repaired.fits:
+                causes.append((repaired.left, repair.words))
+        if causes:
+            left, words = min(causes)
+            return fidelity, (f"{words}: undone, {left:.2g} of the original is left instead of {fidelity.left:.3g}",)
+        with weight.open() as q:
+            if _has_scaled_columns(q, x):
+                return fidelity, (_RESCALED,)
+    return fidelity, ()
+
+
+_RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQuant: is this its original?"
+
+
+def _unexplained(found: Fidelity) -> str:
+    if found.bad_blocks and found.left < 1:
+        are = "is" if found.bad_blocks == 1 else "are"
+        share = f"{found.bad_blocks:,} of {_counted(found.blocks, 'block')} {are} far from the original"
+        return f"{share} ({found.left:.3g} of it is left over all); the cause is not known"
+    amount = "infinitely much" if isinf(found.left) else f"{found.left:.3g}"
+    return f"{amount} of the original is left; the cause is not known"
+
+
+def _has_scaled_columns(read: ArraySource, original: ArraySource) -> bool:
+    """Return whether the columns are multiples of the original's columns, by different factors."""
+    if len(read.shape) < 2 or not read.size:
+        return False
+    length = read.shape[-1]
+    count = min(read.size, max(_SAMPLE // length, 8) * length)
+    if count > MOST_AT_ONCE or count < 8 * length:
+        return False
+    q, x = (native(each.read(0, count)).astype(np.float64).reshape(-1, length) for each in (read, original))
+    with np.errstate(all="ignore"):
+        factors = (q * x).sum(axis=0) / np.square(x).sum(axis=0)
+        left = np.square(q - factors * x).sum() / np.square(q).sum()
+        spread = factors.std() / np.abs(factors).mean()
+    return bool(left < 0.25**2 and spread > 0.02)

@@ -1,0 +1,242 @@
+"""Codes of fp8, fp4 and int8 with scales that multiply: ModelOpt, compressed-tensors, DeepSeek, gpt-oss.
+
+Sources: nvidia-modelopt (torch/quantization/qtensor, torch/export), compressed-tensors (compressors/),
+DeepSeek-V3 (README_WEIGHTS.md, inference/kernel.py), gpt-oss (gpt_oss/torch/weights.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from floatlab.arrays.codec import decode_array
+from floatlab.arrays.sources import ArraySource
+from floatlab.auditing.dequantizing import (
+    Reader,
+    codes_as,
+    divided,
+    numbers,
+    one_number,
+    packed,
+    product,
+    spread,
+    times,
+)
+from floatlab.auditing.ggml_blocks import E2M1
+from floatlab.auditing.pairing import (
+    FLOATS,
+    FP8,
+    Shape,
+    StoredParts,
+    Weight,
+    block_of_scales,
+    check_shape,
+    grouped_shape,
+    groups_of,
+    opened,
+    scale_reader,
+    shape_error,
+)
+from floatlab.errors import FileFormatError, UnsupportedError
+from floatlab.files.checkpoints import StoredTensor
+
+E8M0 = decode_array(np.arange(256, dtype=np.uint8), "e8m0").astype(np.float64)
+_NVFP4_BLOCK, _MX_BLOCK = 16, 32
+# Tensors beside a weight that concern activations; they are left out with the weight's scales.
+_ACTIVATIONS = ("input_scale", "input_global_scale", "input_zero_point", "input_amax", "output_scale")
+
+
+def activations(parts: StoredParts, stem: str) -> tuple[str, ...]:
+    """Return the tensors with the scales of a layer's activations."""
+    return parts.present(*(f"{stem}.{name}" for name in _ACTIVATIONS))
+
+
+def _doubled(shape: Shape) -> Shape:
+    """Return the shape of the elements that are packed in pairs along the last axis."""
+    return (*shape[:-1], 2 * shape[-1])
+
+
+def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
+    """Recognise `weight` beside `weight_scale`: ModelOpt's formats, and scaled fp8 and int8 of any library."""
+    weight, scale = parts.tensors[f"{stem}.weight"], parts.get(f"{stem}.weight_scale")
+    is_packed = weight.kind == "uint8" and len(weight.shape) > 1
+    if scale is None:
+        if parts.get(f"{stem}.weight_scale_2") is not None or _must_be_scaled(parts, weight):
+            parts.need(f"{stem}.weight_scale", weight.name)
+        return None
+    if is_packed and scale.kind == "e4m3fn":
+        second = parts.need(f"{stem}.weight_scale_2", weight.name, "float32")
+        return _nvfp4(parts, stem, weight, scale, second, divides=False)
+    if is_packed and scale.kind in ("uint8", "e8m0fnu"):
+        return _mxfp4(parts, stem, weight, scale, "ModelOpt MXFP4", ("modelopt",))
+    if weight.kind == "e4m3fn" and scale.kind in ("uint8", "e8m0fnu"):
+        return _mxfp8(parts, stem, weight, scale)
+    if weight.kind in (*FP8, "int8") and scale.kind in FLOATS:
+        return _scaled(parts, stem, weight, scale)
+    if weight.kind in FLOATS:
+        return None
+    raise UnsupportedError(f"{weight.name} is {weight.dtype} with scales of {scale.dtype}: no known convention")
+
+
+def _must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
+    """Return whether the configuration says that the weight is quantised, and its type does not contradict."""
+    names = {name.rpartition(".")[2] for name in parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")}
+    return bool(parts.settings.method) and weight.kind in (*FP8, "uint8") and len(weight.shape) > 1 and not names
+
+
+def _nvfp4(
+    parts: StoredParts, stem: str, weight: StoredTensor, scale: StoredTensor, second: StoredTensor, divides: bool
+) -> Weight:
+    shape = _doubled(weight.shape)
+    if shape[-1] % _NVFP4_BLOCK:
+        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which are no blocks of 16")
+    check_shape(scale, grouped_shape(shape, _NVFP4_BLOCK), weight.name)
+    check_sizes(parts, weight, _NVFP4_BLOCK)
+    if second.shape not in ((), (1,)):
+        raise shape_error(second, "one number", weight.name)
+
+    def make(codes: ArraySource, scales: ArraySource, last: ArraySource) -> Reader:
+        blocks = spread(numbers(scales), shape, (1, _NVFP4_BLOCK))
+        found, whole = product(packed(codes, E2M1), blocks), one_number(last)
+        return divided(found, whole) if divides else times(found, whole)
+
+    name = f"{stem}.weight"
+    said = "compressed-tensors NVFP4" if divides else "ModelOpt NVFP4"
+    rule = "weight_scale ÷ weight_global_scale" if divides else "weight_scale × weight_scale_2"
+    return Weight(
+        name=name, shape=shape, convention=said, formula=f"e2m1 × {rule}",
+        evidence=parts.settings.evidence("compressed-tensors" if divides else "modelopt"), codes=weight.name,
+        parts=(weight.name, scale.name, second.name, *activations(parts, stem)),
+        open=partial(opened, name, shape, (weight, scale, second), make),
+    )  # fmt: skip
+
+
+def check_sizes(parts: StoredParts, weight: StoredTensor, size: int) -> None:
+    """Raise FileFormatError if the configuration names group sizes, and not this one."""
+    if parts.settings.groups and size not in parts.settings.groups:
+        said = " or ".join(map(str, sorted(parts.settings.groups)))
+        raise FileFormatError(f"{parts.settings.source} has group_size {said}, but {weight.name} has blocks of {size}")
+
+
+def powers_of_two(scales: ArraySource) -> Reader:
+    """Return the reader of e8m0 scales, stored as bytes."""
+    return codes_as(scales, E8M0)
+
+
+def mx_weight(
+    parts: StoredParts, name: str, stored: tuple[StoredTensor, StoredTensor], shape: Shape, convention: str,
+    formula: str, evidence: str, codes: Callable[[ArraySource], Reader], extra: tuple[str, ...] = (),
+) -> Weight:  # fmt: skip
+    """Return a weight of an MX format: elements in blocks of 32 along the last axis, with e8m0 scales."""
+    weight, scale = stored
+    if shape[-1] % _MX_BLOCK:
+        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which are no blocks of 32")
+    check_shape(scale, grouped_shape(shape, _MX_BLOCK), weight.name)
+
+    def make(elements: ArraySource, scales: ArraySource) -> Reader:
+        return product(codes(elements), spread(powers_of_two(scales), shape, (1, _MX_BLOCK)))
+
+    return Weight(
+        name=name, shape=shape, convention=convention, formula=formula, evidence=evidence, codes=weight.name,
+        parts=(weight.name, scale.name, *extra), open=partial(opened, name, shape, stored, make),
+    )  # fmt: skip
+
+
+def _mxfp4(
+    parts: StoredParts, stem: str, weight: StoredTensor, scale: StoredTensor, convention: str, methods: tuple[str, ...]
+) -> Weight:
+    check_sizes(parts, weight, _MX_BLOCK)
+    return mx_weight(
+        parts, f"{stem}.weight", (weight, scale), _doubled(weight.shape), convention, "e2m1 × 2^(weight_scale − 127)",
+        parts.settings.evidence(*methods), lambda codes: packed(codes, E2M1), activations(parts, stem),
+    )  # fmt: skip
+
+
+def _mxfp8(parts: StoredParts, stem: str, weight: StoredTensor, scale: StoredTensor) -> Weight:
+    check_sizes(parts, weight, _MX_BLOCK)
+    return mx_weight(
+        parts, weight.name, (weight, scale), weight.shape, "ModelOpt MXFP8", "e4m3 × 2^(weight_scale − 127)",
+        parts.settings.evidence("modelopt"), numbers, activations(parts, stem),
+    )  # fmt: skip
+
+
+def _scaled(parts: StoredParts, stem: str, weight: StoredTensor, scale: StoredTensor) -> Weight:
+    """Return fp8 or int8 codes with a scale per tensor, row, group or block."""
+    if parts.get(f"{stem}.weight_zero_point") is not None:
+        raise UnsupportedError(f"{weight.name} has codes of 8 bits with zero points, which are not read")
+    try:
+        block = block_of_scales(parts, scale, weight.shape, weight.name)
+    except FileFormatError:
+        if not parts.settings.groups:
+            raise
+        block = 1, groups_of(parts, scale, weight.shape, weight.name)
+    element = "int8" if weight.kind == "int8" else weight.kind.replace("e4m3fn", "e4m3") if weight.kind else ""
+    library = {"modelopt": "ModelOpt", "compressed-tensors": "compressed-tensors"}.get(parts.settings.method, "scaled")
+    return _multiplied(
+        parts, weight, scale, block, f"{library} {'INT8' if element == 'int8' else 'FP8'}", f"{element} × weight_scale",
+        ("modelopt", "compressed-tensors", "fp8", "fbgemm_fp8"), activations(parts, stem),
+    )  # fmt: skip
+
+
+def _multiplied(
+    parts: StoredParts, weight: StoredTensor, scale: StoredTensor, block: tuple[int, int], convention: str,
+    formula: str, methods: tuple[str, ...], extra: tuple[str, ...],
+) -> Weight:  # fmt: skip
+    shape = weight.shape
+
+    def make(codes: ArraySource, scales: ArraySource) -> Reader:
+        return product(numbers(codes), scale_reader(scales, shape, block))
+
+    rows = shape[-2] if len(shape) > 1 else 1
+    is_tiled = block[0] > 1 and block != (rows, shape[-1])
+    of = f" per {block[0]}×{block[1]}" if is_tiled else ""
+    assumed = ", blocks of 128×128 assumed" if is_tiled and not parts.settings.blocks else ""
+    return Weight(
+        name=weight.name, shape=shape, convention=convention, formula=formula + of,
+        evidence=parts.settings.evidence(*methods) + assumed, codes=weight.name,
+        parts=(weight.name, scale.name, *extra), open=partial(opened, weight.name, shape, (weight, scale), make),
+    )  # fmt: skip
+
+
+def weight_with_inverse_scale(parts: StoredParts, stem: str) -> Weight | None:
+    """Recognise `weight_scale_inv` (DeepSeek, transformers): it multiplies, in spite of its name."""
+    scale = parts.get(f"{stem}.weight_scale_inv")
+    if scale is None:
+        return None
+    weight = parts.need(f"{stem}.weight", scale.name, *FP8)
+    if scale.kind not in (*FLOATS, "e8m0fnu"):
+        raise FileFormatError(f"{scale.name} is {scale.dtype}, but a scale is {', '.join(FLOATS)} or e8m0")
+    block = block_of_scales(parts, scale, weight.shape, weight.name)
+    return _multiplied(
+        parts, weight, scale, block, "DeepSeek FP8", "e4m3 × weight_scale_inv", ("fp8",),
+        activations(parts, stem),
+    )  # fmt: skip
+
+
+def compressed(parts: StoredParts, stem: str) -> Weight | None:
+    """Recognise `weight_packed` of compressed-tensors in fp4; integers are in `integers.py`."""
+    weight = parts.tensors[f"{stem}.weight_packed"]
+    if weight.kind != "uint8":
+        return None
+    if len(weight.shape) < 2:
+        raise FileFormatError(f"{weight.name} has {len(weight.shape)} axes, but packed weights have two or three")
+    scale = parts.need(f"{stem}.weight_scale", weight.name, "e4m3fn", "uint8", "e8m0fnu")
+    if scale.kind != "e4m3fn":
+        return _mxfp4(parts, stem, weight, scale, "compressed-tensors MXFP4", ("compressed-tensors",))
+    second = parts.need(f"{stem}.weight_global_scale", weight.name, "float32")
+    return _nvfp4(parts, stem, weight, scale, second, divides=True)
+
+
+def blocks_and_scales(parts: StoredParts, stem: str, codes: str, scales: str) -> Weight:
+    """Recognise gpt-oss: blocks of 16 bytes (32 elements) on the last axis, and e8m0 scales with the other axes."""
+    weight = parts.tensors[f"{stem}{codes}"]
+    scale = parts.need(f"{stem}{scales}", weight.name, "uint8", "e8m0fnu")
+    if len(weight.shape) < 3 or weight.shape[-1] != _MX_BLOCK // 2:
+        raise FileFormatError(f"{weight.name} has the shape {weight.shape}, but gpt-oss has blocks of 16 bytes last")
+    shape = (*weight.shape[:-2], weight.shape[-2] * _MX_BLOCK)
+    return mx_weight(
+        parts, stem, (weight, scale), shape, "gpt-oss MXFP4", "e2m1 × 2^(scale − 127)",
+        parts.settings.evidence("mxfp4"), lambda found: packed(found, E2M1),
+    )  # fmt: skip

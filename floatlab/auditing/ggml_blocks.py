@@ -1,0 +1,126 @@
+"""The numbers of ggml's quantised blocks (GGUF), from their bytes.
+
+Nibbles are in split halves: the low nibbles of a group of bytes are its first elements, the high nibbles the others.
+The layouts are those of ggml's `ggml-common.h` and of the Python package gguf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from floatlab.arrays.codec import decode_array
+from floatlab.arrays.sources import ArraySource
+from floatlab.arrays.types import Array
+from floatlab.auditing.dequantizing import Reader, octets
+from floatlab.errors import UnsupportedError
+from floatlab.files.gguf import block_of
+
+_NUMBERS = np.arange(256)
+_PAIRS = np.array([[0], [2], [4], [6]], np.uint8)  # the shifts of the pairs of bits in a byte
+E2M1 = decode_array(np.arange(16, dtype=np.uint8), "e2m1").astype(np.float64)
+_E8M0 = decode_array(_NUMBERS.astype(np.uint8), "e8m0").astype(np.float64)
+# ggml reads the scales of NVFP4 without a sign, and the code of NaN as 0 (480 if its sign is set).
+_UE4M3 = decode_array((_NUMBERS & 0x7F).astype(np.uint8), "e4m3").astype(np.float64)
+_UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
+
+
+def reader(source: ArraySource, dtype: str) -> Reader:
+    """Return the reader of a tensor of a quantised type; `source` has its bytes. Raises UnsupportedError."""
+    block, decode = block_of(dtype), _DECODERS.get(dtype)
+    if decode is None or block is None:
+        raise UnsupportedError(f"{source.name} is {dtype}, which is not read; these are: {', '.join(_DECODERS)}")
+    elements, size = block
+
+    def read(first: int, count: int) -> Array:
+        start, end = first // elements, -(-(first + count) // elements)
+        blocks = octets(source, start * size, (end - start) * size).reshape(-1, size)
+        return decode(blocks).reshape(-1)[first - start * elements :][:count]
+
+    return read
+
+
+def _half(blocks: Array, place: int) -> Array:
+    """Return the binary16 number at a place of each block, as a column."""
+    return np.ascontiguousarray(blocks[:, place : place + 2]).view("<f2").astype(np.float64)
+
+
+def _halves(octets_: Array) -> Array:
+    """Return nibbles: the low ones of all bytes of the last axis, then the high ones."""
+    return np.concatenate((octets_ & 15, octets_ >> 4), axis=-1)
+
+
+def _fifth_bits(blocks: Array, place: int) -> Array:
+    """Return the fifth bits of 32 elements, which are in four bytes, as 0 or 16."""
+    return np.unpackbits(blocks[:, place : place + 4], axis=1, bitorder="little") << 4
+
+
+def _q8_0(blocks: Array) -> Array:
+    return np.ascontiguousarray(blocks[:, 2:]).view(np.int8) * _half(blocks, 0)
+
+
+def _q4_0(blocks: Array) -> Array:
+    return (_halves(blocks[:, 2:]) - 8.0) * _half(blocks, 0)
+
+
+def _q4_1(blocks: Array) -> Array:
+    return _halves(blocks[:, 4:]) * _half(blocks, 0) + _half(blocks, 2)
+
+
+def _q5_0(blocks: Array) -> Array:
+    return ((_halves(blocks[:, 6:]) | _fifth_bits(blocks, 2)) - 16.0) * _half(blocks, 0)
+
+
+def _q5_1(blocks: Array) -> Array:
+    return (_halves(blocks[:, 8:]) | _fifth_bits(blocks, 4)) * _half(blocks, 0) + _half(blocks, 2)
+
+
+def _scales_and_minima(packed: Array) -> tuple[Array, Array]:
+    """Return eight scales and eight minima of 6 bits from the 12 bytes of a K block."""
+    low, middle, high = packed[:, :4], packed[:, 4:8], packed[:, 8:]
+    scales = np.concatenate((low & 63, (high & 15) | (low >> 6 << 4)), axis=1)
+    minima = np.concatenate((middle & 63, (high >> 4) | (middle >> 6 << 4)), axis=1)
+    return scales, minima
+
+
+def _of_k(blocks: Array, codes: Array) -> Array:
+    """Return d·scale·code − dmin·minimum; `codes` are eight groups of 32 codes."""
+    scales, minima = _scales_and_minima(blocks[:, 4:16])
+    d, least = (_half(blocks, 0) * scales)[..., None], (_half(blocks, 2) * minima)[..., None]
+    found: Array = d * codes - least
+    return found
+
+
+def _q4_k(blocks: Array) -> Array:
+    return _of_k(blocks, _halves(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 8, 32))
+
+
+def _q5_k(blocks: Array) -> Array:
+    low = _halves(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32)
+    high = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1
+    return _of_k(blocks, low | high << 4)
+
+
+def _q6_k(blocks: Array) -> Array:
+    low = _halves(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
+    high = blocks[:, 128:192].reshape(-1, 2, 1, 32) >> _PAIRS & 3
+    codes = (low | high << 4).reshape(-1, 16, 16) - 32.0
+    scales = np.ascontiguousarray(blocks[:, 192:208]).view(np.int8)
+    found: Array = codes * (scales * _half(blocks, 208))[..., None]
+    return found
+
+
+def _mxfp4(blocks: Array) -> Array:
+    return E2M1[_halves(blocks[:, 1:])] * _E8M0[blocks[:, :1]]
+
+
+def _nvfp4(blocks: Array) -> Array:
+    found: Array = E2M1[_halves(blocks[:, 4:].reshape(-1, 4, 8))] * _UE4M3[blocks[:, :4]][..., None]
+    return found
+
+
+_DECODERS: dict[str, Callable[[Array], Array]] = {
+    "Q4_0": _q4_0, "Q4_1": _q4_1, "Q5_0": _q5_0, "Q5_1": _q5_1, "Q8_0": _q8_0, "Q4_K": _q4_k, "Q5_K": _q5_k,
+    "Q6_K": _q6_k, "MXFP4": _mxfp4, "NVFP4": _nvfp4,
+}  # fmt: skip

@@ -1,0 +1,149 @@
+"""The parts of quantised weights: stored tensors found by name, their types and shapes checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from math import prod
+
+from floatlab.arrays.sources import ArraySource
+from floatlab.auditing.dequantizing import Dequantized, Reader, numbers, one_number, spread
+from floatlab.auditing.settings import QuantizationSettings, read_settings
+from floatlab.errors import FileFormatError, UnsupportedError, quoted
+from floatlab.files.checkpoints import Checkpoint, StoredTensor
+from floatlab.record import Individual
+
+FLOATS = ("float32", "bfloat16", "float16", "float64")
+FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
+_LONG = 90
+
+Shape = tuple[int, ...]
+
+
+class Weight(Individual):
+    """A quantised weight: its name and shape as numbers, the convention that it follows, and its stored tensors.
+
+    `formula` says how a code becomes a number. `evidence` says how the convention was recognised. `codes` is the stored
+    tensor with the codes. `parts` are all stored tensors that the numbers replace, `codes` among them.
+    """
+
+    name: str
+    shape: Shape
+    convention: str
+    formula: str
+    evidence: str
+    codes: str
+    parts: tuple[str, ...]
+    open: Callable[[], ArraySource]
+
+
+class StoredParts:
+    """The stored tensors of a checkpoint, for the functions that recognise a convention."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Take an open checkpoint, and read the configuration beside it."""
+        self.checkpoint, self.tensors = checkpoint, checkpoint.tensors
+        self.settings: QuantizationSettings = read_settings(checkpoint)
+
+    def having(self, stored: StoredTensor) -> StoredParts:
+        """Return the same tensors, but one of them replaced by another one of its name."""
+        found = copy(self)
+        found.tensors = self.tensors | {stored.name: stored}
+        return found
+
+    def get(self, name: str) -> StoredTensor | None:
+        """Return a stored tensor, or None."""
+        return self.tensors.get(name)
+
+    def need(self, name: str, owner: str, *kinds: str) -> StoredTensor:
+        """Return a stored tensor of one of these kinds; raises FileFormatError if it is missing or of another kind."""
+        found = self.tensors.get(name)
+        if found is None:
+            raise FileFormatError(f"{quoted(owner, _LONG)} has no {quoted(name, _LONG)} beside it")
+        if kinds and found.kind not in kinds:
+            raise FileFormatError(f"{quoted(name, _LONG)} is {found.dtype}, but {' or '.join(kinds)} is expected")
+        return found
+
+    def present(self, *names: str) -> tuple[str, ...]:
+        """Return those of the names that the checkpoint has."""
+        return tuple(name for name in names if name in self.tensors)
+
+
+def shape_error(tensor: StoredTensor, expected: str, owner: str) -> FileFormatError:
+    """Return the error for a scale whose shape does not fit the weight `owner`."""
+    shape = "×".join(map(str, tensor.shape)) or "one number"
+    return FileFormatError(
+        f"{quoted(tensor.name, _LONG)} has the shape {shape}, but {quoted(owner, _LONG)} needs {expected}"
+    )
+
+
+def check_shape(tensor: StoredTensor, shape: Shape, owner: str) -> None:
+    """Raise FileFormatError if a scale does not have this shape."""
+    if tensor.shape != shape:
+        raise shape_error(tensor, "×".join(map(str, shape)), owner)
+
+
+def grouped_shape(shape: Shape, size: int) -> Shape:
+    """Return the shape of the scales of groups of `size` elements along the last axis."""
+    return (*shape[:-1], -(-shape[-1] // size))
+
+
+def groups_of(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> int:
+    """Return the size of the groups along the last axis that scales of this shape have.
+
+    The size is checked with the configuration. Raises FileFormatError if the shapes do not fit.
+    """
+    length = shape[-1]
+    count = scale.shape[-1] if len(scale.shape) == len(shape) else 0
+    if not count or scale.shape[:-1] != shape[:-1] or length % count:
+        raise shape_error(scale, f"{'×'.join(map(str, shape[:-1]))} rows of scales, of groups of equal size", owner)
+    size = length // count
+    if count > 1 and parts.settings.groups and size not in parts.settings.groups:
+        said = " or ".join(map(str, sorted(parts.settings.groups)))
+        raise shape_error(scale, f"groups of {said} elements ({parts.settings.source}), not {size}", owner)
+    return size
+
+
+def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> tuple[int, int]:
+    """Return rows and columns of the blocks that have a scale each; raises FileFormatError if the shapes do not fit."""
+    rows, columns = shape[-2] if len(shape) > 1 else 1, shape[-1] if shape else 1
+    if prod(scale.shape) == 1 and (len(scale.shape) < 2 or not parts.settings.blocks):
+        if prod(shape[:-2]) == 1 or len(shape) < 3:
+            return max(rows, 1), max(columns, 1)
+        raise shape_error(scale, "a scale for each of its matrices", owner)
+    squeezed = tuple(n for n in scale.shape if n != 1)
+    if len(shape) > 1 and scale.shape in (shape[:-1], (*shape[:-1], 1)):
+        return 1, columns
+    if len(shape) > 2 and squeezed == shape[:-2]:
+        return rows, columns
+    blocks = parts.settings.blocks or {(128, 128)}
+    fitting = [
+        each for each in sorted(blocks) if (*shape[:-2], -(-rows // each[0]), -(-columns // each[1])) == scale.shape
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    said = " or ".join(f"{down}×{across}" for down, across in sorted(blocks))
+    raise shape_error(scale, f"a scale for each row, or for each block of {said}", owner)
+
+
+def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> Reader:
+    """Return the reader of the scale of each element of a weight; a single scale is read once."""
+    if source.size == 1:
+        value = one_number(source)
+        return lambda first, count: value  # type: ignore[return-value]  # broadcasts
+    return spread(numbers(source), shape, block)
+
+
+def opened(name: str, shape: Shape, stored: tuple[StoredTensor, ...], make: Callable[..., Reader]) -> ArraySource:
+    """Open the stored tensors, and return the weight as numbers; `make` gets the arrays and returns the reader."""
+    sources: list[ArraySource] = []
+    try:
+        for each in stored:
+            sources.append(each.open())
+            if sources[-1].by_columns:
+                raise UnsupportedError(f"{quoted(each.name, _LONG)} is stored in column-major order, which is not read")
+        return Dequantized(name, shape, make(*sources), tuple(sources))
+    except BaseException:
+        for source in sources:
+            source.close()
+        raise

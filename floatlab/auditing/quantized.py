@@ -1,0 +1,230 @@
+"""Quantised checkpoints read as numbers: `load_quantized`, and the conventions that it recognises."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Self
+
+from floatlab.arrays.codec import float_for, native, round_array
+from floatlab.arrays.sources import ArraySource, array_format
+from floatlab.arrays.types import Array
+from floatlab.auditing.conventions.described import bitsandbytes, torchao
+from floatlab.auditing.conventions.integers import packed_words, transposed
+from floatlab.auditing.conventions.scaled import (
+    blocks_and_scales,
+    compressed,
+    weight_with_inverse_scale,
+    weight_with_scale,
+)
+from floatlab.auditing.dequantizing import Reader, one_number, times
+from floatlab.auditing.ggml_blocks import reader
+from floatlab.auditing.pairing import StoredParts, Weight, opened
+from floatlab.errors import FileFormatError, FloatlabError, quoted
+from floatlab.files.checkpoints import Checkpoint, StoredTensor, open_checkpoint
+from floatlab.fpmode import in_default_mode
+
+Rule = Callable[[StoredParts, str], Weight | None]
+
+# The functions that recognise a convention, by the end of the name of the tensor with the codes. The first that returns
+# a weight decides.
+_RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
+    (".weight_packed", (compressed, packed_words)),
+    ("_qdata", (lambda parts, stem: torchao(parts, f"{stem}_qdata"),)),
+    (".qweight", (transposed,)),
+    ("_blocks", (lambda parts, stem: blocks_and_scales(parts, stem, "_blocks", "_scales"),)),
+    (".blocks", (lambda parts, stem: blocks_and_scales(parts, stem, ".blocks", ".scales"),)),
+    (".weight", (weight_with_inverse_scale, bitsandbytes, weight_with_scale)),
+)
+# Scales, and the ends of the names of which one must be there.
+_OWNERS = (
+    (".weight_scale_inv", (".weight",)),
+    (".weight_scale_2", (".weight",)),
+    (".weight_global_scale", (".weight_packed",)),
+    (".weight_scale", (".weight", ".weight_packed")),
+    ("_scales", ("_blocks",)),
+    (".qzeros", (".qweight",)),
+    (".absmax", ("",)),
+)
+
+
+class QuantizedCheckpoint(Mapping[str, Array]):
+    """A checkpoint as numbers: quantised weights by their names, and all other tensors as they are.
+
+    As a mapping, it gives each tensor as an array of float32 (exactly rounded), or of float64 for tensors of float64;
+    integers are unchanged. An array is read when it is asked for. `weights` are the quantised weights by name, with the
+    convention of each. `plain` are the other tensors. `unreadable` says for each weight that cannot be read what is
+    wrong. Close it after use, or open it in a `with`.
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Take an open checkpoint, and find its quantised weights."""
+        self.checkpoint, self.name = checkpoint, checkpoint.name
+        self.weights: dict[str, Weight] = {}
+        self.unreadable: dict[str, str] = {}
+        self.parts = StoredParts(checkpoint)
+        used: dict[str, str] = {}
+        for stored in checkpoint.tensors.values():
+            try:
+                weight = recognised(self.parts, stored)
+                if weight is None:
+                    continue
+                for part in weight.parts:
+                    if part in used:
+                        raise FileFormatError(f"{quoted(part, 90)} belongs to {used[part]} and to {weight.name}")
+                if weight.name in self.weights or (weight.name in checkpoint.tensors and weight.name != stored.name):
+                    raise FileFormatError(f"{quoted(weight.name, 90)} is there twice: quantised, and once more")
+            except FloatlabError as trouble:
+                self.unreadable[stored.name] = str(trouble)
+                continue
+            used |= dict.fromkeys(weight.parts, weight.name)
+            self.weights[weight.name] = weight
+        self.plain = {
+            name: stored
+            for name, stored in checkpoint.tensors.items()
+            if name not in used and name not in self.unreadable
+        }
+        self._find_orphans()
+
+    def _find_orphans(self) -> None:
+        """Note scales without a weight."""
+        for name in list(self.plain):
+            for end, owners in _OWNERS:
+                stem = name.removesuffix(end)
+                if stem != name and not any(f"{stem}{owner}" in self.checkpoint.tensors for owner in owners):
+                    if end != "_scales" or self.plain[name].kind == "uint8":
+                        self.unreadable[name] = f"{quoted(name, 90)} is a scale without its weight"
+                        del self.plain[name]
+                    break
+
+    def open(self, name: str) -> ArraySource:
+        """Open a tensor as a stream of numbers; raises FileFormatError if it is missing or cannot be read."""
+        if name in self.weights:
+            return self.weights[name].open()
+        if name in self.unreadable:
+            raise FileFormatError(self.unreadable[name])
+        return self.checkpoint.open(name)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all tensors: the order of the file, quantised weights at the place of their codes."""
+        place = {weight.codes: name for name, weight in self.weights.items()}
+        names = (place.get(name, name) for name in self.checkpoint.tensors)
+        return [name for name in names if name in self]
+
+    @property
+    def conventions(self) -> dict[str, int]:
+        """The conventions of the weights, and how many weights have each."""
+        found: dict[str, int] = {}
+        for weight in self.weights.values():
+            found[weight.convention] = found.get(weight.convention, 0) + 1
+        return found
+
+    @in_default_mode
+    def array(self, name: str, format: str = "binary32") -> Array:
+        """Return a tensor whole, as floats rounded into a format (`fp32`, `bf16`, `fp64`), or as integers.
+
+        At most 2^25 numbers are read at once; larger tensors are read by `open(name).blocks()`.
+        """
+        with self.open(name) as source:
+            piece = source.whole()
+            if source.dtype is not None and source.dtype.kind in "iub":
+                return native(piece)
+            found: Array = round_array(piece, array_format(format))
+            return found.astype(float_for(array_format(format)), copy=False)
+
+    def __getitem__(self, name: str) -> Array:
+        """Return a tensor as float32, or as integers."""
+        if name not in self:
+            raise KeyError(name)
+        return self.array(name)
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a tensor of this name."""
+        return name in self.weights or name in self.plain or name in self.unreadable
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names."""
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        """Return the number of tensors."""
+        return len(self.weights) + len(self.plain) + len(self.unreadable)
+
+    def close(self) -> None:
+        """Close the files."""
+        self.checkpoint.close()
+
+    def __enter__(self) -> Self:
+        """Return the checkpoint; it is closed at the end of the `with`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files."""
+        self.close()
+
+
+def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
+    """Return the quantised weight whose codes are this tensor, or None; raises FloatlabError if parts do not fit."""
+    if not stored.kind:
+        return _ggml(parts, stored)
+    for end, rules in _RULES:
+        if stored.name.endswith(end):
+            stem = stored.name.removesuffix(end)
+            return next((weight for rule in rules if (weight := rule(parts, stem)) is not None), None)
+    return None
+
+
+def _ggml(parts: StoredParts, stored: StoredTensor) -> Weight | None:
+    """Return a tensor of GGUF's quantised types. NVFP4 can have a scale of the whole tensor, which multiplies."""
+    if parts.checkpoint.kind != "gguf":
+        return None  # a type that is not read
+    stem = stored.name.removesuffix(".weight")
+    scales = parts.present(f"{stem}.scale", f"{stored.name}.scale") if stored.dtype == "NVFP4" else ()
+    second = parts.need(scales[0], stored.name, "float32") if scales else None
+
+    def make(blocks: ArraySource, *scale: ArraySource) -> Reader:
+        read = reader(blocks, stored.dtype)
+        return times(read, one_number(scale[0])) if scale else read
+
+    present = (stored,) if second is None else (stored, second)
+    return Weight(
+        name=stored.name, shape=stored.shape, convention=f"GGUF {stored.dtype}",
+        formula=f"ggml's {stored.dtype}" + (f" × {scales[0].rpartition('.')[2]}" if scales else ""),
+        evidence="the type in the file", codes=stored.name, parts=tuple(each.name for each in present),
+        open=partial(opened, stored.name, stored.shape, present, make),
+    )  # fmt: skip
+
+
+@in_default_mode
+def load_quantized(place: str | os.PathLike[str] | Mapping[str, object]) -> QuantizedCheckpoint:
+    """Open a quantised checkpoint as a mapping of names to arrays of numbers.
+
+    Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, torchao, gpt-oss,
+    bitsandbytes, GPTQ, AWQ and GGUF, which are recognised by names, shapes, and the configuration beside the file.
+
+    Parameters
+    ----------
+    place
+        A `.safetensors`, an index of several, a `.gguf`, `.npz` or `.npy`, a folder, or a mapping of names to arrays.
+
+    Returns
+    -------
+    QuantizedCheckpoint
+        Its `weights` say for each quantised weight which convention it has; `open(name)` reads a tensor piece by piece.
+
+    Raises
+    ------
+    FileFormatError
+        For files that are not valid. Weights that cannot be read are listed in `unreadable`, and raise when asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.uint8([[0x21] * 8])  # the codes 1 and 2 of e2m1: 0.5 and 1
+    >>> q = load_quantized({"a_blocks": codes.reshape(1, 1, 8).repeat(2, axis=2), "a_scales": np.uint8([[128]])})
+    >>> q["a"].tolist() == [[1.0, 2.0] * 16], q.weights["a"].convention, q.weights["a"].formula
+    (True, 'gpt-oss MXFP4', 'e2m1 × 2^(scale − 127)')
+    """
+    return QuantizedCheckpoint(open_checkpoint(place))

@@ -1,0 +1,132 @@
+"""Repairs of a weight that does not fit its original: each changes one stored part, and the weight is read again.
+
+A cause is named only if the numbers then fit: the claim is made after its replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource, Source
+from floatlab.arrays.types import Array
+from floatlab.auditing.dequantizing import unswizzled
+from floatlab.auditing.pairing import FLOATS, Weight
+from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
+from floatlab.errors import FloatlabError
+from floatlab.files.checkpoints import StoredTensor
+from floatlab.record import Individual
+
+_MOST_OTHERS = 32  # scales of this many other weights are tried, those with the most similar names first
+_SCALE_WORDS = ("scale", "absmax")
+
+
+class Repair(Individual):
+    """A change of stored tensors that may be what is wrong, in words, and the weight that it gives."""
+
+    words: str
+    weight: Weight
+
+
+def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]:
+    """Yield the weight as it would be read with one thing changed."""
+    tensors = checkpoint.checkpoint.tensors
+    scales = [tensors[name] for name in weight.parts if is_scale(name)]
+    for scale in scales:
+        if scale.kind in FLOATS:
+            yield from _changed(checkpoint, weight, scale, f"{scale.name} is the reciprocal", _reciprocal)
+        if scale.kind in ("uint8", "e8m0fnu"):
+            for shift, words in ((-1, "a bias of 128 instead of 127"), (1, "a bias of 126 instead of 127")):
+                change = partial(_shifted, shift)
+                yield from _changed(checkpoint, weight, scale, f"{scale.name} has {words}", change)
+    codes = tensors[weight.codes]
+    if codes.kind == "uint8" and weight.shape != codes.shape:
+        yield from _changed(checkpoint, weight, codes, "the nibbles are in the other order", _swapped)
+    for scale in scales:
+        if len(scale.shape) > 1 and min(scale.shape) > 1:
+            change = partial(_straightened, scale.shape)
+            yield from _changed(checkpoint, weight, scale, f"{scale.name} is swizzled (128×4)", change)
+        for other in _similar(checkpoint, weight, scale):
+            words = f"{scale.name} and {other.name} are exchanged"
+            yield from _with(checkpoint, weight, scale.replace(open=other.open), words)
+
+
+def is_scale(name: str) -> bool:
+    """Return whether a part of a weight holds scales of its elements; scales of activations do not."""
+    last = name.rpartition(".")[2]
+    return any(word in last for word in _SCALE_WORDS) and not last.startswith(("input", "output"))
+
+
+def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTensor) -> list[StoredTensor]:
+    """Return scales of other weights with the same name of the part, shape and type."""
+    end = scale.name.rpartition(".")[2]
+    found = [
+        each
+        for each in checkpoint.checkpoint.tensors.values()
+        if each.name != scale.name
+        and (each.shape, each.kind) == (scale.shape, scale.kind)
+        and each.name.rpartition(".")[2] == end
+        and np.prod(scale.shape) > 1
+    ]
+    found.sort(key=lambda each: -_alike(each.name, scale.name))
+    return found[:_MOST_OTHERS]
+
+
+def _alike(x: str, y: str) -> int:
+    """Return the number of characters that two names have in common before they differ."""
+    return next((i for i, (a, b) in enumerate(zip(x, y, strict=False)) if a != b), min(len(x), len(y)))
+
+
+def _changed(
+    checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTensor, words: str, change: Callable[[Array], Array]
+) -> Iterator[Repair]:
+    if np.prod(stored.shape) > MOST_AT_ONCE:
+        return
+
+    def opened() -> ArraySource:
+        with stored.open() as source:
+            piece = source.whole()
+        if change is _reciprocal:
+            return HeldSource(change(native(piece)), stored.name)
+        changed = piece.replace(codes=change(piece.codes)) if isinstance(piece, Source) else change(piece)
+        return HeldSource(changed, stored.name)
+
+    yield from _with(checkpoint, weight, stored.replace(open=opened), words)
+
+
+def _with(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTensor, words: str) -> Iterator[Repair]:
+    """Yield the weight that is recognised with another stored tensor."""
+    parts = checkpoint.parts.having(stored)
+    try:
+        found = recognised(parts, parts.tensors[weight.codes])
+    except FloatlabError:
+        return
+    if found is not None and found.shape == weight.shape:
+        yield Repair(words, found)
+
+
+def _reciprocal(values: Array) -> Array:
+    with np.errstate(all="ignore"):
+        found: Array = (1 / values.astype(np.float64)).astype(np.float32)
+    return found
+
+
+def _shifted(shift: int, codes: Array) -> Array:
+    return np.clip(codes.astype(np.int16) + shift, 0, 254).astype(np.uint8)
+
+
+def _swapped(octets: Array) -> Array:
+    return octets >> 4 | octets << 4
+
+
+def _straightened(shape: tuple[int, ...], codes: Array) -> Array:
+    """Return scales in rows, if they were in the 128×4 layout; unchanged if their number does not allow that."""
+    rows, columns = int(np.prod(shape[:-1])), shape[-1]
+    try:
+        found = unswizzled(HeldSource(np.ascontiguousarray(codes)), (rows, columns)).whole()
+    except FloatlabError:
+        return codes
+    return np.asarray(found.codes if isinstance(found, Source) else found).reshape(shape)

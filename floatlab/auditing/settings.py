@@ -1,0 +1,86 @@
+"""What the configuration beside a checkpoint says about its quantisation."""
+
+from __future__ import annotations
+
+from floatlab.errors import FileFormatError, quoted
+from floatlab.files.checkpoints import Checkpoint
+from floatlab.record import Individual
+
+_PLACES = (
+    ("config.json", "quantization_config"),
+    ("config.json", "compression_config"),
+    ("hf_quant_config.json", "quantization"),
+)
+_LARGEST = 1 << 31
+
+
+class QuantizationSettings(Individual):
+    """The quantisation settings: `method` (modelopt, fp8, gptq …) and sizes, empty if nothing is said.
+
+    `source` names the file. `groups`, `blocks` and `bits` are all group sizes, block shapes and widths that it names;
+    they may differ between layers. `options` are the settings as they are.
+    """
+
+    method: str = ""
+    source: str = ""
+    groups: frozenset[int] = frozenset()
+    blocks: frozenset[tuple[int, int]] = frozenset()
+    bits: frozenset[int] = frozenset()
+    options: tuple[tuple[str, object], ...] = ()
+
+    def option(self, name: str) -> object:
+        """Return a setting by its name, or None."""
+        return dict(self.options).get(name)
+
+    def evidence(self, *methods: str) -> str:
+        """Return how a convention was recognised, in words; `methods` are the methods that mean this convention."""
+        if not self.method:
+            return "names and shapes"
+        if self.method in methods:
+            return f"names, shapes and {self.source} ({self.method})"
+        return f"names and shapes, although {self.source} says {quoted(self.method)}"
+
+
+def read_settings(checkpoint: Checkpoint) -> QuantizationSettings:
+    """Return the settings of a checkpoint; raises FileFormatError for impossible ones."""
+    for file, member in _PLACES:
+        found = checkpoint.configs.get(file, {}).get(member)
+        if isinstance(found, dict):
+            method = found.get("quant_method") or _producer(checkpoint.configs[file])
+            return _settings(str(method or ""), file, found)
+    return QuantizationSettings()
+
+
+def _producer(config: dict[str, object]) -> object:
+    """Return the library that wrote hf_quant_config.json."""
+    producer = config.get("producer")
+    return producer.get("name") if isinstance(producer, dict) else None
+
+
+def _settings(method: str, file: str, said: dict[str, object]) -> QuantizationSettings:
+    parts = [said]
+    groups = said.get("config_groups")
+    for group in groups.values() if isinstance(groups, dict) else ():
+        weights = group.get("weights") if isinstance(group, dict) else None
+        parts += [weights] if isinstance(weights, dict) else []
+    sizes = {_size(file, "group_size", part["group_size"]) for part in parts if part.get("group_size") is not None}
+    # Other methods have widths that are no integers, such as 4.25; they are of no use here.
+    widths = [part.get(name) for part in parts for name in ("bits", "num_bits")]
+    bits = {width for width in widths if type(width) is int}
+    blocks = set()
+    for part in parts:
+        for name in ("weight_block_size", "block_structure"):
+            if (shape := part.get(name)) is not None:
+                if not isinstance(shape, list) or len(shape) != 2:
+                    raise FileFormatError(f"{file} has {name} = {quoted(str(shape))}, which is no shape of a block")
+                blocks.add((_size(file, name, shape[0]), _size(file, name, shape[1])))
+    return QuantizationSettings(
+        method=method, source=file, groups=frozenset(sizes - {-1}), blocks=frozenset(blocks), bits=frozenset(bits),
+        options=tuple(said.items()),
+    )  # fmt: skip
+
+
+def _size(file: str, name: str, value: object) -> int:
+    if type(value) is not int or not (1 <= value < _LARGEST or (value == -1 and name == "group_size")):
+        raise FileFormatError(f"{file} has {name} = {quoted(str(value))}, which is no size")
+    return value

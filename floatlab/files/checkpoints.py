@@ -1,0 +1,291 @@
+"""Checkpoints: the named tensors of a model, in one file, in several files, or in memory; each is read as a stream.
+
+A checkpoint is a `.safetensors`, an index of such files (`model.safetensors.index.json`), a `.npz`, a `.npy`, a
+`.gguf`, a folder of such files, or a mapping of names to arrays. Opening it reads headers only. A file is opened again
+for each tensor, so that the number of open files does not depend on the number of parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Self
+
+from floatlab.arrays.sources import ArraySource, HeldSource
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
+from floatlab.files.gguf import open_tensor, plain_kind, read_gguf
+from floatlab.files.json_files import read_json
+from floatlab.files.npy import open_npy
+from floatlab.files.npz import Bundle
+from floatlab.files.pickles import pickle_kind, refuse_pickle
+from floatlab.files.safe_open import named, open_file, shown
+from floatlab.files.safetensors import kind_called, open_entry, read_safetensors
+from floatlab.record import Record
+from floatlab.sandbox import admitted, is_folder
+
+INDEX = ".safetensors.index.json"  # the end of the name of an index
+KINDS = (".safetensors", ".gguf", ".npz", ".npy")  # of several kinds in a folder, the first is read
+MOST_FILES, MOST_TENSORS = 4096, 1 << 19
+_MOST_LISTED = 20_000  # the largest number of entries of a folder
+_PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+
+
+class StoredTensor(Record):
+    """A tensor in a checkpoint: its name, its dtype as the file calls it, its shape, and how it is opened.
+
+    `kind` is the name of NumPy's dtype, else of the format; it is empty for GGUF's quantised types, and for types that
+    are not read. `open` returns the numbers, or for GGUF's quantised types the bytes of the blocks, a row each.
+    """
+
+    name: str
+    dtype: str
+    kind: str
+    shape: tuple[int, ...]
+    open: Callable[[], ArraySource]
+
+
+class Checkpoint:
+    """The tensors of a checkpoint by name, in the order of the file; close it after use, or open it in a `with`.
+
+    `kind` is the kind of file: safetensors, npz, npy, gguf, or memory. `metadata` are the texts in the headers of its
+    files. `configs` are the JSON objects beside the files: `config.json` and `hf_quant_config.json`.
+    """
+
+    def __init__(self, name: str, kind: str) -> None:
+        """Start with no tensors."""
+        self.name, self.kind = name, kind
+        self.tensors: dict[str, StoredTensor] = {}
+        self.metadata: dict[str, object] = {}
+        self.configs: dict[str, dict[str, object]] = {}
+        self._held = ExitStack()
+
+    def add(self, found: Iterable[StoredTensor], where: str) -> None:
+        """Add tensors of the file `where`; raises FileFormatError for a name that is there already."""
+        for each in found:
+            if each.name in self.tensors:
+                raise FileFormatError(f"{shown(where)} has the tensor {quoted(each.name, 80)}, which another file has")
+            self.tensors[each.name] = each
+        if len(self.tensors) > MOST_TENSORS:
+            raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which are not read")
+
+    def matching(self, only: str | None) -> list[str]:
+        """Return the names that a glob matches, all without one; raises UnsupportedError if it matches none."""
+        return matching(list(self.tensors), only, self.name)
+
+    def open(self, name: str) -> ArraySource:
+        """Open a tensor, as `StoredTensor.open`; raises FileFormatError for an unknown name."""
+        if name not in self.tensors:
+            raise FileFormatError(f"{shown(self.name)} has no tensor {quoted(name, 80)}")
+        return self.tensors[name].open()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        """Return the checkpoint; it is closed at the end of the `with`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files."""
+        self.close()
+
+    def holding(self, bundle: Bundle) -> None:
+        """Keep a file open until the checkpoint is closed."""
+        self._held.callback(bundle.close)
+
+
+def has_several(path: str) -> bool:
+    """Return whether a checkpoint is a folder or an index, or has another number of tensors than one.
+
+    Raises the errors of `open_checkpoint`.
+    """
+    if is_folder(path) or path.endswith(INDEX):
+        return True
+    with _of_files(path, [path]) as checkpoint:
+        return len(checkpoint.tensors) != 1
+
+
+def matching(names: list[str], only: str | None, where: str) -> list[str]:
+    """Return the names that a glob (`*`, `?`, `[…]`) matches; raises UnsupportedError if it matches none.
+
+    >>> matching(["a.weight", "a.bias", "b.weight"], "*.weight", "model")
+    ['a.weight', 'b.weight']
+    """
+    if only is None:
+        return names
+    found = [name for name in names if fnmatchcase(name, only)]
+    if not found:
+        few = ", ".join(quoted(each, 60) for each in names[:2]) + ", …" * (len(names) > 2)
+        has = f"it has {few}" if names else "it has no tensors"
+        raise UnsupportedError(f"--only {quoted(only)} matches no tensor of {shown(where)}; {has}")
+    return found
+
+
+def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Checkpoint:
+    """Open a checkpoint: a file, an index, a folder, or a mapping of names to arrays.
+
+    Raises FileFormatError in one line for files that are not valid, for pickles, and for missing or doubled tensors,
+    and RefusedError for a place that this process may not read.
+
+    >>> import numpy as np
+    >>> with open_checkpoint({"a": np.float32([1, 2]), "b": np.float16([3])}) as checkpoint:
+    ...     [(each.name, each.dtype, each.shape) for each in checkpoint.tensors.values()]
+    [('a', 'float32', (2,)), ('b', 'float16', (1,))]
+    """
+    if isinstance(place, Mapping):
+        return _of_mapping(place)
+    path = os.fspath(place)
+    admitted(path)
+    if is_folder(path):
+        return _of_folder(path)
+    if path.endswith(INDEX):
+        return _of_index(path)
+    checkpoint = _of_files(path, [path])
+    _read_configs(checkpoint, os.path.dirname(path))
+    return checkpoint
+
+
+def _of_mapping(arrays: Mapping[str, object]) -> Checkpoint:
+    checkpoint = Checkpoint("the mapping", "memory")
+    for name, array in arrays.items():
+        if not isinstance(name, str):
+            raise UnsupportedError(f"a checkpoint is a mapping of names to arrays, but has the key {name!r:.60}")
+        held = HeldSource(array, name)
+        checkpoint.add([StoredTensor(name, held.kind, held.kind, held.shape, partial(_itself, held))], "")
+    return checkpoint
+
+
+def _itself(array: ArraySource) -> ArraySource:
+    return array
+
+
+def _of_folder(folder: str) -> Checkpoint:
+    """Open a folder by its index; without one, all files of the first kind in KINDS."""
+    try:
+        names = sorted(os.listdir(admitted(folder)))
+    except OSError as trouble:
+        raise FileFormatError(f"{shown(folder)} cannot be read: {trouble.strerror or trouble}") from None
+    if len(names) > _MOST_LISTED:
+        raise FileFormatError(f"{shown(folder)} has {len(names):,} entries; at most {_MOST_LISTED:,} are read")
+    indices = [name for name in names if name.endswith(INDEX)]
+    if len(indices) > 1:
+        few = " and ".join(map(quoted, indices[:2]))
+        raise FileFormatError(f"{shown(folder)} has several checkpoints: name one index, such as {few}")
+    if indices:
+        return _of_index(os.path.join(folder, indices[0]))
+    for kind in KINDS:
+        if found := [os.path.join(folder, name) for name in names if name.endswith(kind) and name[0] != "."]:
+            checkpoint = _of_files(folder, found)
+            _read_configs(checkpoint, folder)
+            return checkpoint
+    if pickled := next((name for name in names if name.endswith(_PICKLED)), None):
+        path = os.path.join(folder, pickled)
+        raise refuse_pickle(path, pickle_kind(path, b"") or "torch")
+    raise FileFormatError(f"{shown(folder)} has no checkpoint: no .safetensors, .gguf, .npz or .npy")
+
+
+def _of_index(path: str) -> Checkpoint:
+    """Open the files that an index names. They are in the index's own folder, and hold the tensors it says."""
+    placed = read_json(path).get("weight_map")
+    if not isinstance(placed, dict) or not placed:
+        raise FileFormatError(f"{shown(path)} is no index of a checkpoint: it has no weight_map")
+    for name, file in placed.items():
+        if not isinstance(file, str) or not _is_plain_name(file):
+            said = quoted(file) if isinstance(file, str) else "no name"
+            raise FileFormatError(
+                f"{shown(path)} places the tensor {quoted(name)} in {said}, "
+                "but the files of a checkpoint are .safetensors in the folder of the index"
+            )
+    folder = os.path.dirname(path)
+    checkpoint = _of_files(path, [os.path.join(folder, name) for name in dict.fromkeys(placed.values())], placed)
+    missing = next((name for name in placed if name not in checkpoint.tensors), None)
+    if missing is not None:
+        raise FileFormatError(
+            f"{shown(path)} places the tensor {quoted(missing, 80)} in {quoted(placed[missing], 80)}, which lacks it"
+        )
+    checkpoint.tensors = {name: checkpoint.tensors[name] for name in placed}
+    _read_configs(checkpoint, folder)
+    return checkpoint
+
+
+def _is_plain_name(name: str) -> bool:
+    """Return whether a name is that of a .safetensors in the same folder, for every operating system."""
+    return name.endswith(".safetensors") and name.isprintable() and not set(name) & set("/\\:") and name[0] != "."
+
+
+def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None) -> Checkpoint:
+    """Open files of one kind; `placed` says for each tensor from which file it is taken, if several files have it."""
+    if len(paths) > MOST_FILES:
+        raise FileFormatError(f"{shown(name)} has {len(paths):,} files; at most {MOST_FILES:,} are read")
+    kind = next((kind for kind in KINDS if paths[0].lower().endswith(kind)), None)
+    if kind is None:
+        if (pickled := pickle_kind(paths[0], b"")) is not None:
+            raise refuse_pickle(paths[0], pickled)
+        raise FileFormatError(f"{shown(paths[0])} is no checkpoint: it takes a folder, {', '.join(KINDS)} or *{INDEX}")
+    checkpoint = Checkpoint(name, kind[1:])
+    try:
+        for path in paths:
+            found = _READERS[kind](checkpoint, path)
+            if placed is not None:
+                base = os.path.basename(path)
+                found = [each for each in found if placed.get(each.name) == base]
+            checkpoint.add(found, path)
+    except FloatlabError:
+        checkpoint.close()
+        raise
+    return checkpoint
+
+
+def _safetensors(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
+    with open_file(path) as file, named(path):
+        tensors, metadata = read_safetensors(file)
+    checkpoint.metadata |= metadata
+    return [
+        StoredTensor(each.name, each.dtype, kind_called(each.dtype), each.shape, partial(open_entry, path, each))
+        for each in tensors.values()
+    ]
+
+
+def _gguf(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
+    with open_file(path) as file, named(path):
+        header = read_gguf(file)
+    checkpoint.metadata |= header.metadata
+    return [
+        StoredTensor(each.name, each.dtype, plain_kind(each.dtype), each.shape, partial(open_tensor, path, each))
+        for each in header.tensors.values()
+    ]
+
+
+def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
+    bundle = Bundle(path)
+    checkpoint.holding(bundle)
+    found = []
+    for name in bundle.names:
+        array = bundle.open(name)
+        found.append(StoredTensor(name, array.kind, array.kind, array.shape, partial(bundle.open, name)))
+        array.close()
+    return found
+
+
+def _npy(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
+    """Return the only array of a `.npy`, named like the file."""
+    with open_npy(path) as array:
+        name = os.path.basename(path)[: -len(".npy")]
+        return [StoredTensor(name, array.kind, array.kind, array.shape, partial(open_npy, path))]
+
+
+_READERS = {".safetensors": _safetensors, ".gguf": _gguf, ".npz": _npz, ".npy": _npy}
+
+
+def _read_configs(checkpoint: Checkpoint, folder: str) -> None:
+    """Read the configuration beside `.safetensors`; other kinds of files have none."""
+    if checkpoint.kind != "safetensors":
+        return
+    for name in ("config.json", "hf_quant_config.json"):
+        path = os.path.join(folder, name)
+        if os.path.lexists(path):
+            checkpoint.configs[name] = read_json(path)

@@ -1,0 +1,46 @@
+"""Reads JSON objects from files of unknown origin: limited in length and nesting, without doubled names."""
+
+from __future__ import annotations
+
+import json
+
+from floatlab.errors import FileFormatError
+from floatlab.files.safe_open import length_of, named, open_file, read_bytes
+
+_LONGEST = 32 << 20  # the longest file in bytes: an index of some hundred thousand tensors
+_MAX_NESTING = 1 << 20  # the largest number of brackets
+
+
+def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
+    """Return the JSON object that a text is; raises FileFormatError, whose message begins with `noun`.
+
+    >>> parse_object(b'{"a": [1, 2]}')
+    {'a': [1, 2]}
+    """
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise FileFormatError(f"{noun}has a name twice")
+        return found
+
+    if text.count(b"[") + text.count(b"{") > _MAX_NESTING:
+        raise FileFormatError(f"{noun}is no JSON object")
+    try:
+        found = json.loads(text.decode("utf-8"), object_pairs_hook=once)
+    except FileFormatError:
+        raise
+    except (ValueError, RecursionError):
+        raise FileFormatError(f"{noun}is no JSON") from None
+    if not isinstance(found, dict):
+        raise FileFormatError(f"{noun}is no JSON object")
+    return found
+
+
+def read_json(path: str) -> dict[str, object]:
+    """Return the JSON object in a file; raises FileFormatError in one line."""
+    with open_file(path) as file, named(path):
+        length = length_of(file)
+        if length > _LONGEST:
+            raise FileFormatError(f"has {length:,} bytes; at most {_LONGEST:,} of JSON are read")
+        return parse_object(read_bytes(file, 0, length))

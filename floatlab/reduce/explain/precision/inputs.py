@@ -1,0 +1,92 @@
+"""The models of the inputs that are right in most elements of a sample of a result, the likeliest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from floatlab.formats import Format
+from floatlab.reduce.explain.faults import NEAR
+from floatlab.reduce.explain.findings import ENOUGH, Fault, SampledModel
+from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
+from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, look_closer
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
+from floatlab.reduce.explain.stages import PLAIN, Model
+
+_FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
+_FEW = 8  # different elements
+_CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
+
+
+def likely_models(
+    problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
+) -> tuple[list[SampledModel], list[SampledModel]]:
+    """Return all models with their residuals in the sample, and those right in most of its elements, sorted."""
+    found = list(_sampled(problem, side, accumulators, tick, False))
+    # A median of few different elements may be above its usual limit by chance.
+    few = len(np.unique(problem.sample.product)) < _FEW
+    near = [each for each in found if each.z <= NEAR or (few and not each.wrong)]
+    best = min((each.wrong for each in near), default=0)
+    if not near or (best and not any(each.model is PLAIN and each.wrong == best for each in near)):
+        found += _sampled(problem, side, accumulators, tick, True)
+        near = [each for each in found if each.z <= NEAR]
+    if not near:
+        return found, []
+    usable = int(near[0].view.usable.sum())
+    least = min(each.wrong for each in near)
+    own = accumulators[0]
+    near.sort(
+        key=lambda each: (
+            each.wrong > least + usable // 50,
+            each.model.weight + (_CAST if each.model is PLAIN and each.accumulator is not own else 0),
+            each.accumulator is not own,
+            round(each.rms, 2),
+        )
+    )
+    first = near[0]
+    if usable >= ENOUGH and first.model is PLAIN:
+        certain = {id(each): certainty(each, first) for each in near}
+        look_closer(problem, side, certain, near, first)
+        clearer = [each for each in near if certain[id(each)] > CERTAIN]
+        clearer.sort(key=lambda each: -certain[id(each)])
+        near = clearer + [each for each in near if each not in clearer]
+    return found, near
+
+
+def _sampled(
+    problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None], rare: bool
+) -> Iterator[SampledModel]:
+    views = [view_of(problem, side, each, sampled=True) for each in accumulators]
+    for model, product in problem.sampled_models(tick, rare):
+        for accumulator, view in zip(accumulators, views, strict=True):
+            fit = view.fit(product)
+            some = fit.z[view.totals.size > 0]
+            errors = np.minimum(fit.z[view.usable], OUTLIER)
+            rms = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
+            wrong = int(fit.wrong.sum())
+            yield SampledModel(middle(some if some.size else fit.z), wrong, model, accumulator, view, product, rms)
+
+
+def far_replay(
+    problem: ProductProblem, side: Side, view: View, options: list[SampledModel], tick: Callable[[], None]
+) -> tuple[tuple[Fault, ...], Model] | None:
+    """Return the computation that gives the bits, however far off they are: its causes, and the model of the inputs."""
+    own, into = own_accumulator(side.narrowest), side.narrowest
+    error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]
+    if middle(view.fit().z) * view.noise.u > _FAR:
+        return None
+    rounded = [each for each in options if each.model.name == "inputs-rounded"]
+    likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
+    for model in (PLAIN, *(each.model for each in likely)):
+        grid = grid_of(problem, model, into, tick)
+        (ways,) = grid.ways((side,))
+        names = names_between([], ways, own)[0] if ways else {}
+        directed = model is PLAIN and (error <= 2.1 * problem.terms * view.noise.u * size).all()
+        if not ways and into == side.format and directed and (ways := grid.directed_ways(side)):
+            names = {"accumulator": ways[0].text}
+        if ways:
+            return tuple(
+                Fault(name, (), (("computed as", text),)) for name, text in names.items() if name != "order"
+            ), model
+    return None

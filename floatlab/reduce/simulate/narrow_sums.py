@@ -1,0 +1,54 @@
+"""Sums of products whose steps are rounded to a narrow format: the computations themselves."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+
+
+def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
+    """Return sums of blocks of terms in a narrow format, term by term, which binary32 adds."""
+    n = x.shape[1]
+    whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
+    edges = (*range(0, whole + 1, size), *((n,) if n > whole else ()))
+    for low, high in pairwise(edges):
+        part = np.zeros(total.shape)
+        with np.errstate(all="ignore"):
+            for k in range(low, high):
+                product = x[:, k : k + 1] * y[k : k + 1]
+                part = rounded(part + (product if fma else rounded(product, format)), format)
+            total += part.astype(np.float32)
+    return total.astype(np.float64)
+
+
+def stored(x: Array, y: Array, format: Format) -> Array:
+    """Return sums term by term, made in binary32 of products that are exact there, each stored in a narrow format."""
+    total = np.zeros((x.shape[0], y.shape[1]), np.float32)
+    single = x.astype(np.float32), y.astype(np.float32)
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            total = rounded(total + single[0][:, k : k + 1] * single[1][k : k + 1], format).astype(np.float32)
+    return total.astype(np.float64)
+
+
+def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return sums of blocks of terms that a narrow format adds one after the other, and the largest partial sums."""
+    total = largest = np.zeros((x.shape[0], y.shape[1]))
+    with np.errstate(all="ignore"):
+        for low, high in pairwise(edges):
+            total = rounded(total + rounded(x[:, low:high] @ y[low:high], format), format)
+            largest = np.maximum(largest, np.abs(total))
+    return total, largest
+
+
+def rounded(values: Array, format: Format) -> Array:
+    """Round numbers to a format; the processor rounds to binary16."""
+    if format.name == "binary16":
+        with np.errstate(all="ignore"):
+            return values.astype(np.float16).astype(np.float64)
+    return np.asarray(quantize(values, format), np.float64)

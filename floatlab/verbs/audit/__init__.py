@@ -1,0 +1,1 @@
+"""`audit`: whether a quantised checkpoint is right."""

@@ -1,0 +1,83 @@
+"""`audit`: the verdict on each quantised weight of a checkpoint, with the measures and the reasons."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import isinf
+
+from floatlab.auditing.audit import BROKEN, SOUND, Audit, AuditedTensor, audit
+from floatlab.fpmode import in_default_mode
+from floatlab.page.measures import number
+from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, Text, heading, hint
+from floatlab.page.words import counted, listed
+from floatlab.verbs.question import Answer, Question, Started, plain_answer
+
+_ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
+
+
+def answer_of(found: Audit) -> Answer:
+    """Return the answer that shows an audit; its JSON has a line for each weight."""
+    broken = sum(each.verdict == BROKEN for each in found.tensors)
+    answer = plain_answer(found, lambda: audit_page(found), str(broken))
+    return answer.replace(records=lambda: _records(found), status=1 if found.is_broken else 0)
+
+
+def _records(found: Audit) -> list[dict[str, object]]:
+    from floatlab.verbs.from_json import document_of
+
+    return [document_of(each) for each in found.tensors]
+
+
+@in_default_mode
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question: audit one checkpoint. Raises FloatlabError."""
+    [place] = question.values
+    found = audit(
+        place, question.option("against"), question.option("only"),
+        progress=None if started is None else lambda total: started(total, "elements"),
+    )  # fmt: skip
+    return [answer_of(found)]
+
+
+def audit_page(found: Audit) -> Page:
+    """Return the page of an audit: the verdicts counted, a row for each weight, and the reasons."""
+    verdicts = Counter(each.verdict for each in found.tensors)
+    said = listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
+    beside = f" beside {found.original}" if found.original else ""
+    title = f"{found.source}{beside}: of {counted(len(found.tensors), 'weight')}, {said}"
+    blocks: list[Block] = [heading(title)]
+    conventions = Counter(each.convention for each in found.tensors if each.convention)
+    if conventions:
+        blocks.append(Row("read as", listed([f"{name} ({count:,})" for name, count in conventions.items()])))
+    header: tuple[str, ...] = ("weight", "verdict", "largest")
+    if found.original:
+        header = (*header, "left", "SQNR", "cosine", "error")
+    rows = [_cells(each, bool(found.original)) for each in found.tensors]
+    blocks += [Gap(), Table(header, rows, right=tuple(range(2, len(header))))]
+    reasons = [each for each in found.tensors if each.reasons]
+    for each in reasons:
+        role = _ROLES.get(each.verdict, Role.FLAG)
+        blocks += [Gap(), Note(Span(f"{each.name}: {each.verdict}", role))]
+        blocks += [Row("", reason) for reason in each.reasons]
+    if not found.original:
+        words = "Without --against ORIGINAL, scales that are wrong but plausible cannot be told from right ones."
+        blocks += [Gap(), hint(words)]
+    return Page(tuple(blocks), title)
+
+
+def _words(verdict: str, count: int) -> str:
+    if verdict not in (BROKEN, SOUND):
+        return "cannot be told"
+    return f"{'is' if count == 1 else 'are'} {verdict}"
+
+
+def _cells(each: AuditedTensor, measured: bool) -> tuple[Text, ...]:
+    verdict = Span(each.verdict, _ROLES.get(each.verdict, Role.FLAG))
+    cells: tuple[Text, ...] = (each.name, verdict, "·" if each.largest is None else number(each.largest))
+    if not measured:
+        return cells
+    measures = each.fidelity
+    if measures is None:
+        return (*cells, "·", "·", "·", "·")
+    sqnr = "∞" if isinf(measures.sqnr) else f"{measures.sqnr:.1f} dB"
+    return (*cells, number(measures.left), sqnr, f"{measures.cosine:.4f}", number(measures.largest_error))

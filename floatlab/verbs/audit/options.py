@@ -1,0 +1,42 @@
+"""The verb `audit`, and its options."""
+
+from __future__ import annotations
+
+from floatlab.verbs.option import OUTPUT, Option, UsageError, grouped
+from floatlab.verbs.question import Question, Verb
+
+
+def _settle(question: Question) -> Question:
+    if len(question.values) != 1:
+        raise UsageError(f"audit takes one checkpoint, not {len(question.values)}, as in floatlab {VERB.examples[0]}")
+    return question
+
+
+VERB = Verb(
+    name="audit",
+    summary="check a quantised checkpoint, beside its original or by its bytes",
+    examples=(
+        "audit model.safetensors --against original.safetensors",
+        "audit model.safetensors --only '*.mlp.*'",
+    ),
+    explanation=(
+        "FILE is a checkpoint as for dequantize. With --against, each quantised weight is measured beside its "
+        "original: the share of the original that is left as error, SQNR, cosine, largest error. It is broken if it "
+        "is farther away than a quantiser leaves it. Causes are tried (a reciprocal scale, exchanged or swizzled "
+        "scales, nibbles in the other order, another bias), and named only if the numbers fit once undone. Without "
+        "--against, weights are broken if their bytes prove it: NaNs, parts that are missing or do not fit. The "
+        "status is 1 if a weight is broken."
+    ),
+    takes=("FILE", "the quantised checkpoint"),
+    options=(
+        *grouped(
+            "audit",
+            Option("against", "ORIGINAL", "the checkpoint before it was quantised", also=("reference", "original")),
+            Option("only", "GLOB", "check the weights whose names match, such as 'model.layers.*.mlp.*'"),
+        ),
+        *OUTPUT,
+    ),
+    formats_by="the checkpoint says its formats",
+    settle=_settle,
+    needs_values=False,
+)

@@ -1,0 +1,1 @@
+"""`dequantize`: a quantised checkpoint, written as plain numbers."""

@@ -1,0 +1,188 @@
+"""An audit calls sound what is sound, and broken what is broken; a cause is named only if it is one."""
+
+import json
+
+import numpy as np
+import pytest
+
+import floatlab as fl
+from floatlab.arrays.sources import HeldSource
+from floatlab.auditing.audit import AuditedTensor
+from floatlab.auditing.fidelity import measure
+from floatlab.cli.main import main
+from tests.auditing.making import nvfp4, write_checkpoint, write_examples
+from tests.auditing.test_conventions import swizzled
+from tests.auditing.test_libraries_checkpoints import BROKEN, FOLDER, SOUND
+
+needs_checkpoints = pytest.mark.skipif(not BROKEN, reason="the checkpoints of the libraries are not on this machine")
+# What is wrong with the broken ones: the weights, and words of the reason.
+CAUSES = {
+    "broken_nvfp4_global_reciprocal": ("_proj", "weight_scale_2 is the reciprocal: undone"),
+    "broken_nvfp4_nibbles_gate": ("gate_proj", "the nibbles are in the other order: undone"),
+    "broken_nvfp4_scales_exchanged": ("mlp", "are exchanged: undone"),
+    "broken_nvfp4_scale_missing": ("q_proj", "weight_scale' beside it"),
+    "broken_nvfp4_swizzled_gate": ("gate_proj", "weight_scale is swizzled (128×4): undone"),
+    "broken_nvfp4_nan_scale": ("up_proj", "16 of 8,192 numbers are NaN"),
+    "broken_deepseek_reciprocal": ("_proj", "weight_scale_inv is the reciprocal: undone"),
+}
+
+
+@needs_checkpoints
+@pytest.mark.parametrize("checkpoint", SOUND, ids=lambda each: each["name"])
+def test_no_sound_checkpoint_is_called_broken(checkpoint):
+    alone = fl.audit(FOLDER / checkpoint["name"])
+    assert {each.verdict for each in alone.tensors} == {"cannot tell"}
+    assert not any(each.reasons for each in alone.tensors)
+    found = fl.audit(FOLDER / checkpoint["name"], FOLDER / "original.safetensors")
+    if checkpoint["name"] in ("gguf", "gptoss_mxfp4"):  # whose names and arrangement are others
+        assert {each.verdict for each in found.tensors} == {"cannot tell"}
+        assert "the original has no tensor" in found.tensors[0].reasons[0]
+    else:
+        assert found.is_sound
+        assert max(each.fidelity.left for each in found.tensors) < 0.13
+
+
+@needs_checkpoints
+@pytest.mark.parametrize("name", CAUSES)
+def test_broken_checkpoints_are_called_broken_with_the_cause(name):
+    found = fl.audit(FOLDER / name, FOLDER / "original.safetensors")
+    where, words = CAUSES[name]
+    for each in found.tensors:
+        is_broken = where in each.name
+        assert each.verdict == ("broken" if is_broken else "sound"), each
+        assert any(words in reason for reason in each.reasons) == is_broken
+    alone = fl.audit(FOLDER / name)
+    proven = {each.name for each in alone.tensors if each.verdict == "broken"}
+    assert len(proven) == (1 if "nan" in name or "missing" in name else 0)
+    assert all(where in each for each in proven)
+
+
+# The same damage on weights made here, and others.
+
+X = np.random.default_rng(1).normal(size=(256, 128)).astype(np.float32)
+Y = np.random.default_rng(2).normal(size=(256, 128)).astype(np.float32)
+
+
+def parts(**changed):
+    """Return two layers in NVFP4, with some stored tensors changed."""
+    found = {}
+    for layer, x in (("x", X), ("y", Y)):
+        codes, scales, whole = nvfp4(x)
+        found |= {f"{layer}.weight": codes, f"{layer}.weight_scale": scales, f"{layer}.weight_scale_2": whole}
+    return found | {name.replace("__", "."): value for name, value in changed.items()}
+
+
+def audited(tmp_path, tensors, against=None):
+    path = write_checkpoint(tmp_path / "m.safetensors", tensors)
+    found = fl.audit(path, {"x.weight": X, "y.weight": Y} if against is None else against)
+    return {each.name: each for each in found.tensors}
+
+
+def test_sound_and_swizzled_and_exchanged(tmp_path):
+    sound = audited(tmp_path, parts())
+    assert {each.verdict for each in sound.values()} == {"sound"}
+    assert repr(fl.audit(tmp_path / "m.safetensors")) == "Audit(cannot tell: 2)"
+    (_, scales), (_, others) = nvfp4(X)[1], nvfp4(Y)[1]
+    wrong = audited(tmp_path, parts(x__weight_scale=("F8_E4M3", swizzled(scales))))
+    assert [each.verdict for each in wrong.values()] == ["broken", "sound"]
+    assert wrong["x.weight"].reasons[0].startswith("x.weight_scale is swizzled (128×4): undone, 0.09")
+    wrong = audited(tmp_path, parts(x__weight_scale=("F8_E4M3", others), y__weight_scale=("F8_E4M3", scales)))
+    assert wrong["x.weight"].reasons[0].startswith("x.weight_scale and y.weight_scale are exchanged: undone")
+    assert wrong["y.weight"].reasons[0].startswith("y.weight_scale and x.weight_scale are exchanged: undone")
+
+
+@pytest.mark.parametrize("bias", [126, 128])
+def test_a_bias_of_mx(tmp_path, bias):
+    exponents = np.floor(np.log2(np.abs(X.reshape(256, -1, 32)).max(axis=2))) - 2
+    scaled = X.reshape(256, -1, 32) / np.exp2(exponents)[..., None]
+    codes = fl.arrays.encode(scaled.astype(np.float32), "e2m1", overflow="saturate").reshape(256, -1, 16, 2)
+    octets = (codes[..., 0] | codes[..., 1] << 4).astype(np.uint8)
+    for stored, verdict in ((127, "sound"), (bias, "broken")):
+        tensors = {"x_blocks": ("U8", octets), "x_scales": ("U8", (exponents + stored).astype(np.uint8))}
+        [found] = audited(tmp_path, tensors, {"x": X}).values()
+        assert found.verdict == verdict
+    assert found.reasons[0].startswith(f"x_scales has a bias of {bias} instead of 127: undone")
+
+
+def test_one_block_of_another_scale_is_found_and_not_explained(tmp_path):
+    _, scales = nvfp4(X)[1]
+    scales = scales.copy()
+    scales[7, 3] = 0x7E
+    found = audited(tmp_path, parts(x__weight_scale=("F8_E4M3", scales)))["x.weight"]
+    assert (found.verdict, found.fidelity.bad_blocks) == ("broken", 1)
+    assert "the cause is not known" in found.reasons[0]
+
+
+def test_a_block_that_vanishes_beside_the_others_is_sound(tmp_path):
+    """The scale of a tiny block underflows to 0, and its codes do not count; that is no damage."""
+    x = X.copy()
+    x[:, :32] *= np.float32(2.0**-30)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (kind, codes), (_, scales), whole = nvfp4(x)
+    codes, scales = codes.copy(), scales.copy()
+    assert (scales[:, :2] == 0).all()
+    codes[:, :16] = 0x77
+    tensors = {"x.weight": (kind, codes), "x.weight_scale": ("F8_E4M3", scales), "x.weight_scale_2": whole}
+    found = audited(tmp_path, tensors, {"x.weight": x})["x.weight"]
+    assert found.verdict == "sound"
+    assert found.reasons == ("512 scales in x.weight_scale: 0 over 8,192 codes other than 0",)
+
+
+def test_columns_that_were_rescaled_are_told_apart(tmp_path):
+    factors = np.exp(np.random.default_rng(3).normal(size=128)).astype(np.float32)
+    found = audited(tmp_path, parts(), {"x.weight": X / factors, "y.weight": Y})
+    assert (found["x.weight"].verdict, found["y.weight"].verdict) == ("cannot tell", "sound")
+    assert "as after AWQ or SmoothQuant" in found["x.weight"].reasons[0]
+
+
+def test_another_original_is_not_explained(tmp_path):
+    found = audited(tmp_path, parts(), {"x.weight": Y, "y.weight": Y[:5]})
+    assert (found["x.weight"].verdict, found["y.weight"].verdict) == ("broken", "cannot tell")
+    assert found["x.weight"].reasons == ("1.41 of the original is left; the cause is not known",)
+    assert "the shapes of the weight and of the original differ: 256×128 and 5×128" in found["y.weight"].reasons
+
+
+def test_the_measures_are_those_of_numpy():
+    read = X + np.float32(0.01) * Y
+    found = measure(HeldSource(read), HeldSource(X))
+    q, x = read.astype(np.float64), X.astype(np.float64)
+    error = q - x
+    assert found.left == pytest.approx(np.linalg.norm(error) / np.linalg.norm(x), rel=1e-12)
+    assert found.sqnr == pytest.approx(-20 * np.log10(found.left), rel=1e-12)
+    assert found.mse == pytest.approx((error**2).mean(), rel=1e-12)
+    assert found.cosine == pytest.approx((q * x).sum() / np.linalg.norm(q) / np.linalg.norm(x), rel=1e-12)
+    assert (found.largest_error, found.largest) == (np.abs(error).max(), np.abs(x).max())
+    assert (found.elements, found.blocks, found.nans) == (X.size, X.size // 32, 0)
+    read[3, 4] = np.nan
+    assert measure(HeldSource(read), HeldSource(X)).nans == 1
+    zero = measure(HeldSource(0 * X), HeldSource(X))
+    assert (zero.left, zero.sqnr, zero.cosine, zero.fits) == (1.0, 0.0, 0.0, False)
+    same = measure(HeldSource(X), HeldSource(X))
+    assert (same.left, same.sqnr, same.fits) == (0.0, np.inf, True)
+    assert measure(HeldSource(X[:0]), HeldSource(X[:0])).fits
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_examples(tmp_path)
+    assert main(["audit", "model.safetensors", "--against", "original.safetensors", "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["verdict"] for line in lines] == ["sound", "sound"]
+    for line in lines:
+        assert isinstance(fl.from_json(line), AuditedTensor)
+        assert fl.from_json(line).fidelity.fits
+    write_checkpoint(tmp_path / "w.safetensors", parts(x__weight_scale_2=("F32", np.float32(3))))
+    write_checkpoint(tmp_path / "o.safetensors", {"x.weight": ("F32", X), "y.weight": ("F32", Y)})
+    assert main(["audit", "w.safetensors", "--against", "o.safetensors"]) == 1
+    assert "of 2 weights, 1 is broken and 1 is sound" in " ".join(capsys.readouterr().out.split())
+    assert main(["audit", "w.safetensors", "--against", "o.safetensors", "--only", "y*", "--quiet"]) == 0
+    for words, message in (
+        (["o.safetensors"], "has no quantised weights of a convention that is known"),
+        (["w.safetensors", "--only", "z*"], "--only 'z*' matches no tensor"),
+        (["w.safetensors", "o.safetensors"], "audit takes one checkpoint, not 2"),
+        (["w.safetensors", "--against", "nowhere.safetensors"], "is no file"),
+    ):
+        assert main(["audit", *words]) == 2
+        said = capsys.readouterr().err
+        assert message in said
+        assert said.count("\n") == 1

@@ -1,0 +1,122 @@
+"""Claims need evidence: pairs that once were explained by something that fits anything."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from floatlab.reduce.explain.diagnosis import diagnose
+from floatlab.reduce.explain.operations.joint import diagnose_operation
+from tests.reduce import blind_ways as ways
+
+
+def normal(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def flushing_sums(x, y):
+    """Return sums term by term in binary32 whose products and partial sums are zero where they are subnormal."""
+    total = np.zeros((x.shape[0], y.shape[1]), np.float32)
+    for k in range(x.shape[1]):
+        product = ways.flushed(x[:, k : k + 1] * y[k : k + 1], 2.0**-126).astype(np.float32)
+        total = ways.flushed(total + product, 2.0**-126).astype(np.float32)
+    return total
+
+
+def test_sums_that_flush_are_simulated():
+    x, y = normal(1, 12, 10) * np.float32(1e-19), normal(2, 10, 9) * np.float32(1e-19)
+    found = diagnose(x, y, x @ y, flushing_sums(x, y))
+    assert (found.status, found.names) == ("rounding", ("flush-to-zero",))
+
+
+@pytest.mark.parametrize("fault", ["rolled", "noise", "zero", "tile", "ten times"])
+def test_faults_of_tiny_products_are_not_flushing(fault):
+    x, y = normal(1, 12, 10) * np.float32(1e-19), normal(2, 10, 9) * np.float32(1e-19)
+    good = x @ y
+    bad = {
+        "rolled": np.roll(good, 1, 0),
+        "noise": normal(3, 12, 9) * np.abs(good).mean(),
+        "zero": 0 * good,
+        "tile": np.where(np.arange(9) < 4, good[::-1], good),
+        "ten times": 10 * good,
+    }[fault]
+    assert diagnose(x, y, good, bad).status in ("bug", "unknown")
+
+
+@pytest.mark.parametrize("name", ["tf32", "bf16"])
+def test_a_bias_keeps_its_digits_beside_rounded_inputs(name):
+    x, w, bias = normal(4, 30, 40), normal(5, 20, 40), normal(6, 20)
+    made = ways.narrow(x, name).astype(np.float32) @ ways.narrow(w, name).astype(np.float32).T + bias
+    found = diagnose_operation("linear", x, w, x @ w.T + bias, made, bias=bias)
+    assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
+
+
+def test_whole_numbers_are_no_sums_in_sixteen_bits():
+    x, y = normal(7, 40, 360), normal(8, 360, 30)
+    assert diagnose(x, y, x @ y, np.trunc(x @ y)).status != "rounding"
+
+
+def test_one_number_does_not_prove_a_scale_or_digits():
+    x, y = normal(9, 1, 1720), normal(10, 1720, 1)
+    found = diagnose(x, y, x @ y, np.float32(1.01) * (x @ y))
+    assert not {"inputs-quantized", "output-rounded"} & set(found.names)
+    x, y = np.full((1, 6), 0.3), np.full((6, 49), 0.7)
+    assert diagnose(x, y, x @ y, np.nextafter(x @ y, 9)).status != "bug"
+
+
+def test_a_sum_of_zeros_is_zero():
+    x, y = normal(11, 5, 40), normal(12, 40, 6)
+    y[:, 5] = 0
+    bad = x @ y
+    bad[2, 5] = 2.0**-149
+    assert diagnose(x, y, x @ y, bad).names == ("elements",)
+
+
+def test_terms_that_cancel_leave_few_digits_without_any_rounding():
+    x = np.concatenate([normal(13, 20, 1)] * 2, axis=1)
+    y = np.concatenate([normal(14, 1, 30), -normal(14, 1, 30) * np.float32(1 + 2.0**-10)])
+    assert "output-rounded" not in diagnose(x, y, x @ y, 2 * (x @ y)).names
+
+
+def test_the_format_of_sums_is_named_where_two_results_are_of_two_formats():
+    x, y = normal(15, 38, 32), normal(16, 32, 40)
+    found = diagnose(x, y, x.astype(np.float64) @ y, x @ y)
+    assert (found.status, found.names) == ("rounding", ("accumulator",))
+    wide = x.astype(np.float64) @ y
+    assert diagnose(x, y, wide, wide.astype(np.float32)).names == ("output-rounded",)
+
+
+@pytest.mark.parametrize("steps", [128, 127.5])
+def test_integers_of_other_scales(steps):
+    x, y = normal(17, 30, 40), normal(18, 40, 30)
+    made = [np.clip(np.rint(v / np.abs(v).max() * steps), -128, 127) * (np.abs(v).max() / steps) for v in (x, y)]
+    found = diagnose(x, y, x @ y, (made[0] @ made[1]).astype(np.float32))
+    assert (found.status, found.names) == ("rounding", ("inputs-quantized",))
+
+
+def test_a_zero_point():
+    x, y = np.abs(normal(19, 30, 40)), normal(20, 40, 30)
+    scale = x.max() / 255
+    made = np.rint(x / scale) * scale, ways.quantized(y, 0)
+    found = diagnose(x, y, x @ y, (made[0] @ made[1]).astype(np.float32))
+    assert (found.status, found.names) == ("rounding", ("inputs-quantized",))
+
+
+def test_zeros_are_listed_and_not_a_rectangle_with_right_numbers():
+    x, y = normal(21, 30, 20), normal(22, 20, 25)
+    bad = x @ y
+    bad[4:10, 5:9] = np.where(np.arange(24).reshape(6, 4) % 5, 0, bad[4:10, 5:9])
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.names, found.causes[0].where) == (("elements",), tuple(map(tuple, np.argwhere(bad == 0).tolist())))
+
+
+def test_one_zero_item_of_a_batch():
+    x, y = normal(23, 4, 1), normal(24, 4, 5)
+    bad = x[:, :, None] * y[:, None]
+    bad[1] = 0
+    found = diagnose_operation("einsum:bi,bj->bij", x, y, bad, x[:, :, None] * y[:, None])
+    assert (found.names, found.causes[0].where) == (("region",), (((1, 2), (0, 1), (0, 5)),))
+
+
+def test_a_narrow_file_of_one_number():
+    x, y = normal(25, 1, 34), normal(26, 34, 1)
+    assert diagnose(x, y, x @ y, (x @ y).astype(ml_dtypes.bfloat16)).names == ("output-rounded",)
