@@ -22,7 +22,7 @@ from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, wid
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
-_REPLAYED = ("inputs-rounded",)  # for results with one of these models of the inputs, orders are replayed, too
+_REPLAYED = ("inputs-rounded",)  # orders are replayed with unchanged inputs and with these models of the inputs
 
 
 @in_default_mode
@@ -140,7 +140,7 @@ class _PairDiagnosis:
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 
     def _is_shared(self) -> bool:
-        """Return whether both results have the same causes and differ from each other only by rounding."""
+        """Return whether both results have the same faults and differ from each other only by rounding."""
         names = [tuple(cause.name for cause in each.causes) for each in self.explained]
         if names[0] != names[1] or not names[0] or not set(names[0]) <= _SHARED:
             return False
@@ -216,12 +216,12 @@ class _PairDiagnosis:
         if doubts:
             rivals = [each.rival for each in unknown if each.rival]
             rival = rivals[0] if rivals else "sums that are rounded in one direction"
-            tell = "the precision of the inputs" if rival.startswith("inputs") else "the way the sums are computed"
-            said = f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; {tell} would settle it."
+            tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
+            said = f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; knowing {tell} would settle it."
             return self._done("unknown", said, causes)
         verb = "is" if len(unknown) == 1 else "are"
         said = f"I can't tell: {letter} {verb} off by more than rounding, and no cause that was tried explains it"
-        return self._done("unknown", f"{said}; the precision of inputs and sums would settle it.", causes)
+        return self._done("unknown", f"{said}; knowing the precision of inputs and sums would settle it.", causes)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return for each result the candidates that reproduce its elements; cached by formats and models."""
@@ -346,10 +346,10 @@ class _PairDiagnosis:
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
             has_rival = self._has_rival(i, drifts[i], words)
             if has_rival or not is_certain:
-                doubt = f"a bias ({words})" if " " in words else f"a factor of {words}"
+                doubt = f"a bias ({words.replace(' a ', ' per ')})" if " " in words else f"a factor of {words}"
                 rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
                 said = f"I can't tell: the cause is {doubt} in {LETTERS[whose]}, or {rival}"
-                return self._done("unknown", f"{said}; the way the sums are computed would settle it.", ())
+                return self._done("unknown", f"{said}; knowing how the sums are computed would settle it.", ())
             known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
             cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
             return self._done("bug", bug_line((cause,)), (cause,))
@@ -363,7 +363,7 @@ class _PairDiagnosis:
         return not ShiftRivals(self.problem, self.sides[i], self.tick).are_excluded(shift, axis)
 
     def _lone(self) -> Diagnosis:
-        """Return "unknown": rounding allows differences of this size, but no other order or tile edge is likely."""
+        """Return "unknown": rounding could cause differences of this size, but another order is unlikely."""
         where = indices_of(self.differing)
         cause = DiagnosedCause("elements", "result", "both", float(self.differing.mean()), where, ())
         return self._done("unknown", lone_line(cause), ())
@@ -372,8 +372,8 @@ class _PairDiagnosis:
 _SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
 _SHARED |= {"rows-moved", "columns-moved"}
 _STOPPED = {
-    "product": "the product within rounding",
-    "rounding": "the product except for a choice of precision",
+    "product": "equal to the product within rounding",
+    "rounding": "equal to the product except for a choice of precision",
     "unknown": "off by more than rounding",
 }
 _STAGES = {

@@ -35,15 +35,15 @@ _REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reprodu
 _LONG = 8  # smallest number of elements along an axis whose mean error can show a bias
 _CLEARLY = 1.2  # largest median error, in sigmas, that a fault may leave if single elements do not confirm it
 _COARSE = 8  # significant bits; a bias or a factor is looked for only in results with at least this many
-_SHORT = 11  # significant bits; up to this precision, 3 wrong elements confirm a factor, above it 2
-_SAME = 6.0  # medians of n elements count as equal if their ratio is at most 1 + this number / √n
+_SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up to this precision, and 2 above it
+_SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
-_SAME_NUMBERS = 4  # smallest number of elements of a result that is reported as constant
+_SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
-_FAR = 4.0  # smallest median shift, in rounding error bounds, that is reported beside wrong elements
+_FAR = 4.0  # smallest median shift, in error bounds, by a bias or factor that is reported beside wrong elements
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
-_SURELY = 3.0  # error bounds of narrow sums that a wrong element must exceed; their errors are hard to predict
+_SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
 _AXES = ("column", "row", "result")
 
 
@@ -53,11 +53,11 @@ class FaultFinder:
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Take the inputs and the result."""
         self.problem, self.side, self.tick = problem, side, tick
-        self.doubts_all = True  # if true, sums in a directed rounding may explain every shift within their error bound
-        self.doubt = ""  # the last shift that was not reported because such sums may explain it
+        self.doubts_all = True  # if true, every shift that directed rounding could cause counts as ambiguous
+        self.doubt = ""  # the last shift that was not reported because it is ambiguous
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the first fault that fits; its name is empty if another explanation fits as well."""
+        """Return the first fault that fits, or None. Its name is empty if another explanation fits equally well."""
         for look in (self.constant, self.clipped, self.shifted, self.moved, self.terms):
             self.tick()
             if (found := look(view, product, wrong)) is not None:
@@ -122,7 +122,8 @@ class FaultFinder:
         best = min(found, key=lambda each: each.left / (room if each.evidence[0][0] == "factor" else 1.0))
         if not best.name:
             key, value = best.evidence[0]
-            self.doubt = f"a factor of {value}" if key == "factor" else f"a bias (one number per {value})"
+            each = "for all elements" if value == "result" else f"per {value}"
+            self.doubt = f"a factor of {value}" if key == "factor" else f"a bias (one number {each})"
         return best
 
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
@@ -234,7 +235,7 @@ class FaultFinder:
         return found
 
     def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
-        """Search one view for them. Return None if rounding in a view of `rivals` may explain a wrong element."""
+        """Search one view for a factor, a bias or both. No wrong element may lie within the error bound of `rivals`."""
         usable, exact = view.usable, view.totals.product
         if view.format.precision < _COARSE or not usable.any():
             return None
@@ -309,7 +310,7 @@ class FaultFinder:
 
     @cached_property
     def rivals(self) -> ShiftRivals:
-        """The sums of these inputs with directed rounding, an alternative explanation of a shift."""
+        """The alternatives to a shift: sums of these inputs that are rounded in one direction."""
         return ShiftRivals(self.problem, self.side, self.tick)
 
     def drifts(self, view: View, product: Array | None) -> bool:

@@ -175,7 +175,7 @@ def _state(cause: DiagnosedCause, known: dict[str, str]) -> str:
     if "largest" in known:
         most = f"{known['format']}'s largest, {known['largest']}"
         return f"infinite: the product there, {known['product']}, is beyond {most}"
-    return known.get("holds", "NaN or infinite where they should not be, or the reverse")
+    return known.get("holds", "NaN or infinite where a finite number is right, or the reverse")
 
 
 def _range(first: int, stop: int) -> str:

@@ -46,7 +46,7 @@ _SURPRISING = 0.2  # largest share of wrong elements, relative to the share that
 _TRIED = 8  # largest number of models that are verified on all elements
 _SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow format
 _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # beside these causes, no cast is reported
-_CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # of precision
+_CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
 _GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
 _MOST_WRONG = 0.5  # largest share of wrong elements that is reported as a region
@@ -293,7 +293,7 @@ class SideExplainer:
         fault = Fault(replay.name, (), replay.evidence)
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
-        # The evidence is the elements that these sums reproduce and that are wrong for the usual sums.
+        # The evidence is the elements that only these sums reproduce. The usual sums miss them by more than rounding.
         if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
         view = view_of(self.problem, self.side, replay.format)
