@@ -96,7 +96,7 @@ class Attribution(Answering, Individual):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The cause by which the most similar pair of candidates explains two results; None for one result."""
+        """The verdict of the pair of candidates with the fewest differences; None for one result."""
         return self.verdicts[0] if self.verdicts else None
 
     @property
@@ -339,7 +339,7 @@ def _with_rounded_inputs(
 
 
 def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
-    """Return the roundings of the inputs to narrower formats that give different numbers."""
+    """Return the roundings to narrower formats that change the inputs; those with equal results are merged."""
     found: list[tuple[InputRounding, list[Array]]] = []
     plain = [side.codes for side in evaluator.sides]
     for name in _INPUTS:

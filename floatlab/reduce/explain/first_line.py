@@ -48,7 +48,7 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     plain = [each for each in causes if _is_plain(each)]
     if len(plain) == len(causes):
         names = " or ".join(dict.fromkeys(_NOUNS[each.name] for each in causes))
-        # Above 1, the size is omitted: the causes were then confirmed bit for bit, so it does not matter.
+        # A size above 1 is omitted. The causes were then confirmed bit for bit, so the size does not matter.
         size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
         return f"No: this is rounding ({names}){size}."
     said = "; ".join(dict.fromkeys(_cause_text(each) for each in causes if each not in plain or each.side != "both"))

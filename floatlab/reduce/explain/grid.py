@@ -37,9 +37,9 @@ from floatlab.reduce.simulate.simulation import simulate
 NUMPY = "numpy.matmul of this machine"
 _TERMS = 1 << 17  # largest number of terms in all replayed elements together
 _MOST, _LEAST = 256, 36  # largest and smallest number of replayed elements
-_LONG = 400  # terms; for longer sums, formats that the processor cannot add are tried in few orders
+_LONG = 400  # terms; for longer sums, formats without processor support are tried in only a few orders
 _WHOLE = 1 << 28  # largest number of multiply-adds for replaying all elements instead of the sample
-_SLOWER = 16  # cost of an addition in a format that the processor cannot add, relative to one that it can
+_SLOWER = 16  # an addition in a format without processor support costs as much as this many others
 _UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elements has no order
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")

@@ -42,7 +42,7 @@ from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
-_SURPRISING = 0.2  # largest share of wrong elements, relative to the share that a narrower accumulator changes
+_SURPRISING = 0.2  # for a fault, the largest ratio of wrong elements to elements that narrower sums change
 _TRIED = 8  # largest number of models that are verified on all elements
 _SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow format
 _NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # beside these causes, no cast is reported

@@ -1,4 +1,4 @@
-"""The diagnosis names no cause that changes no number, and prefers one complete cause to a cause with a fault."""
+"""Only causes that change a number are named, and one complete cause is preferred to a cause with a fault."""
 
 import numpy as np
 import pytest
