@@ -1,4 +1,4 @@
-"""Compare two arrays; if they are products of known inputs, also diagnose why they differ."""
+"""Compare two arrays. If their inputs are given, also diagnose why they differ."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ def compare(
     worst: int = WORST,
     progress: Callable[[int], None] | None = None,
 ) -> Differences:
-    """Return how two arrays differ; if their inputs are given, also why.
+    """Return how two arrays differ and, if their inputs are given, why.
 
     Parameters
     ----------
     actual, expected : array_like
         Arrays as for `arrays.quantize`, or `ArraySource`s of any size. Their shapes broadcast.
     rtol, atol : float
-        The tolerances of `numpy.allclose`, by default its own.
+        The tolerances of `numpy.allclose`; the defaults are those of NumPy.
     inputs : tuple of two array_like, optional
-        The factors x and y, if both arrays should be the product x·y. `diagnosis` then says whether the arrays differ
+        The inputs x and y of `op`, if both arrays should be its result. `diagnosis` then says whether the arrays differ
         by rounding or by a bug, why, and where.
     op : str
         The operation on the inputs: matmul, linear, dot, sum (y is None), `einsum:ij,jk->ik` or `conv2d:stride=2`.
     bias : array_like, optional
         The array that was added to the result of the operation: one number per output, or any shape that broadcasts.
     equal_nan : bool
-        Whether two NaNs are close to each other, as in `numpy.allclose`.
+        If true, two NaNs count as close, as in `numpy.allclose`.
     format : Format or str, optional
-        The format whose ulps are counted; by default that of the arrays, the narrower of two (the other array is
-        rounded into it first).
+        The format whose ulps are counted. The default is the format of the arrays or, if they have two, the narrower
+        one; the other array is first rounded to it.
     torch_tolerances : tuple of two floats, optional
-        rtol and atol of `torch.testing.assert_close`; by default they depend on the dtype.
+        The rtol and atol of `torch.testing.assert_close`. The defaults depend on the dtype.
     worst : int
-        How many elements to list, 0 to 10,000.
+        The number of elements to list, from 0 to 10,000.
     progress : callable, optional
-        Called from time to time with the number of elements compared since the last call.
+        Called repeatedly with the number of elements compared since the last call.
 
     Returns
     -------
     Differences
-        Errors, ulps, whether the arrays are close for NumPy and PyTorch, the worst elements, and, if inputs are given,
-        `diagnosis`.
+        Errors, distances in ulps, whether NumPy and PyTorch call the arrays close, and the worst elements. If inputs
+        are given, also `diagnosis`.
 
     Raises
     ------
     UnsupportedError
-        For arguments that are not arrays of numbers, tolerances that are negative or not finite, and inputs whose
-        shapes do not fit.
+        If an argument is not an array of numbers, a tolerance is negative or not finite, or the shapes of the inputs do
+        not fit.
 
     Examples
     --------

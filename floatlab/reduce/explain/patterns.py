@@ -272,7 +272,7 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
     left, room = _spread(modelled, weight), 1 + _SAME / sqrt(max(1, int(usable.sum())))
     error, limit = totals.error(view.values), _LOOSE * (view.noise.limit(totals) + view.half)
     shifts = *drift.means, drift.factor * totals.product
-    words = "one number a column", "one number a row", f"a factor of {1 + drift.factor:.6g}"
+    words = "a bias (one number per column)", "a bias (one number per row)", f"a factor of {1 + drift.factor:.6g}"
     found = [
         (residual, text)
         for residual, shift, text in zip(drift.residuals, shifts, words, strict=True)

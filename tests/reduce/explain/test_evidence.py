@@ -1,4 +1,4 @@
-"""Claims need evidence: pairs that once were explained by something that fits anything."""
+"""Pairs for which the diagnosis once named a cause without evidence, because that cause fits any result."""
 
 import ml_dtypes
 import numpy as np
@@ -17,7 +17,7 @@ def normal(seed, *shape):
 
 
 def flushing_sums(x, y):
-    """Return sums term by term in binary32 whose products and partial sums are zero where they are subnormal."""
+    """Return x·y in binary32, added term by term; subnormal products and partial sums are flushed to zero."""
     total = np.zeros((x.shape[0], y.shape[1]), np.float32)
     for k in range(x.shape[1]):
         product = ways.flushed(x[:, k : k + 1] * y[k : k + 1], 2.0**-126).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Operations as plain products: against NumPy, and a convolution written out."""
+"""Operations split into matrix products, compared with NumPy and with a convolution added term by term."""
 
 import itertools
 import re
@@ -25,7 +25,7 @@ def values(source):
 
 
 def rebuild(products):
-    """Multiply each product, put each element where `index` says, and check that views and boxes agree with it."""
+    """Compute an operation from its products, and check that `index`, `result` and `boxes` place each element alike."""
     made = np.full(products.shape, np.nan)
     for number in range(len(products)):
         x, y = products.factors_with_bias(number)
@@ -48,7 +48,7 @@ def rebuild(products):
 
 
 def convolve(x, y, bias=None, stride=(1, 1), padding=((0, 0), (0, 0)), dilation=(1, 1), groups=1):
-    """Convolve as torch.nn.functional.conv2d does, term by term."""
+    """Return the convolution as torch.nn.functional.conv2d defines it, added term by term."""
     x = np.pad(x, [(0, 0), (0, 0), *padding])
     outputs, inner, *kernel = y.shape
     sides = [(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(x.shape[2:], dilation, kernel, stride, strict=True)]
