@@ -20,10 +20,10 @@ _TARGET = "numpy.matmul"
 
 
 def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
-    """Return one candidate computation if orders of the installed numpy.matmul give every element; else no candidate.
+    """Return one candidate computation if orders of the installed numpy.matmul give every element; else an empty list.
 
-    Each element may have any of the orders that numpy.matmul uses for this shape, at whatever position. A library may
-    have divided a larger product into other tiles, so that an order occurs at other positions.
+    numpy.matmul uses different orders in different parts of a product. Every order is tried at every element, because
+    the result may have been computed as a part of a larger product, in which the orders occur at other positions.
     """
     (x, y), (rows, columns) = problem.sources, problem.shape
     kind = native_dtype(side.format)

@@ -21,7 +21,7 @@ from floatlab.formats import Format
 from floatlab.record import Individual, Record
 from floatlab.reduce.results.product_error import spread_indices
 
-_STEP = 0.15  # mean square of the error of one rounding, in units of (u·value)²
+_STEP = 0.15  # the mean square error of one rounding, in units of (u·value)²
 # The limit is at least this many sigmas: unusually large partial sums cause errors of 10 sigmas in 1 element of 10,000.
 _LEAST_FACTOR = 16.0
 _ROOM = 3.0  # the limit is at least this many times the largest simulated error
@@ -36,8 +36,9 @@ _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by t
 
 
 class Totals(Individual):
-    """The exact product as `product` + `missed`, Σ|x·y| as `size`, and Σ(x·y)² as `squares`.
+    """The exact product of two matrices, and sums over the terms x·y of each element.
 
+    The exact product is `product` + `missed`. `size` is Σ|x·y|, and `squares` is Σ(x·y)².
     Every partial sum of an element is a multiple of its `grain`, so elements with a large grain are added exactly.
     `terms` is the number of terms of each element. `missed` and `grain` are None if they were not computed.
     """
@@ -200,8 +201,8 @@ class Noise(Record):
             return np.zeros(totals.size.shape, np.bool_)
         with np.errstate(all="ignore"):
             exact: Array = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
-            exact |= totals.size == 0  # sums of zeros
-            if product is not None:  # the inputs or the sums of blocks were rounded
+            exact |= totals.size == 0  # sums of zeros are exact
+            if product is not None:  # the product is that of a model, which rounds the inputs or the sums of blocks
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
         return exact
 
@@ -212,7 +213,7 @@ def noise_of(format: Format) -> Noise:
 
 
 def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) -> Noise:
-    """Return the noise with a larger factor if serial sums of these inputs have larger errors.
+    """Return `noise`, with a larger factor if serial sums of these inputs have unusually large errors.
 
     The sums are simulated in the dtype `kind`, with rounded products, for a sample of rows and columns.
     """

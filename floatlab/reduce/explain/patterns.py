@@ -1,6 +1,8 @@
 """Find faults that are smaller than the rounding error bound.
 
-A fault is found if only a few elements of two results differ, or if the mean error of many elements is significant.
+A fault is found if only a few elements of two results differ, or if the mean error of many elements is significant. The
+plain product is the exact product of the unchanged inputs. A model is an assumed change of the inputs (see `stages`). A
+shift is an array of the errors that a bias or a factor would cause.
 """
 
 from __future__ import annotations
@@ -22,15 +24,17 @@ _STRIP = 6  # a tile at the edge of a product may be added in another order, whi
 _LONG = 16  # a mean needs at least this many elements
 # A bias and a factor are certain above this many standard deviations; 900 correct results had at most 11 and 4.
 BIAS, _SCALE = 30.0, 10.0
-_DOUBTED = 0.6  # a bias or a factor is likely above this share of the limits for a certain one
-_OTHER = 3.0  # the factor of one result must be this many times the factor of the other; a bias, the square of it
+_DOUBTED = 0.6  # a bias or a factor is likely, but not certain, between this share of the limits above and the limits
+# A factor is reported if it is this many times as significant as the factor of the other result. For a bias, the square
+# of this number is used.
+_OTHER = 3.0
 _NORMAL = 0.4549  # the median of the square of a standard normal variable
 _OUTLYING = 0.02  # the mean square error leaves out this share of the errors: the largest ones
 _SAME = 6.0  # two spreads of n elements count as equal if their ratio is at most 1 + 6/√n
 CERTAIN = 8.0  # a model is certain if the errors contain its change by more than this many standard deviations
-_WORSE = 1.5  # a model is rejected if it increases the median error of the plain product by more than this factor
+_WORSE = 1.5  # a model is rejected if its median error is more than this many times that of the plain product
 _OFF = 0.1  # the slope of the errors against a model's change may differ from 1 by this much, plus its uncertainty
-OUTLIER = 20.0  # errors above this many medians or sigmas are outliers
+OUTLIER = 20.0  # errors above this many times the median error, or above this many sigmas, are outliers
 _LOOSE = 1.5  # a residual may exceed its limit by this factor, because the shift is only an estimate
 _CHANGES = 0.5  # a model's change is significant if its median exceeds this many sigmas
 _FEW = 8  # a factor can explain any result with fewer elements than this
@@ -59,7 +63,7 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
 
 
 def least_shown(views: Sequence[View]) -> Evidence:
-    """Return, as evidence, the relative error above which a wrong element is found: the median over all elements."""
+    """Return the smallest relative error that is found in an element, as evidence: the median over all elements."""
     with np.errstate(all="ignore"):
         limits = [(view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product) for view in views]
         limit = np.maximum.reduce(limits)
@@ -70,9 +74,9 @@ def least_shown(views: Sequence[View]) -> Evidence:
 class Drift(Record):
     """The mean errors of a result, fitted as a bias of each column, as a bias of each row, and as one factor.
 
-    `bias` (columns, rows) and `scale` say how significant these fits are, in standard deviations. The factor is
-    1 + `factor`. `residuals` are the mean square errors that the fits leave (columns, rows, factor), `elements` is the
-    number of elements used, and `means` are the fitted biases.
+    `bias` (for columns and for rows) and `scale` (for the factor) are the significance of the fits in standard
+    deviations. `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `residuals` holds the mean
+    square errors that remain after each of the three fits. `elements` is the number of elements used.
     """
 
     bias: tuple[float, float]
@@ -120,8 +124,8 @@ def drift_of(view: View) -> Drift:
 def _spread(error: Array, weight: Array) -> float:
     """Return the weighted mean square error, without the largest errors, which may be faults.
 
-    The result is the larger of two estimates. The first uses the median and assumes normally distributed errors; it is
-    too small if half of the sums are exact. The second is the mean.
+    The result is the larger of two estimates. The first is computed from the median, for normally distributed errors.
+    It is too small if half of the sums are exact. The second is the mean.
     """
     squares = np.sort((error * error * weight)[weight > 0])
     usual = squares[: squares.size - int(_OUTLYING * squares.size)]
@@ -193,7 +197,7 @@ def look_closer(
 
 
 def is_apart(one: SampledModel) -> bool:
-    """Return whether a model changes the product at least about as much as rounding does."""
+    """Return whether a model's change of the product is about as large as rounding errors, or larger."""
     totals = one.view.totals
     with np.errstate(all="ignore"):
         change = np.abs(one.exact - totals.product) / one.view.noise.sigma(totals)
@@ -224,9 +228,9 @@ def may_be_flushed(view: View, wrong: Array, least: float) -> bool:
 
 
 def explains_more(view: View, product: Array) -> bool:
-    """Return whether a model leaves smaller errors than the plain product.
+    """Return whether the errors against a model's product are smaller than those against the plain product.
 
-    The limits alone do not show this, because the limit of a model is larger than that of the plain product.
+    It is not enough that the model's errors are within their limit, because this limit is larger.
     """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)
@@ -238,9 +242,9 @@ def explains_more(view: View, product: Array) -> bool:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """Return a factor or bias, as text, that explains the errors of the plain product at least as well as a model does.
+    """Return a factor or bias, as text, if it explains a result at least as well as a model does; otherwise None.
 
-    The second value says whether the model explains them equally well. Return None if no factor or bias does.
+    The second value says whether the model explains the result equally well.
     """
     totals = view.totals
     with np.errstate(all="ignore"):

@@ -21,14 +21,14 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
-_FEW = 4  # equal values are evidence of a narrower format only if there are at most this many
-_CHANCE = 10  # a narrower format is accepted if at least this many bits of the wider one are 0 in all values together
+_FEW = 4  # if a result has more values than this, and all are equal, they are not evidence of a narrower format
+_CHANCE = 10  # a narrower format is accepted if it forces at least this many bits of the values to 0
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
-_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # a sample has about this many rows, columns and elements, or all there are
+_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # a sample has at least about this many rows, columns and elements
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
-    """Return how many significant bits of some numbers a narrower format cannot hold, added over different numbers.
+    """Return the number of significant bits that a narrower format cannot hold, summed over all different numbers.
 
     Subnormal numbers have fewer significant bits than the precision of their format.
     """
@@ -116,7 +116,7 @@ class ProductProblem:
         has_bias: bool = False,
         tick: Callable[[], None] | None = None,
     ) -> None:
-        """Multiply the inputs with enough precision to find the errors of results in these formats.
+        """Multiply the inputs with enough precision for computing the errors of results in these formats.
 
         If `has_bias` is true, the last term of each sum is a bias, which no model of the inputs changes. If the product
         is large, `tick` is called after each step.
@@ -162,7 +162,7 @@ class ProductProblem:
         if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
             as_they_are = self.made(PLAIN, x, y)
-            # The same numbers in another memory layout may be multiplied in another order.
+            # Equal numbers in another memory layout may be multiplied in another order, which causes small differences.
             room = 2 * (self.terms + 1) * 2.0**-_DOUBLE.precision * self.sample.size
             formats = self.sources[0].format, self.sources[1].format
             found: list[tuple[Model, Array | None]] = [] if rare else [(PLAIN, None)]
@@ -267,7 +267,7 @@ def middle(z: Array) -> float:
 
 
 def find_overflow(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of infinities that are correct: the exact product exceeds the largest number of the format."""
+    """Return the mask of infinities that are due to overflow: the exact product exceeds the format's largest number."""
     exact, values = problem.totals.product, side.values
     most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
     with np.errstate(all="ignore"):
@@ -276,7 +276,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are wrongly NaN or infinite, or wrongly finite, given the inputs."""
+    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or vice versa."""
     stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
     if problem.special is not None:
         values = side.values

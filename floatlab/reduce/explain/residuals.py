@@ -26,7 +26,7 @@ _LISTED = 1 << 12  # at most this many elements are listed
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 _CLEAR = 9.0  # a part of a result is examined if the sum of (shift/sigma)² in it exceeds this
-# A shift is accepted if the median of error/shift exceeds the first number in at least this share of the parts.
+# A shift is accepted if the median of error/shift exceeds the first number in at least the second number of all parts.
 _FOLLOWED, _MOST_PARTS = 0.25, 0.75
 
 
@@ -161,7 +161,7 @@ def factor_between(values: Array, product: Array, limit: Array) -> float | None:
 
 
 def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
-    """Return for each row of a result the index of the most similar row of the product; None if no row was moved.
+    """Return, for each row of a result, the index of the most similar row of the product; None if no row was moved.
 
     `wrong` is the mask of the rows that do not match the row of the product at the same position.
     """
@@ -178,10 +178,10 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
 
 
 def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int, int] | None:
-    """Return a range of terms (first, stop) that was omitted (−1) or counted twice (1); None if there is no such range.
+    """Return a range of terms (first, stop), and −1 if it was omitted or 1 if it was counted twice.
 
-    The third value is −1 or 1. The error of each element is then the sum of these terms up to sign, and this sum is the
-    difference of two prefix sums.
+    The error of each element is then plus or minus the sum of these terms, which is the difference of two prefix sums.
+    Return None if no range explains the errors.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):
@@ -195,7 +195,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
     sums = np.concatenate([np.zeros((1, len(at))), np.cumsum(terms, axis=0)])
     r, most = error.ravel()[at], 2 * limit.ravel()[at] + 1e-13 * np.abs(terms).sum(axis=0)
     for times in (-1, 1):
-        goal = sums[:, 0] + times * r[0]  # the prefix sum that a range beginning here must end at
+        goal = sums[:, 0] + times * r[0]  # a range that begins at term k must end at this prefix sum
         order = np.argsort(sums[:, 0])
         low, high = (np.searchsorted(sums[order, 0], goal + s * most[0]) for s in (-1, 1))
         count = high - low
@@ -214,9 +214,9 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
 
 
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
-    """Return how often each term was counted in excess (−1 if it was omitted); None if this explains no error.
+    """Return the number of extra times that each term was counted, which is −1 if the term was omitted.
 
-    The counts are found by least squares. They are accepted only if all are close to integers.
+    The counts are found by least squares. Return None if they are not all close to integers, or if all are 0.
     """
     n = x.shape[1]
     if n > _MOST_TERMS or 2 * n > error.size or not np.isfinite(error).all():

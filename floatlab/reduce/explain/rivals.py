@@ -37,7 +37,7 @@ from floatlab.reduce.simulate.narrow_sums import promoted
 
 _ROWS, _COLUMNS = 16, 32  # sums in a narrow format are simulated for about this many rows and columns
 _FINER = 0.2  # a result is coarser than sums if more than this share of the sums has bits below the result's last bit
-_OTHER = 9.0  # a result has a bias if its means are more than this many times as significant as those of simulated sums
+_OTHER = 9.0  # the bias of a result must be this many times as significant as the bias of simulated sums
 _ENOUGH = 16  # a fault must explain at least this many elements more than it has unknowns
 # Sums with directed rounding explain a shift if the cosine between their errors and the shift is at least this share of
 # the cosine between the result's errors and the shift.
@@ -49,7 +49,7 @@ _SLOPE = 0.15  # the slope of a result against the product may differ by this mu
 _ORDERS = (
     "serial", "reversed", "pairwise", "lanes(2)", "lanes(4)", "lanes(8)", "lanes(16)", "splitk(2)", "blocked(64)",
 )  # fmt: skip
-_TERMS = 1 << 20  # orders are simulated in elements with at most this many terms in all
+_TERMS = 1 << 20  # orders are simulated in so few elements that these have about this many terms together
 # An element is wrong if its error exceeds the largest simulated one by a factor that grows with the number of differing
 # elements. In 109 pairs of correct results whose few differences looked like faults, this factor was at most 3 if 3,000
 # elements differed, and at most 1.3 if 3 elements differed.
@@ -58,9 +58,9 @@ _LONE_TIMES = 1.2  # this factor applies to elements that are not at the edge of
 # At least this many elements are wrong together if their median error exceeds the largest simulated one by this factor.
 _MANY, _TYPICAL = 16, 1.5
 _PART = 0.25  # a whole rectangle is wrong if at least this share of its elements is
-_STEPS = 1 << 24  # sums of at most this many terms in all are simulated with every step rounded
+_STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
 _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
-# Up to this many elements are lone; none of them may be among the last rows and columns, this many of each.
+# Elements are lone if there are at most this many, and none is within this distance of the last row or column.
 _LONE, _EDGE = 3, 4
 
 
@@ -72,9 +72,9 @@ def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Arra
 
 
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
-    """Return the product if it is computed by sums in which every step is rounded to a format.
+    """Return the product computed by sums in which every step is rounded to a format.
 
-    Return None if most elements of the result differ from this product.
+    Return None if it differs from the result in most elements.
     """
     if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
         return None
@@ -107,7 +107,7 @@ def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
 
 
 def _is_coarser(values: Array, sums: Array) -> bool:
-    """Return whether all numbers are multiples of a number that is too large for sums; integers are an example."""
+    """Return whether the values have fewer fraction bits than sums would have; integers are an example."""
     last = _last_places(values)
     return bool(last.size and (_last_places(sums) < last.min()).mean() > _FINER)
 
@@ -133,7 +133,7 @@ def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array
 
 
 def narrow_share(problem: ProductProblem, format: Format, view: View) -> float:
-    """Return the share of simulated sums in a narrow format whose errors exceed the limit of the view's accumulator."""
+    """Return the share of simulated sums in a narrow format whose errors exceed the view's error limit."""
     rows, columns, total = sums_in(problem, format)
     part = View(problem.totals.take(rows, columns), total, np.isfinite(total), view.noise, view.format)
     return float(part.fit().wrong.mean())
@@ -221,7 +221,7 @@ def are_lone(differing: Array) -> bool:
     """Return whether so few elements differ, so far from the last row and column, that no tile edge is the cause."""
     rows, columns = np.nonzero(differing)
     if len(set(rows.tolist())) < rows.size or len(set(columns.tolist())) < columns.size:
-        return False  # two elements share a row or a column, which may belong to another tile
+        return False  # two elements are in the same row or column, which may belong to another tile
     inside = (rows < differing.shape[0] - _EDGE) & (columns < differing.shape[1] - _EDGE)
     return rows.size <= _LONE and bool(inside.all())
 

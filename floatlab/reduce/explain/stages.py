@@ -30,7 +30,7 @@ _CHUNK = 64  # the products of this many terms are rounded at once
 # Each pair is a number of parts and a limit: products of parts i and j are added only if i + j is below the limit.
 _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))
 _GROUPS = (32, 64, 128)  # numbers of terms that share a scale
-_FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # each format with the number that the largest one becomes
+_FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # FP8 formats, with the largest number after scaling
 # The largest scaled number is assumed to be in this range, which spans a factor of 2. A further power of two in the
 # scale does not change how normal numbers are rounded.
 _LARGEST = 224, 449
@@ -55,7 +55,7 @@ class Model(Record):
 
     @property
     def text(self) -> str:
-        """The details of the change, separated by commas."""
+        """The details of the change, separated by commas, such as "binary16, RNE, both"."""
         return ", ".join(value for _, value in self.evidence)
 
     @property
@@ -145,7 +145,7 @@ def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axi
 
 
 def _scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Divide by the scale for which the largest number becomes `most`, round to a format, and multiply by the scale."""
+    """Scale so that the largest magnitude becomes `most`, round to a format, and undo the scaling."""
     largest = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
     scale = np.where(largest == 0, 1.0, largest / most)
     return np.asarray(quantize(part / scale, name, overflow="saturate"), np.float64) * scale

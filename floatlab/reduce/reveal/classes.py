@@ -31,7 +31,7 @@ _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the 
 
 
 class Classes:
-    """A partition of the elements of a result by their bits for equal sums.
+    """A partition of the elements of a result: elements of one class have had the same bits for all equal sums.
 
     `labels` holds the class number of each element.
     """
@@ -40,12 +40,12 @@ class Classes:
         self.sized = sized
         self._rng = np.random.default_rng(seed)
         self.labels = np.zeros(sized.shape, np.int64)
-        self._first = np.zeros(1, np.int64)  # the place in C order of one element of each class
+        self._first = np.zeros(1, np.int64)  # the index of one element of each class in C order
 
     def split(self, masks: bool = True) -> None:
         """Try masks, then random vectors until several in a row find no new class."""
         sized = self.sized
-        if masks and not sized.is_gram:  # the diagonal of a Gram matrix has no negative terms
+        if masks and not sized.is_gram:  # the diagonal of a Gram matrix cannot have negative terms
             for x in _mask_vectors(sized, _pairs(sized.terms)):
                 self._refine(x, np.ones(sized.terms))
             for x, y in _fusing_vectors(sized):
@@ -134,7 +134,7 @@ class Prober:
             self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
             left.append(values_of(made).flat[0])
-        if ends and n <= self.reader.masks.most:  # the pair with the larger result lost fewer terms: it is deeper
+        if ends and n <= self.reader.masks.most:  # the pair that absorbed fewer terms is deeper
             self._from_last = bool(left[1] > left[0])
         self.reader.lines = Lines(self.alike)
 

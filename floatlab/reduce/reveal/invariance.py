@@ -51,7 +51,7 @@ class Circumstance(Record):
 
     @property
     def first(self) -> int | None:
-        """The first value whose result has other bits than that of the first value; None if there is none."""
+        """The smallest value that changes bits; None if no value does."""
         others = [each for each in self.tried if each not in self.groups[0]] if self.groups else []
         return others[0] if others else None
 

@@ -1,6 +1,6 @@
 """Find the order of addition of every element of a product.
 
-First, equal sums divide the elements into classes that are computed in the same way (`classes`). Then the tree of each
+First, the elements are divided into classes that are computed in the same way (see `classes`). Then the tree of each
 class is probed at elements of this class, the largest class first. Replays on random matrices find the arithmetic of
 the nodes. Elements whose replay gives other bits become a separate class, which is divided and probed again.
 """
@@ -107,7 +107,10 @@ class _Mapping:
         return self._parts(places)
 
     def _settle(self, places: Array, depth: int) -> list[Array]:
-        """Explain elements that no sum distinguished so far; return the parts that have to be explained separately."""
+        """Find the order of elements that seem to be computed in the same way.
+
+        Return the parts of the mask `places` for which the order has to be found separately.
+        """
         plan, reader, reason = self._searched(places)
         if plan is None and depth:
             parts = self._divided(places)

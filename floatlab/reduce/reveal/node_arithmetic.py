@@ -16,7 +16,7 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates along a plan: first the one with the fused products that probes find, then all usual ones."""
+    """Yield candidates with the tree of a plan: first the one whose fused products probes find, then all usual ones."""
     schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))
     binary = all(len(node) == 2 for node in plan.nodes)
@@ -27,7 +27,7 @@ def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | N
 
 
 def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates along a plan that round some partial sums to a narrower format; probes find these sums."""
+    """Yield candidates with the tree of a plan that round some partial sums, found by probes, to a narrower format."""
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
     schedule = ExplicitTree(plan)

@@ -27,7 +27,7 @@ _MOST = 48  # at most this many products are diagnosed: those with the largest e
 _MOST_SHOWN = 3  # a first line names at most this many parts of the result
 _ORDER = ("bug", "unknown", "rounding", "identical")  # the status of a product, the most serious first
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
-_LOCAL = ("elements", "region", "nan")  # causes whose places are indices of the result
+_LOCAL = ("elements", "region", "nan")  # causes whose positions are indices of the result
 _SAME = 2.0  # a result is identified with a product of the batch if its errors are at most this many u·n·Σ|x·y|
 
 
@@ -118,7 +118,7 @@ class _Part(Individual):
 
 
 class _JointDiagnosis:
-    """The diagnosis of all products of an operation."""
+    """Diagnoses all products of an operation, and joins the diagnoses."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 _FILLED = 0.6  # a box is reported if more than this share of its elements is wrong
 _BOXES = 16  # wrong elements are divided into at most this many boxes
 _MEAN = 4  # boxes are reported only if they contain at least this many wrong elements on average
-_BEYOND = 2.0  # wrong elements have errors above this many times the largest error outside the region
+_BEYOND = 2.0  # an element of a region is wrong if its error exceeds the largest error outside by this factor
 
 
 def mark_wrong(products: Products, result: Source, claims: list[tuple[int, DiagnosedCause]]) -> Array:

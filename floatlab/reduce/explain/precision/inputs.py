@@ -14,9 +14,9 @@ from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, look_c
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-_FAR = 0.25  # no sum in a usual format has a median error above this multiple of sigma / u
+_FAR = 0.25  # a result is not examined if its median error, in sigmas, times the unit roundoff exceeds this
 _FEW = 8  # a median is not reliable if there are fewer different elements than this
-_CAST = 3  # sums in a narrower format than usual count as this much more complex than sums in the usual format
+_CAST = 3  # this is added to the weight of the unchanged inputs if the sums are in an unusual format
 
 
 def likely_models(

@@ -26,7 +26,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import added_blocks, promoted, stored
 
 _BLOCKS = (4, 8, 16, 32, 64, 128, 256)  # numbers of terms in a block that is added in a narrow format
-_WHOLE = 1 << 25  # at most this many multiply-adds are replayed one by one
+_WHOLE = 1 << 25  # products with more multiply-adds than this are not replayed
 _MOSTLY = 0.4  # a replay reproduces at least this share of the sample
 _TRIED = 3  # at most this many candidates are replayed on all elements
 _LEAST = 4  # results with fewer nonzero elements than this are not evidence
@@ -167,9 +167,9 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return the errors in sigmas of a result that fits sums in a narrower format, and the format; None if none fits.
+    """Return the narrower format in which a result may have been summed, and the errors in sigmas of this format.
 
-    The format must hold all numbers of the result.
+    The errors come first. The format must hold all numbers of the result. Return None if no format fits.
     """
     if has_exact_sums(problem):
         return None

@@ -92,7 +92,10 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 
 
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
-    """Return the number of digits or bits to which all values were rounded, if those of the product have more."""
+    """Return the number of digits or bits to which all values were rounded.
+
+    The evidence is empty if the values were not rounded, or if those of the product have as few digits.
+    """
     exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
     usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero does not show how many digits are kept
     step = max(1, int(usable.sum()) // _SOME)
@@ -115,7 +118,7 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
     for known, _ in _printed(side) if changed.size else ():
         share = float(_has_digits(usual, known, side.format).mean())
-        # Large numbers have few decimals anyway, and the same is then true of their neighbours.
+        # Large floating-point numbers always have few decimals, so the neighbours of each number are examined as well.
         near = np.array([_has_digits(_moved(changed, i, kind), known, side.format) for i in _STEPS])
         least = max(share, float(near.sum() + 1) / (near.size + 1), 1e-6)
         if -np.log(np.maximum(near.mean(axis=0), least)).sum() > _SURE:
@@ -161,9 +164,9 @@ def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> Diagnos
 
 
 def _formats(side: Side) -> list[Format]:
-    """Return the format, in a list, that holds all values of a result with fewer bits; the list may be empty.
+    """Return a list with the narrower format that holds all values of a result; the list is empty if none does.
 
-    If no usual format does, this is a format with a shorter significand.
+    If no usual format holds the values, this is a format with a shorter significand.
     """
     if side.narrowest.precision < side.format.precision:
         return [side.narrowest]
@@ -185,9 +188,9 @@ def _name(format: Format, side: Side) -> str:
 
 
 def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
-    """Yield the smallest number of decimals, or else of digits, that suffices for all values.
+    """Yield the smallest numbers of decimals and of digits that suffice for all values.
 
-    It comes with half a unit of the last digit, which is the largest error of this rounding.
+    Each comes with half a unit of the last digit, which is the largest error of this rounding.
     """
     kind, values = native_dtype(side.format), side.values[side.finite]
     if kind is None or kind.itemsize < 4 or not values.any():

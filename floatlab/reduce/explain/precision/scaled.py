@@ -22,7 +22,7 @@ _OFF = 0.003, 2.0
 _LEAST = 8  # fewer numbers than this may fit one of the many scales by chance
 _STORED = 2.0**-22  # rounding two scales to binary32 changes a product by at most this relative error
 _FLIPPED = 0.3  # at most this share of elements may depend on a number close to a tie
-_CLEARLY = 2  # a model must explain this many elements for each element that depends on a tie
+_CLEARLY = 2  # for each element that depends on a tie, the model must explain this many wrong elements
 _TIES = 3  # at most this many numbers of one element are close to a tie
 _NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
 
