@@ -13,8 +13,8 @@ from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.order_map import OrderMap, compute
 
-_WORK = 1 << 22  # products with more multiply-adds are not probed, which would take more than some tenths of a second
-_TERMS = 1 << 10  # sums with more terms are not probed, which would take seconds
+_WORK = 1 << 22  # products with more multiply-adds are not probed, because that would take seconds
+_TERMS = 1 << 10  # products with more terms per element are not probed either
 _CLASSES = 8  # products whose elements are added in more orders than this are not examined
 _TARGET = "numpy.matmul"
 

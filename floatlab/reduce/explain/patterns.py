@@ -38,7 +38,7 @@ OUTLIER = 20.0  # errors above this many times the median error, or above this m
 _LOOSE = 1.5  # a residual may exceed its limit by this factor, because the shift is only an estimate
 _CHANGES = 0.5  # a model's change is significant if its median exceeds this many sigmas
 _FEW = 8  # a factor can explain any result with fewer elements than this
-_EVEN = 4.0  # wrong elements have at most this many times the median of the other errors (see `are_even`)
+_EVEN = 4.0  # the median error of wrong elements is at most this many times that of the others (see `are_even`)
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 

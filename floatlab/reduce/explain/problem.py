@@ -24,7 +24,7 @@ _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", 
 _FEW = 4  # if a result has more values than this, and all are equal, they are not evidence of a narrower format
 _CHANCE = 10  # a narrower format is accepted if it forces at least this many bits of the values to 0
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
-_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # a sample has at least about this many rows, columns and elements
+_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements in a sample, if the product has as many
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
@@ -242,7 +242,7 @@ class View:
         return np.where(self.usable, error, np.nan), room, sigma
 
     def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
-        """Compare the result with a product, by default the exact one; errors above `times` limits are wrong."""
+        """Compare the result with a product, by default the exact one; errors above `times`·limit are wrong."""
         totals = self.totals
         with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)

@@ -26,12 +26,12 @@ _WORK = 1 << 36  # at most this many multiply-adds are spent on probing a single
 _RANDOM_PAIRS = 12  # this many random pairs of terms get a mask
 _QUIET = 12  # after this many vectors in a row without a new class, no more are tried
 _MOST_VECTORS = 96  # at most this many random vectors are tried
-_LANES = 5  # products 0 and 2^k are compared for k below this, to find vector lanes that fuse their first product
+_LANES = 5  # pairs of terms at distance 2^k are tried for k < 5, which shows fused products in 2^k vector lanes
 _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the first element is needed
 
 
 class Classes:
-    """A partition of the elements of a result: elements of one class have had the same bits for all equal sums.
+    """Classes of the elements of a result: elements of a class gave the same bits whenever their terms were equal.
 
     `labels` holds the class number of each element.
     """

@@ -43,8 +43,8 @@ def find_known_orders(
 ) -> Iterator[KnownOrder]:
     """Yield the orders of the given targets, or else of the usual functions of a kind that add along a tree.
 
-    Targets are functions or names, as for `reveal`. Raises UnsupportedError for targets and a format that no library
-    adds, and whatever `reveal` raises for these targets.
+    Targets are functions or names, as for `reveal`. If targets are given, raises UnsupportedError for a format that no
+    library adds, and all errors that `reveal` raises for these targets.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

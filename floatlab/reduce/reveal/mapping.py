@@ -34,8 +34,8 @@ from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.simulate.adders import PartlyFused
 
-# The first is the number of multiply-adds allowed for probing one class. The second is divided among all classes in
-# proportion to their numbers of elements, and is allowed in addition.
+# Probing a class may take _WORK multiply-adds, plus a share of _WORK_SHARED that is proportional to the number of
+# elements of the class.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # every kind of node arithmetic is tried on this many elements of a class
 _TRIALS, _MOST_TRIALS = 2, 64  # the smallest and the largest number of random products that are replayed
@@ -116,7 +116,7 @@ class _Mapping:
             parts = self._divided(places)
             if len(parts) > 1:
                 return parts
-            if reader is not None and len(reader.lines or "") > 1:  # probe one element only, and replay the others
+            if reader is not None and len(reader.lines or "") > 1:  # probe only one element; replays test the others
                 only = np.zeros_like(places)
                 only.flat[places.argmax()] = True
                 plan, reader, reason = self._searched(only)

@@ -79,7 +79,7 @@ class _Search:
         self.meetings, self.terms, self.left = meetings, terms, most_probes
         self.nodes: list[tuple[int, ...]] = []
         self.long = max(_LONG, 4 * batch)
-        # The known tree by its number of terms: its root, or its form after it was used.
+        # Maps a number of terms to a known tree of this size. The tree is stored as its root until its form is needed.
         self.known: dict[int, int | _Shape] = {}
 
     def plan(self, supposed: Plan | None, from_last: bool | None) -> Plan:

@@ -232,7 +232,7 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def _operands(self, other: Array) -> tuple[Array, Array, Array]:
-        """Return x and y, in which every row of x and every column of y is `other`, and a view of one of them.
+        """Return x, in which every row is `other`, y, in which every column is `other`, and a view of x or y.
 
         The view is x or the transpose of y. Each of its rows can be overwritten with one probe.
         """

@@ -255,7 +255,7 @@ class _Trials:
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:
-        """Return the number of elements that a claim, which gives all first elements, also gives in all trials."""
+        """Return the number of elements that a claim gives bit for bit in all trials; it gives all first elements."""
         shape = self.whole.codes.shape[1:]
         if not shape:
             return 1

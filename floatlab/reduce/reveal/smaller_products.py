@@ -1,4 +1,4 @@
-"""Guess the orders of elements that are too few for probing, from the orders in smaller products of the same target.
+"""Guess the order of a class with too few elements for probing, from the orders in smaller products of the target.
 
 A library computes the last rows and columns of a large product by the same routines as those of a small product. If
 only one element has some order, each probe of it takes a whole product. Probes of a product with few rows and columns

@@ -22,7 +22,7 @@ _KNOWN = {
     "einsum": "dot", "mv": "matvec", "matvec": "matvec", "matmul": "matmul", "mm": "matmul",
 }  # fmt: skip
 LIBRARIES = tuple(DEVICES)
-# The numbers of rows and columns of a product without a given shape. Its inner dimension is the number of terms.
+# A product has this many rows and columns if no shape is given. Its inner dimension is the number of terms.
 ROWS = COLUMNS = 64
 
 
@@ -42,7 +42,7 @@ class Target(Record):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the results if none is given: () for sums and dot products, else 64 rows, and 64 columns if any.
+        """The default shape of the results: () for sums and dot products, (64,) for matvec, and (64, 64) for matmul.
 
         >>> target_of("numpy.sum").shape, target_of("numpy.matmul").shape
         ((), (64, 64))

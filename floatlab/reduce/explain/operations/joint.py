@@ -206,7 +206,7 @@ class _JointDiagnosis:
         )
 
     def _located(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
-        """Return one cause for the wrong elements of one result, from the causes of the same kind of all products."""
+        """Combine causes of the same kind from several products into one cause that lists all wrong elements."""
         _, first = alike[0]
         evidence = tuple(pair for pair in first.evidence if all(pair in cause.evidence for _, cause in alike))
         wrong = mark_wrong(self.products, self.results[first.side == "expected"], alike)
@@ -222,7 +222,7 @@ class _JointDiagnosis:
         return (("looked at", f"{count:,} of {all_of_them:,} products"),) if count < all_of_them else ()
 
     def _joined(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
-        """Join causes with the same name, stage and result into one."""
+        """Combine causes with the same name, stage and result from several products into one cause."""
         _, first = alike[0]
         evidence = list(first.evidence)
         share = sum(cause.share for _, cause in alike) / len(self.parts)

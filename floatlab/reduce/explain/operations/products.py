@@ -225,9 +225,9 @@ class Products:
         return [dict(zip(labels, box, strict=True)) for box in boxes]
 
     def _joined(self, labels: Labels, spans: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return the range that the ranges of an axis's labels cover along this axis of the result.
+        """Return a range of indices along one axis of the result; `spans` holds a range for each label of this axis.
 
-        Every label except the last has a single index.
+        The range of every label except the last one contains a single index.
         """
         first, stop = spans[-1]
         unit = self.sizes[labels[-1]]
@@ -262,7 +262,7 @@ def _sizes(operation: str, factors: Sequence[tuple[Source, Labels]]) -> dict[str
 
 
 def _squeezed(source: Source, labels: Labels, sizes: Mapping[str, int]) -> tuple[Source, Labels]:
-    """Return an array and its labels without the axes of one element that have to be broadcast."""
+    """Return an array and its labels without the axes that have length 1 and must be broadcast to another length."""
     off = tuple(i for i, each in enumerate(labels) if source.codes.shape[i] != sizes[each])
     kept = tuple(each for i, each in enumerate(labels) if i not in off)
     return Source(np.squeeze(source.codes, off), source.format), kept

@@ -16,7 +16,7 @@ from floatlab.reduce.explain.stages import PLAIN, Model
 
 _FAR = 0.25  # a result is not examined if its median error, in sigmas, times the unit roundoff exceeds this
 _FEW = 8  # a median is not reliable if there are fewer different elements than this
-_CAST = 3  # this is added to the weight of the unchanged inputs if the sums are in an unusual format
+_CAST = 3  # the model of unchanged inputs gets this much more weight if it assumes an unusual accumulator
 
 
 def likely_models(

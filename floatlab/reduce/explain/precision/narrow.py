@@ -1,4 +1,4 @@
-"""Sums in a narrow format, which are replayed bit for bit: in many orders, and in blocks that a wider format adds.
+"""Replay sums in a narrow format bit for bit: in many orders, and in blocks whose sums are added in a wider format.
 
 The error bound of sums in a narrow format is so large that most faults stay within it. A computation is therefore
 accepted only if it reproduces the bits of the result.
