@@ -16,7 +16,10 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates with the tree of a plan: first the one whose fused products probes find, then all usual ones."""
+    """Yield candidates with the tree of a plan and every usual arithmetic of its nodes.
+
+    The first candidate fuses the products for which probes show a fusion.
+    """
     schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))
     binary = all(len(node) == 2 for node in plan.nodes)
