@@ -72,7 +72,7 @@ def test_vectors_are_a_row_and_a_column(capsys):
         (["7", "7", "--inputs", "1,2", "3,2,1"], "shapes (2,) and (3,) do not make a product"),
         (["7,1", "7,1", "--inputs", "1,2", "3,2"], "a product of (2,) and (2,) is one number"),
         (["7", "7", "--op", "dot"], "--op needs --inputs"),
-        (["7", "7", "--inputs", "1", "2", "--op", "conv"], "--op: 'conv' is no operation: matmul, linear, dot"),
+        (["7", "7", "--inputs", "1", "2", "--op", "conv"], "--op: 'conv' is not an operation: matmul, linear, dot"),
         (["7", "7", "--inputs", "nowhere.npy", "2"], "nowhere.npy"),
     ],
 )

@@ -73,15 +73,15 @@ def test_printed_arrays_are_inputs(capsys):
     [
         (
             ["--op", "matmul"],
-            "x has shape (4, 8, 50) and y (30, 50): the last axis of x adds, so y of (50, N) would",
+            "x has shape (4, 8, 50) and y (30, 50): the last axis of x is summed, so y of shape (50, N)",
         ),
         (["--op", "linea"], "did you mean 'linear'?"),
-        (["--op", "einsum:ij"], "no contraction of two operands"),
-        (["--op", "conv2d:stride"], "is no setting"),
+        (["--op", "einsum:ij"], "not a contraction of two operands"),
+        (["--op", "conv2d:stride"], "is not a setting"),
         (["--op", "sum"], "sum takes one input"),
         (["--op", "conv2d"], "conv2d: x has shape (4, 8, 50) and y (30, 50)"),
         (["--op", "einsum:bij,kj->kbi"], "actual has shape (4, 8, 30), and einsum of these inputs gives (30, 4, 8)"),
-        (["--op", "linear", "--bias", "[1, 2, 3]"], "(30,) fits"),
+        (["--op", "linear", "--bias", "[1, 2, 3]"], "(30,) would fit"),
         (["--op", "linear", "--bias", "nowhere.npy"], "nowhere.npy"),
     ],
 )

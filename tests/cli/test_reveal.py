@@ -74,7 +74,7 @@ def test_without_a_matching_replay_there_is_no_claim(capsys):
     [
         (["numpy.max"], "numpy.max is not a sum of its terms"),
         ([f"{__name__}:random"], "gives two results"),
-        (["math:fsum"], "huge numbers hide no terms"),
+        (["math:fsum"], "a huge number absorbs no terms"),
         (["numpy.smu"], "did you mean 'sum'"),
         ([], "reveal takes one target, not 0"),
         (["numpy.sum", "numpy.dot"], "reveal takes one target, not 2"),

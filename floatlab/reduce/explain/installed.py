@@ -1,4 +1,4 @@
-"""Candidate computations that add each element in an order of the installed NumPy, found for the product's shape."""
+"""Test whether the orders of addition of the installed numpy.matmul give a result bit for bit."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.order_map import OrderMap, compute
 
-_WORK = 1 << 22  # multiply-adds of products whose orders are probed: some tenths of a second
-_TERMS = 1 << 10  # longer sums are not probed: finding their order takes seconds
-_CLASSES = 8
+_WORK = 1 << 22  # products with more multiply-adds are not probed, because that would take seconds
+_TERMS = 1 << 10  # products with more terms per element are not probed either
+_CLASSES = 8  # products whose elements are added in more orders than this are not examined
 _TARGET = "numpy.matmul"
 
 
 def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
-    """Return the orders of the installed numpy.matmul if each element of a result is added along one of them.
+    """Return one candidate computation if orders of the installed numpy.matmul give every element; else an empty list.
 
-    Libraries take other tiles for other numbers of rows and columns, so that an element may be of another class than in
-    the whole product.
+    numpy.matmul uses different orders in different parts of a product. Every order is tried at every element, because
+    the result may have been computed as a part of a larger product, in which the orders occur at other positions.
     """
     (x, y), (rows, columns) = problem.sources, problem.shape
     kind = native_dtype(side.format)

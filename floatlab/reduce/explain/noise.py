@@ -1,10 +1,11 @@
-"""How far a computed product may be from the exact one: the exact product of matrices, and rounding's size in it.
+"""The exact product of two matrices, and limits for the rounding errors of a computed product.
 
-Of n terms added one after the other, each step errs by about a third of an ulp of the partial sum. Partial sums drift
-to the result P and swing around that by the terms' squares T, so that their squares add up to about n·(P²/3 + T/6).
-Thresholds are a multiple of that, measured by simulation on the inputs at hand, and never above 2·n·u·Σ|x·y|, which no
-order exceeds in any direction of rounding (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1, to
-first order).
+When n terms are added one after the other, each step errs by about a third of an ulp of the partial sum. Let P be the
+result, and T the sum of the squared terms. Partial sum k is about P·k/n plus a random deviation, so the squares of all
+partial sums add up to about n·(P²/3 + T/6). This gives the standard deviation of the error, called sigma. The limit is
+a multiple of sigma, and a simulation on the given inputs determines this multiple. The limit is at most 2·n·u·Σ|x·y|:
+to first order, no order of addition and no rounding direction causes larger errors (Higham, *Accuracy and Stability of
+Numerical Algorithms*, section 3.1).
 """
 
 from __future__ import annotations
@@ -20,23 +21,26 @@ from floatlab.formats import Format
 from floatlab.record import Individual, Record
 from floatlab.reduce.results.product_error import spread_indices
 
-_STEP = 0.15  # mean square of the error of one rounding, in units of (u·value)²
-# In sigmas. Unusually large partial sums cause errors of 10 sigmas in one element of 10,000.
+_STEP = 0.15  # the mean square error of one rounding, in units of (u·value)²
+# The limit is at least this many sigmas: unusually large partial sums cause errors of 10 sigmas in 1 element of 10,000.
 _LEAST_FACTOR = 16.0
-_ROOM = 3.0
-_ROWS, _COLUMNS = 16, 32  # numbers of rows and columns that are simulated
-_SLICES = 4
-_ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31  # rows, and multiply-adds, between two calls of a tick
-_EXACT_ELEMENTS = 1 << 22  # numbers in the products of elements that need more digits
-_BITS = 53
+_ROOM = 3.0  # the limit is at least this many times the largest simulated error
+_ROWS, _COLUMNS = 16, 32  # the simulation uses at most this many rows and columns
+_SLICES = 4  # each input is divided into this many slices of digits
+# `tick` is called after each block of rows; a block has about this many multiply-adds, and at least this many rows.
+_ROWS_AT_ONCE, _AT_ONCE = 128, 1 << 31
+_EXACT_ELEMENTS = 1 << 22  # elements that need more digits are computed in blocks of about this many terms
+_BITS = 53  # the precision of binary64
 _SUMS = 8  # a model adds at most this many products of parts of the inputs
 _LARGER = 1.1  # rounding the inputs or the sums increases Σ|x·y| at most by this factor
 
 
 class Totals(Individual):
-    """The exact product as `product` + `missed`, Σ|x·y| as `size`, and Σ(x·y)² as `squares`.
+    """The exact product of two matrices, and sums over the terms x·y of each element.
 
-    Every partial sum of an element is a multiple of its `grain`. This shows which elements are free of rounding.
+    The exact product is `product` + `missed`. `size` is Σ|x·y|, and `squares` is Σ(x·y)².
+    Every partial sum of an element is a multiple of its `grain`, so elements with a large grain are added exactly.
+    `terms` is the number of terms of each element. `missed` and `grain` are None if they were not computed.
     """
 
     product: Array
@@ -47,7 +51,7 @@ class Totals(Individual):
     terms: int
 
     def take(self, rows: Array, columns: Array) -> Totals:
-        """Return the totals of some rows and columns."""
+        """Return the totals of the elements at the intersections of some rows and columns."""
         index = np.ix_(rows, columns)
         parts = (None if part is None else part[index] for part in (self.missed, self.size, self.squares, self.grain))
         missed, size, squares, grain = parts
@@ -56,7 +60,7 @@ class Totals(Individual):
         return Totals(self.product[index], missed, size, squares, grain, self.terms)
 
     def error(self, values: Array, product: Array | None = None) -> Array:
-        """Return values − product; a given `product` replaces the exact one."""
+        """Return the errors values − product; without a `product`, they are errors against the exact product."""
         with np.errstate(all="ignore"):
             if product is not None:
                 return values - product
@@ -65,9 +69,10 @@ class Totals(Individual):
 
 
 def multiply_exactly(x: Array, y: Array, precise: bool, tick: Callable[[], None] | None = None) -> Totals:
-    """Return the product of float64 matrices in binary64; with `precise`, with many more digits.
+    """Return the totals of the product of float64 matrices.
 
-    Large products are made of blocks of rows, with a call of `tick` after each step.
+    The product is computed in binary64, or with many more digits if `precise` is true. Large products are computed in
+    blocks of rows, and `tick` is called after each block.
     """
     with np.errstate(all="ignore"):
         size = _by_rows(np.abs(x), np.abs(y), tick)
@@ -88,13 +93,13 @@ def _by_rows(x: Array, y: Array, tick: Callable[[], None] | None) -> Array:
 
 
 def _grain(x: Array, y: Array, tick: Callable[[], None] | None) -> Array:
-    """Return for each element a number of which all its products x·y are multiples."""
+    """Return the grain of each element: all of its products x·y are multiples of this number."""
     with np.errstate(all="ignore"):
         return _by_rows(_last_place(x, 1), _last_place(y, 0), tick)
 
 
 def _last_place(x: Array, axis: int) -> Array:
-    """Return the weight of the last nonzero digit of rows or columns, as a column or a row."""
+    """Return the weight of the last nonzero bit in each row or column, as a column or a row."""
     fraction, exponent = np.frexp(x)
     digits = np.ldexp(fraction, _BITS).astype(np.int64)
     weight = np.ldexp((digits & -digits).astype(np.float64), exponent - _BITS)
@@ -103,7 +108,9 @@ def _last_place(x: Array, axis: int) -> Array:
 
 
 def _in_slices(x: Array, y: Array, size: Array, tick: Callable[[], None] | None) -> tuple[Array, Array]:
-    """Cut the inputs into slices with few digits, so that binary64 adds the products of slices exactly.
+    """Return the product as an unevaluated sum high + low.
+
+    The inputs are divided into slices with few digits, so that binary64 adds the products of two slices exactly.
 
     K. Ozaki, T. Ogita, S. Oishi, S. M. Rump, *Error-free transformations of matrix multiplication by using fast
     routines of matrix multiplication and its applications* (Numerical Algorithms 59, 2012).
@@ -136,7 +143,7 @@ def _scale(x: Array, axis: int) -> Array:
 
 
 def _sliced(x: Array, digits: int) -> list[Array]:
-    """Return slices of numbers below one: each slice holds the next `digits` digits."""
+    """Divide numbers below 1 into slices: each slice holds the next `digits` significant bits."""
     slices, rest = [], x
     for i in range(1, _SLICES + 1):
         big = 1.5 * 2.0 ** (_BITS - 1 - digits * i)
@@ -147,7 +154,7 @@ def _sliced(x: Array, digits: int) -> list[Array]:
 
 
 def _added(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return for each column the sum of x·y as an unevaluated sum high + low."""
+    """Return the sum of x·y in each column, as an unevaluated sum high + low."""
     high, low = np.zeros(x.shape[1]), np.zeros(x.shape[1])
     with np.errstate(all="ignore"):
         for a, b in zip(x, y, strict=True):
@@ -158,14 +165,18 @@ def _added(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 class Noise(Record):
-    """The rounding of an accumulator: unit roundoff `u`, smallest quantum, and the error limit in sigmas."""
+    """The rounding errors of an accumulator.
+
+    `u` is its unit roundoff, and `quantum` is the distance of its subnormal numbers. `factor` is the limit of an error,
+    in sigmas.
+    """
 
     u: float
     quantum: float
     factor: float = _LEAST_FACTOR
 
     def sigma(self, totals: Totals, product: Array | None = None) -> Array:
-        """Return the root mean square error to expect of each element."""
+        """Return the expected root mean square error of each element."""
         n, p = totals.terms, totals.product if product is None else product
         with np.errstate(all="ignore"):
             mean = _STEP * (n * (p * p / 3 + totals.squares / 6) + totals.squares + p * p)
@@ -173,37 +184,40 @@ class Noise(Record):
         return sigma
 
     def limit(self, totals: Totals, product: Array | None = None, factor: float | None = None) -> Array:
-        """Return the largest error of each element that counts as rounding."""
+        """Return the error limit of each element: errors up to it are attributed to rounding."""
         n = totals.terms
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
             n += _SUMS if product is not None else 0
-            # Twice n·u·Σ|x·y|: sums may be rounded in one direction.
+            # The bound is twice n·u·Σ|x·y|, because sums may be rounded in one direction.
             most = 2 * n * self.u * totals.size * (1 + n * self.u) + n * self.quantum
             limit = np.minimum(factor * self.sigma(totals, product), most)
             least: Array = np.where(self.is_exact(totals, product), 0.0, limit)
         return least
 
     def is_exact(self, totals: Totals, product: Array | None = None) -> Array:
-        """Return the mask of elements whose partial sums, multiples of the grain, are exact in every order."""
+        """Return the mask of elements whose partial sums are exact in every order of addition."""
         if totals.grain is None:
             return np.zeros(totals.size.shape, np.bool_)
         with np.errstate(all="ignore"):
             exact: Array = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
-            exact |= totals.size == 0  # sums of zeros
-            if product is not None:  # the inputs or the sums of blocks were rounded
+            exact |= totals.size == 0  # sums of zeros are exact
+            if product is not None:  # the product is that of a model, which rounds the inputs or the sums of blocks
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
                 exact &= product != 0  # 0 is a multiple of any number
         return exact
 
 
 def noise_of(format: Format) -> Noise:
-    """Return the noise of sums in a format."""
+    """Return the rounding errors of sums in a format, before any simulation."""
     return Noise(2.0**-format.precision, 2.0**format.qmin)
 
 
 def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) -> Noise:
-    """Return the noise with a factor measured on serial sums of these inputs, simulated with rounded products."""
+    """Return `noise`, with a larger factor if serial sums of these inputs have unusually large errors.
+
+    The sums are simulated in the dtype `kind`, with rounded products, for a sample of rows and columns.
+    """
     rows, columns = (spread_indices(n, most) for n, most in ((x.shape[0], _ROWS), (y.shape[1], _COLUMNS)))
     part = totals.take(rows, columns)
     a, b = x[rows].astype(kind), y[:, columns].astype(kind)
@@ -217,7 +231,7 @@ def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) ->
 
 
 def half_ulp(values: Array, format: Format) -> Array:
-    """Return half an ulp of each value in a format: the largest error of rounding to the format."""
+    """Return half an ulp of each value in a format, which is the largest error of rounding to nearest."""
     with np.errstate(all="ignore"):
         least = format.emin + 1
         exponent = np.where(values == 0, least, np.maximum(np.frexp(values)[1], least)) - format.precision - 1

@@ -1,4 +1,9 @@
-"""Faults below the rounding error bound: few differing elements among identical ones, and significant mean errors."""
+"""Find faults that are smaller than the rounding error bound.
+
+A fault is found if only a few elements of two results differ, or if the mean error of many elements is significant. The
+plain product is the exact product of the unchanged inputs. A model is an assumed change of the inputs (see `stages`). A
+shift is an array of the errors that a bias or a factor would cause.
+"""
 
 from __future__ import annotations
 
@@ -13,33 +18,40 @@ from floatlab.reduce.explain.findings import ENOUGH, SampledModel
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
 from floatlab.reduce.results.diagnosis_record import Evidence
 
-_DOUBT = 12.0  # −ln of the largest accepted probability of a coincidence
-_LENIENT = 2.0  # an order of a library may change so many times fewer elements than those that were simulated
-_STRIP = 6  # elements in rows or columns at an edge: the edge of a tile may make so many
+_DOUBT = 12.0  # a fault is reported if a coincidence has at most the probability exp(−12)
+_LENIENT = 2.0  # the orders of a library may change fewer elements than the simulated orders, by up to this factor
+_STRIP = 6  # a tile at the edge of a product may be added in another order, which changes at least this many elements
 _LONG = 16  # a mean needs at least this many elements
-BIAS, _SCALE = 30.0, 10.0  # standard deviations; of 900 correct results, none had more than 11 and 4
-_DOUBTED = 0.6  # times these, a bias or a factor is likely, and not certain
-_OTHER = 3.0  # and at least this many times the other result's value
-_NORMAL = 0.4549  # the median of the square of a normal number
-_OUTLYING = 0.02  # of all errors
-_SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
-CERTAIN = 8.0  # standard deviations, so that errors follow a model
-_WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
-_OFF = 0.1  # from one, at most, is the factor with which they follow it
-OUTLIER = 20.0  # medians
-_LOOSE = 1.5  # times the limit: means are only estimates of a shift
-_CHANGES = 0.5  # sigmas
-_FEW = 8  # elements
-_EVEN = 4.0  # times the other errors, and an ulp of the largest element, are errors of one size at most
-_FINE = 2.0**-12  # of Σ|x·y|: formats of up to 11 digits change inputs by more than that
-_GROWTH = 0.7  # a smaller power of the size of elements is no growth as that of rounding errors
-_UNLIKE = 4.0  # times as large is the rounding of large elements as that of small ones, so that they can be told apart
-_SMOOTH = 0.1  # of the variance around the best line: values that follow the product otherwise
-_APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
+# A bias and a factor are certain above this many standard deviations; 900 correct results had at most 11 and 4.
+BIAS, _SCALE = 30.0, 10.0
+_DOUBTED = 0.6  # a bias or a factor is likely, but not certain, between this share of the limits above and the limits
+# A factor is reported if it is this many times as significant as the factor of the other result. For a bias, the square
+# of this number is used.
+_OTHER = 3.0
+_NORMAL = 0.4549  # the median of the square of a standard normal variable
+_OUTLYING = 0.02  # the mean square error leaves out this share of the errors: the largest ones
+_SAME = 6.0  # two spreads of n elements count as equal if their ratio is at most 1 + 6/√n
+CERTAIN = 8.0  # a model is certain if the errors contain its change by more than this many standard deviations
+_WORSE = 1.5  # a model is rejected if its median error is more than this many times that of the plain product
+_OFF = 0.1  # the slope of the errors against a model's change may differ from 1 by this much, plus its uncertainty
+OUTLIER = 20.0  # errors above this many times the median error, or above this many sigmas, are outliers
+_LOOSE = 1.5  # a residual may exceed its limit by this factor, because the shift is only an estimate
+_CHANGES = 0.5  # a model's change is significant if its median exceeds this many sigmas
+_FEW = 8  # a factor can explain any result with fewer elements than this
+_EVEN = 4.0  # the median error of wrong elements is at most this many times that of the others (see `are_even`)
+_FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
+_GROWTH = 0.7  # errors that grow with a smaller power of sigma than this do not grow as rounding errors do
+_UNLIKE = 4.0  # the growth of errors is measured only if the sigmas of large and small elements differ by this factor
+_SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
+_APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
 def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
-    """Return whether fewer elements differ than another order of addition would change."""
+    """Return whether so few elements differ that another order of addition cannot be the cause.
+
+    `chance` is the share of elements that another order changes. `doubt_needed` is −ln of the largest accepted
+    probability of a coincidence.
+    """
     count, expected = int(differing.sum()), differing.size * chance / _LENIENT
     if count >= expected:
         return False
@@ -50,12 +62,12 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
         lines = differing.any(axis=axis)
         size = int(lines.sum()) * differing.shape[axis]
         if count >= _STRIP and count >= size * chance / _LENIENT:
-            return False  # other orders in some rows or columns: the edge of a tile
+            return False  # a tile at the edge may add these rows or columns in another order
     return True
 
 
 def least_shown(views: Sequence[View]) -> Evidence:
-    """Return the median relative error from which a single wrong element is found, as evidence."""
+    """Return the smallest relative error that is found in an element, as evidence: the median over all elements."""
     with np.errstate(all="ignore"):
         limits = [(view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product) for view in views]
         limit = np.maximum.reduce(limits)
@@ -64,7 +76,12 @@ def least_shown(views: Sequence[View]) -> Evidence:
 
 
 class Drift(Record):
-    """A drift: mean errors fitted as a bias of each column or row, or as a factor, in standard deviations."""
+    """The mean errors of a result, fitted as a bias of each column, as a bias of each row, and as one factor.
+
+    `bias` (for columns and for rows) and `scale` (for the factor) are the significance of the fits in standard
+    deviations. `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `residuals` holds the mean
+    square errors that remain after each of the three fits. `elements` is the number of elements used.
+    """
 
     bias: tuple[float, float]
     scale: float
@@ -77,7 +94,7 @@ class Drift(Record):
 
 
 def drift_of(view: View) -> Drift:
-    """Measure the drift of a result whose single errors are all within the rounding error bound."""
+    """Fit the mean errors of a result in which every error is within the rounding error bound."""
     totals = view.totals
     error, exact = totals.error(view.values), totals.product
     with np.errstate(all="ignore"):
@@ -93,7 +110,7 @@ def drift_of(view: View) -> Drift:
             long = (weight > 0).sum(axis=axis, keepdims=True) >= _LONG
             terms = (mean * mean * sums / max(spread, 1e-12))[long]
             stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
-            # One number for every element or two explains anything.
+            # A bias with one unknown for every one or two elements would explain any result.
             left.append(spread if weight.size >= 2 * sums.size else np.inf)
             means.append(mean)
         down = float((weight * exact * exact).sum())
@@ -101,7 +118,7 @@ def drift_of(view: View) -> Drift:
         spread = _spread(error - factor * exact, weight)
         scale = factor / sqrt(spread / down) if down > 0 and spread > 0 else 0.0
     residuals = left[0], left[1], spread
-    # Equal elements, as constant inputs make them, are one observation.
+    # Constant inputs give equal elements, which count as one observation.
     count = int((weight > 0).sum())
     apart = len(np.unique(exact[weight > 0])) / max(1, count)
     stands, scale = [each * apart for each in stands], scale * sqrt(apart)
@@ -109,9 +126,10 @@ def drift_of(view: View) -> Drift:
 
 
 def _spread(error: Array, weight: Array) -> float:
-    """Return the mean square error; the median tells it of normal errors, and nothing of sums half of which are exact.
+    """Return the weighted mean square error, without the largest errors, which may be faults.
 
-    The largest errors are left out: they may be faults.
+    The result is the larger of two estimates. The first is computed from the median, for normally distributed errors.
+    It is too small if half of the sums are exact. The second is the mean.
     """
     squares = np.sort((error * error * weight)[weight > 0])
     usual = squares[: squares.size - int(_OUTLYING * squares.size)]
@@ -119,22 +137,27 @@ def _spread(error: Array, weight: Array) -> float:
 
 
 def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | None:
-    """Return a fault in the mean errors of one result only: its name, evidence, and whether it is certain."""
+    """Return a fault that only the mean errors of the first result show; None if there is none.
+
+    The values are the name of the fault, the evidence, and whether the fault is certain.
+    """
     found = []
     for axis, words in ((0, "column"), (1, "row")):
         if mine.bias[axis] > max(_DOUBTED * BIAS, _OTHER**2 * other.bias[axis]):
             found.append((mine.residuals[axis], "bias", f"one number a {words}", mine.bias[axis] > BIAS))
     if abs(mine.scale) > max(_DOUBTED * _SCALE, _OTHER * abs(other.scale)) and abs(mine.factor) > u / 4:
-        # A factor has one unknown, a bias many. The factor is chosen unless its residuals are clearly larger.
+        # A factor has one unknown, and a bias has many. The factor is chosen unless it leaves clearly larger errors.
         room = 1 + _SAME / sqrt(mine.elements)
         found.append((mine.residuals[2] / room, "scale", f"{1 + mine.factor:.12g}", abs(mine.scale) > _SCALE))
     return min(found)[1:] if found else None
 
 
 def certainty(one: SampledModel, plain: SampledModel) -> float:
-    """Return by how many standard deviations the errors of the plain product follow what a model changes.
+    """Return how clearly the errors against the plain product contain a model's change, in standard deviations.
 
-    Errors of a result that was made so contain the whole change, and beside it rounding, which knows nothing of it.
+    If the model is right, the error of each element is the model's change of this element plus a rounding error.
+    Rounding errors do not depend on the change. Return 0 if the slope of the errors against the change is not close
+    to 1.
     """
     if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
         return 0.0
@@ -147,7 +170,7 @@ def certainty(one: SampledModel, plain: SampledModel) -> float:
     error, change = error[usable], change[usable]
     usual = np.abs(error) <= OUTLIER * max(float(np.median(np.abs(error))), 1e-9) if error.size else error
     error, change = error[usual], change[usual]
-    # A factor is no proof of a model whose change is one on average: only what is not along the product counts.
+    # The part of a change that is proportional to the product could also be due to a factor, so it is removed.
     along = totals.product[usable][usual] / sigma[usable][usual]
     error, change = (each - (each @ along) / max(float(along @ along), 1e-300) * along for each in (error, change))
     power = float(change @ change)
@@ -163,7 +186,10 @@ def certainty(one: SampledModel, plain: SampledModel) -> float:
 def look_closer(
     problem: ProductProblem, side: Side, certain: dict[int, float], near: list[SampledModel], first: SampledModel
 ) -> None:
-    """Measure the certainty of the likeliest models that a sample left in doubt on all elements."""
+    """Compute the certainty of up to two models on all elements, if the sample did not decide about them.
+
+    `certain` holds the certainty of each model by its id and is updated.
+    """
     doubted = [each for each in near if CERTAIN / 4 < certain[id(each)] <= CERTAIN]
     if max(certain.values()) > CERTAIN or first.view.values.size == side.values.size:
         return
@@ -175,7 +201,7 @@ def look_closer(
 
 
 def is_apart(one: SampledModel) -> bool:
-    """Return whether a model changes the product at least about as much as rounding does."""
+    """Return whether a model's change of the product is about as large as rounding errors, or larger."""
     totals = one.view.totals
     with np.errstate(all="ignore"):
         change = np.abs(one.exact - totals.product) / one.view.noise.sigma(totals)
@@ -184,7 +210,10 @@ def is_apart(one: SampledModel) -> bool:
 
 
 def are_even(view: View, wrong: Array) -> bool:
-    """Return whether errors are as large in small elements as in large ones, as those of fast algorithms are."""
+    """Return whether the wrong elements have errors that do not depend on the size of the element.
+
+    Fast algorithms, such as Strassen's, make errors like these.
+    """
     error, exact = np.abs(view.totals.error(view.values)), np.abs(view.totals.product[view.usable])
     others = error[view.usable & ~wrong & (error > 0)]
     if 0 < int(wrong.sum()) <= ENOUGH:
@@ -235,14 +264,20 @@ def are_exact(view: View, wrong: Array) -> bool:
 
 
 def may_be_flushed(view: View, wrong: Array, least: float) -> bool:
-    """Return whether products and partial sums below `least` that became zero may explain errors, by their size."""
+    """Return whether the wrong elements' errors are small enough to be caused by flushing to zero.
+
+    Products and partial sums below `least` are assumed to be flushed.
+    """
     most = 2 * view.totals.terms * least
     small = np.abs(view.totals.error(view.values)) <= most + view.noise.limit(view.totals)
     return bool(wrong.any() and (small & (view.totals.size > 0))[wrong].all())
 
 
 def explains_more(view: View, product: Array) -> bool:
-    """Return whether a model leaves less than the plain product; its limit alone has more room."""
+    """Return whether the errors against a model's product are smaller than those against the plain product.
+
+    It is not enough that the model's errors are within their limit, because this limit is larger.
+    """
     error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
     usable = view.usable & (view.totals.size > 0)
     if not (error <= room)[usable].all():
@@ -253,9 +288,9 @@ def explains_more(view: View, product: Array) -> bool:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """Return the factor or bias that explains the errors of the plain product as well as a model does, if one does.
+    """Return a factor or bias, as text, if it explains a result at least as well as a model does; otherwise None.
 
-    The second value says whether the model explains them as well as that.
+    The second value says whether the model explains the result equally well.
     """
     totals = view.totals
     with np.errstate(all="ignore"):
@@ -264,8 +299,8 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
         weight = np.where(usable, 1 / square, 0.0)
         modelled = np.where(usable, totals.error(view.values, product), 0.0)
     if not modelled.any() or usable.sum() < _FEW:
-        return None  # no residual can be smaller, or a factor explains anything
-    # A product that errs by rounding needs no rival: what the model changes is then too small for one.
+        return None  # the model leaves no error, or there are so few elements that a factor would explain any result
+    # Without a significant mean error, the model's change is too small to be confused with a factor or a bias.
     drift = drift_of(view)
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:
         return None

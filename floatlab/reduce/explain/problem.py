@@ -1,4 +1,4 @@
-"""The inputs of a product, their exact product, and a computed result whose errors are to be explained."""
+"""The inputs of a product, their exact product, and the two computed results whose errors are to be explained."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
-_FEW = 4  # numbers
-_CHANCE = 10  # digits, at least, that are all 0 in numbers of a narrower format
-_UNRELATED = 0.2  # times √Σ(x·y)²: rounding the inputs to two digits changes less
-_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
+_FEW = 4  # if a result has more values than this, and all are equal, they are not evidence of a narrower format
+_CHANCE = 10  # a narrower format is accepted if it forces at least this many bits of the values to 0
+_UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
+_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements in a sample, if the product has as many
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
-    """Return how many digits of numbers a narrower format has no room for; subnormal numbers have few."""
+    """Return the number of significant bits that a narrower format cannot hold, summed over all different numbers.
+
+    Subnormal numbers have fewer significant bits than the precision of their format.
+    """
     different = np.unique(np.abs(values[values != 0]))
     if values.size > _FEW and different.size < 2:
-        return 0  # one number says little
+        return 0  # one repeated number is little evidence
     exponent = np.frexp(different)[1]
     return int(np.maximum(np.minimum(own.precision, exponent - own.qmin) - format.precision, 0).sum())
 
@@ -39,13 +42,16 @@ def _spare_bits(values: Array, own: Format, format: Format) -> int:
 def matrices_of(
     x: object, y: object, actual: object, expected: object
 ) -> tuple[tuple[Source, Source], tuple[Source, Source]]:
-    """Return both factors and both results as matrices; raises UnsupportedError."""
+    """Return both factors and both results as matrices.
+
+    Raises UnsupportedError if the shapes do not fit together or a format is wider than binary64.
+    """
     left, right, first, second = (source_of(each, name) for each, name in (
         (x, "x"), (y, "y"), (actual, "actual"), (expected, "expected"),
     ))  # fmt: skip
     for side in (left, right, first, second):
         if side.format.precision > _DOUBLE.precision:
-            raise UnsupportedError(f"a diagnosis takes formats up to binary64, not {side.format.name}")
+            raise UnsupportedError(f"a diagnosis supports formats up to binary64, not {side.format.name}")
     if not left.codes.ndim or not 1 <= right.codes.ndim <= 2 or left.codes.shape[-1] != right.codes.shape[0]:
         raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} do not make a product")
     shape = (*left.codes.shape[:-1], *right.codes.shape[1:])
@@ -70,12 +76,12 @@ def matrices_of(
 
 
 class Side:
-    """One of the two results: its values as float64, its format, and the narrowest format that has all its values."""
+    """One of the two results: its values as float64, its format, and the narrowest format that holds all values."""
 
     def __init__(self, name: str, source: Source) -> None:
-        """Decode a result of two axes."""
+        """Decode a result, which has two axes."""
         self.name, self.source, self.format = name, source, source.format
-        with np.errstate(all="ignore"):  # NaNs of other bits
+        with np.errstate(all="ignore"):  # signaling NaNs would cause a warning
             self.values = np.asarray(decode(source.codes, source.format), np.float64)
         self.finite = np.isfinite(self.values)
 
@@ -97,7 +103,11 @@ class Side:
 
 
 class ProductProblem:
-    """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
+    """The inputs as float64, and their exact product.
+
+    Rows and columns that contain NaN or infinity are replaced by zeros. The mask `known` marks the elements that do not
+    depend on them, and `special` holds the results of the others.
+    """
 
     def __init__(
         self,
@@ -107,13 +117,13 @@ class ProductProblem:
         has_bias: bool = False,
         tick: Callable[[], None] | None = None,
     ) -> None:
-        """Multiply the inputs exactly enough to judge results of these formats.
+        """Multiply the inputs with enough precision for computing the errors of results in these formats.
 
-        With `has_bias`, the last term is a bias, which no model of the inputs changes. If the product is large, `tick`
-        is called after each step.
+        If `has_bias` is true, the last term of each sum is a bias, which no model of the inputs changes. If the product
+        is large, `tick` is called after each step.
         """
         self.sources, self.has_bias = (x, y), has_bias
-        # The widest format of inputs and results: a result in a narrower format was rounded to it at the end.
+        # The widest format of inputs and results. A result in a narrower format was rounded to that format at the end.
         self.widest = max((x.format, y.format, *results), key=lambda each: each.precision)
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
         rows = np.asarray(np.isfinite(first).all(axis=1))
@@ -132,11 +142,11 @@ class ProductProblem:
         self.rows = spread_indices(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
         self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
-        self.grids: dict[object, object] = {}  # grids of candidate computations; the key is model and format
+        self.grids: dict[object, object] = {}  # candidate computations by model and format
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
-        """Return the noise of sums in a format, measured on these inputs if the processor supports the format."""
+        """Return the rounding errors of sums in a format; they are measured on these inputs if NumPy has the format."""
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
             kind = native_dtype(accumulator)
@@ -146,11 +156,14 @@ class ProductProblem:
         return self._noises[accumulator.name]
 
     def sampled_models(self, tick: Callable[[], None], rare: bool = False) -> list[tuple[Model, Array | None]]:
-        """Return the models of the inputs with their products in the sample, the unchanged inputs first; cached."""
+        """Return the usual or the rare models of the inputs, each with its product in the sample; the list is cached.
+
+        The usual models begin with the unchanged inputs. Models that do not change the product are left out.
+        """
         if rare not in self._models:
             x, y = self.x[self.rows], self.y[:, self.columns]
             as_they_are = self.made(PLAIN, x, y)
-            # The same numbers in another memory layout may be multiplied in another order.
+            # Equal numbers in another memory layout may be multiplied in another order, which causes small differences.
             room = 2 * (self.terms + 1) * 2.0**-_DOUBLE.precision * self.sample.size
             formats = self.sources[0].format, self.sources[1].format
             found: list[tuple[Model, Array | None]] = [] if rare else [(PLAIN, None)]
@@ -165,7 +178,7 @@ class ProductProblem:
         return self._models[rare]
 
     def whole(self, model: Model) -> Array:
-        """Return the whole product that a model gives, not only the sample."""
+        """Return the product that a model gives, for all rows and columns."""
         return self.made(model, self.x, self.y)
 
     @property
@@ -174,7 +187,7 @@ class ProductProblem:
         return (self.x[:, :-1], self.y[:-1]) if self.has_bias else (self.x, self.y)
 
     def made(self, model: Model, x: Array, y: Array) -> Array:
-        """Return the product of some rows and columns of the factors that a model gives."""
+        """Return the product that a model gives for some rows of the first input and some columns of the second."""
         if not self.has_bias:
             return model.make(x, y, self.x, self.y)
         with np.errstate(all="ignore"):
@@ -188,7 +201,10 @@ class ProductProblem:
 
 
 class Fit(Record):
-    """The errors of a result against a model's product, in sigmas (`z`), and the mask of those above the limit."""
+    """The errors of a result against a model's product.
+
+    `z` holds the errors in sigmas, and `wrong` is the mask of the errors above the limit.
+    """
 
     z: Array
     wrong: Array
@@ -197,10 +213,13 @@ class Fit(Record):
 
 
 class View:
-    """A view: all elements of a result, or a sample of them, together with their exact products."""
+    """All elements of a result, or a sample of them, together with the totals of their exact products.
+
+    The mask `usable` marks the elements that are finite and whose exact product is known.
+    """
 
     def __init__(self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format) -> None:
-        """Set the accumulator's noise; if the output format is narrower, its rounding is allowed too."""
+        """Set the rounding errors of the accumulator; a narrower output format adds half an ulp to the limits."""
         self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
 
@@ -209,7 +228,10 @@ class View:
         return View(totals, self.values, self.usable, self.noise, self.format)
 
     def errors(self, product: Array | None = None, factor: float = 1.0) -> tuple[Array, Array, Array]:
-        """Return errors, their bounds and sigmas against `factor`·product, rounded before and after scaling."""
+        """Return the errors against `factor`·product, their limits, and their sigmas.
+
+        The limits allow for a rounding before the multiplication by the factor and another one after it.
+        """
         totals, values = self.totals, self.values
         with np.errstate(all="ignore"):
             base = totals.product if product is None else product
@@ -221,18 +243,18 @@ class View:
         return np.where(self.usable, error, np.nan), room, sigma
 
     def fit(self, product: Array | None = None, times: float = 1.0) -> Fit:
-        """Compare the result with a product (default: the exact one); errors above `times` limits are wrong."""
+        """Compare the result with a product, by default the exact one; errors above `times`·limit are wrong."""
         totals = self.totals
         with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
             beyond = np.maximum(np.abs(totals.error(self.values, product)) - self.half, 0.0)
             z = np.where(beyond == 0, 0.0, beyond / np.maximum(sigma, 1e-320))
-            z = np.where(np.isnan(z), np.inf, z)  # a model may make NaNs
+            z = np.where(np.isnan(z), np.inf, z)  # the product of a model may contain NaNs
         return Fit(np.where(self.usable, z, np.nan), self.usable & ~(beyond <= times * limit))
 
 
 def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: bool = False) -> View:
-    """Return the view of a result and the exact product: of all elements, or of the sample."""
+    """Return the view of all elements of a result, or of the sampled elements, against the exact product."""
     index = np.ix_(problem.rows, problem.columns) if sampled else (slice(None), slice(None))
     usable = side.finite[index] & problem.known[index]
     totals = problem.sample if sampled else problem.totals
@@ -240,13 +262,13 @@ def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: b
 
 
 def middle(z: Array) -> float:
-    """Return the median without NaNs; infinity if there are no other values."""
+    """Return the median of the values that are not NaN; infinity if all are."""
     z = z[~np.isnan(z)]
     return float(np.median(z)) if z.size else np.inf
 
 
 def find_overflow(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of infinities whose exact product is beyond the largest number of the result's format."""
+    """Return the mask of infinities that are due to overflow: the exact product exceeds the format's largest number."""
     exact, values = problem.totals.product, side.values
     most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
     with np.errstate(all="ignore"):
@@ -255,7 +277,7 @@ def find_overflow(problem: ProductProblem, side: Side) -> Array:
 
 
 def find_stray(problem: ProductProblem, side: Side) -> Array:
-    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or the reverse."""
+    """Return the mask of elements that are NaN or infinite although the inputs give a finite number, or vice versa."""
     stray: Array = problem.known & ~side.finite & ~find_overflow(problem, side)
     if problem.special is not None:
         values = side.values
@@ -265,7 +287,11 @@ def find_stray(problem: ProductProblem, side: Side) -> Array:
 
 
 def unrelated_share(view: View) -> float:
-    """Return the share of elements that no input rounding explains, or 1 − |correlation| with the product if larger."""
+    """Return how unrelated a result is to the product, from 0 to 1.
+
+    This is the larger of two numbers: the share of elements that no rounding of the inputs explains, and
+    1 − |correlation| between the result and the product.
+    """
     totals = view.totals
     usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable
     with np.errstate(all="ignore"):
@@ -277,7 +303,7 @@ def unrelated_share(view: View) -> float:
 
 
 def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
-    """Return whether a model's product is non-finite in all `stray` elements."""
+    """Return whether a model's product is NaN or infinite in all `stray` elements."""
     rows, columns = (np.flatnonzero(stray.any(axis=axis)) for axis in (1, 0))
     made = problem.made(model, problem.x[rows], problem.y[:, columns])
     return not np.isfinite(made[stray[np.ix_(rows, columns)]]).any()

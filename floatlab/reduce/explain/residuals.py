@@ -1,7 +1,7 @@
 """Find faults in the residuals: wrong elements and regions, a bias, a factor, moved rows, missing terms.
 
-Each function looks at the residual of a result and returns a model of it, or None; whether the model leaves rounding
-alone is checked afterwards.
+The residual of a result is its difference from the exact product. Each function examines a residual and returns a fault
+that may explain it, or None. The caller checks whether this fault leaves only rounding errors.
 """
 
 from __future__ import annotations
@@ -14,23 +14,28 @@ from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.results.product_error import spread_indices
 
-_MOST_TERMS = 2048  # at most this many terms are unknowns of the least squares
-_PAIRS = 1 << 20  # of places where a range of terms may begin and end
-_WITNESSES = 24  # elements that a range of terms has to explain first
-_CERTAIN = 0.2  # coefficients of terms are this near to whole numbers
-_FILLED = 0.6  # a rectangle has at least this share of wrong elements
-_FEW = 8  # single elements that are always named
-_SHARE = 0.02  # of all elements, so that they are single ones
-_BOXES = 16
+_MOST_TERMS = 2048  # the least-squares problem has at most this many unknowns, one per term
+_PAIRS = 1 << 20  # at most this many ranges of terms are examined
+_WITNESSES = 24  # a range of terms is tested at up to this many elements
+_CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less than this
+_FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
+_FEW = 8  # up to this many wrong elements are always reported one by one
+_SHARE = 0.02  # wrong elements are also reported one by one if they are at most this share of all elements
+_BOXES = 16  # wrong elements are divided into at most this many rectangles
 _LISTED = 1 << 12  # at most this many elements are listed
-_LEAST = 3  # a rectangle has at least this many elements
-_LARGEST_FACTOR = 1e5
-_CLEAR = 9.0  # squared standard deviations of a shift in a part of a result, so that it shows there
-_FOLLOWED, _MOST_PARTS = 0.25, 0.75  # of a shift, at least, in so many of those parts
+_LEAST = 3  # rectangles are reported only if more than this many elements are wrong
+_LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
+_CLEAR = 9.0  # a part of a result is examined if the sum of (shift/sigma)² in it exceeds this
+# A shift is accepted if the median of error/shift exceeds the first number in at least the second number of all parts.
+_FOLLOWED, _MOST_PARTS = 0.25, 0.75
 
 
 class Places(Record):
-    """Wrong elements: `name` is "region" with half-open ranges of each axis, or "elements" with indices."""
+    """The positions of `count` wrong elements.
+
+    If `name` is "region", `where` holds rectangles as half-open ranges of rows and columns. If it is "elements",
+    `where` holds indices.
+    """
 
     name: str
     where: tuple[tuple[tuple[int, int], ...] | tuple[int, ...], ...]
@@ -38,7 +43,7 @@ class Places(Record):
 
 
 def find_places(wrong: Array) -> Places | None:
-    """Return the places of the wrong elements in a mask; None if they are scattered over the result.
+    """Return the positions of the wrong elements in a mask; None if they are scattered over the result.
 
     >>> wrong = np.zeros((9, 9), bool)
     >>> wrong[2:4, 3:6] = True
@@ -84,7 +89,10 @@ def _runs(marks: Array) -> list[tuple[int, int]]:
 
 
 def _boxes(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """Return the products of runs of rows and runs of columns that hold wrong elements, if they are filled."""
+    """Return rectangles that contain all wrong elements; None if one is not filled, or if they are too many or small.
+
+    Each rectangle is the intersection of adjacent rows and adjacent columns that contain wrong elements.
+    """
     rows, columns = (_runs(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
     if len(rows) * len(columns) > _BOXES:
         return None
@@ -102,7 +110,7 @@ def _boxes(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] 
 
 
 def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
-    """Return the median along an axis, elements weighted by 1/sigma; those that are NaN count nothing.
+    """Return the median along an axis, with weights 1/sigma; NaNs are ignored.
 
     >>> weighted_median(np.array([[1.0], [2.0], [9.0]]), np.array([[1.0], [1.0], [0.1]]), 0).tolist()
     [[9.0]]
@@ -117,7 +125,9 @@ def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
 
 
 def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
-    """Return numbers within all bounds along an axis, and whether there are such; bounds that are NaN bound nothing.
+    """Return the middle of the intervals that satisfy all bounds along an axis, and whether no interval is empty.
+
+    Bounds that are NaN are ignored. The middle is 0 if an interval is unbounded.
 
     >>> between(np.array([[1.0], [2.0]]), np.array([[4.0], [3.0]]), 0)
     (array([[2.5]]), True)
@@ -130,7 +140,7 @@ def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
 
 
 def shortest_between(low: float, high: float) -> float:
-    """Return the number with the fewest decimal digits, of those between two others that are rounded from the middle.
+    """Return the middle of an interval, rounded to the fewest decimal digits that keep it inside the interval.
 
     >>> shortest_between(1.99998, 2.00006), shortest_between(0.33332, 0.33335)
     (2.0, 0.33333)
@@ -141,16 +151,19 @@ def shortest_between(low: float, high: float) -> float:
 
 
 def factor_between(values: Array, product: Array, limit: Array) -> float | None:
-    """Return the median of values/product over the elements that are well above rounding."""
+    """Return the median of values/product over the elements whose product is well above the rounding error limit.
+
+    Return None if there are no elements like these.
+    """
     with np.errstate(all="ignore"):
         clear = np.isfinite(values) & (np.abs(product) > 16 * limit) & (product != 0)
         return float(np.median(values[clear] / product[clear])) if clear.any() else None
 
 
 def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
-    """Return for each row of a result which row of the product it is most like; None where all rows are their own.
+    """Return, for each row of a result, the index of the most similar row of the product; None if no row was moved.
 
-    `wrong` says which rows are not their own.
+    `wrong` is the mask of the rows that do not match the row of the product at the same position.
     """
     with np.errstate(all="ignore"):
         weight = np.sqrt(np.mean(product * product, axis=0))
@@ -165,9 +178,10 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
 
 
 def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int, int] | None:
-    """Return a range of terms (first, stop) and how often more than once they were counted: −1, or 1; None if none is.
+    """Return a range of terms (first, stop), and −1 if it was omitted or 1 if it was counted twice.
 
-    Sums of terms up to each k at some elements: the error is the difference of two of them.
+    The error of each element is then plus or minus the sum of these terms, which is the difference of two prefix sums.
+    Return None if no range explains the errors.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):
@@ -181,7 +195,7 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
     sums = np.concatenate([np.zeros((1, len(at))), np.cumsum(terms, axis=0)])
     r, most = error.ravel()[at], 2 * limit.ravel()[at] + 1e-13 * np.abs(terms).sum(axis=0)
     for times in (-1, 1):
-        goal = sums[:, 0] + times * r[0]  # the sum at the end of a range that begins here
+        goal = sums[:, 0] + times * r[0]  # a range that begins at term k must end at this prefix sum
         order = np.argsort(sums[:, 0])
         low, high = (np.searchsorted(sums[order, 0], goal + s * most[0]) for s in (-1, 1))
         count = high - low
@@ -200,7 +214,10 @@ def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int
 
 
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
-    """Return by least squares the extra count of each term (−1: omitted); None if the counts are not integers."""
+    """Return the number of extra times that each term was counted, which is −1 if the term was omitted.
+
+    The counts are found by least squares. Return None if they are not all close to integers, or if all are 0.
+    """
     n = x.shape[1]
     if n > _MOST_TERMS or 2 * n > error.size or not np.isfinite(error).all():
         return None
@@ -217,7 +234,10 @@ def term_counts(x: Array, y: Array, error: Array) -> Array | None:
 
 
 def correlation(values: Array, product: Array, usable: Array) -> float:
-    """Return the correlation of a result with the product without the means of rows and columns; 1 of few elements."""
+    """Return the correlation of a result with the product, after the means of rows and columns are subtracted.
+
+    Return 1 if there are too few elements, or some are not usable.
+    """
     if not usable.all() or min(values.shape) < 4 or values.size < 30:
         return 1.0
     a, b = (each - each.mean(axis=0) - each.mean(axis=1, keepdims=True) + each.mean() for each in (values, product))
@@ -227,7 +247,9 @@ def correlation(values: Array, product: Array, usable: Array) -> float:
 
 
 def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
-    """Return whether errors follow a shift in most parts of a result, not only in a few elements.
+    """Return whether the errors contain a shift in most parts of a result, not only in a few elements.
+
+    A shift is an array of the errors that a bias or a factor would cause.
 
     >>> shift, error = np.ones((8, 8)), np.zeros((8, 8))
     >>> error[:2, :2] = 1
@@ -250,9 +272,10 @@ def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
 
 
 def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:
-    """Give factors, each with the axis along which numbers are added (2: one number), those of few unknowns first.
+    """Yield candidate factors, each with the axis along which a bias varies; those with fewer unknowns come first.
 
-    They are medians, so that some wrong elements do not matter.
+    The axis is None without a bias, and 2 for one bias for all elements. The factors are medians, so a few wrong
+    elements do not change them.
 
     >>> exact = np.arange(12.0).reshape(3, 4) ** 2
     >>> [factor for factor, axis in robust_shifts(2 * exact + 5, exact, np.ones((3, 4))) if axis == 2]
@@ -260,7 +283,7 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
     """
     with np.errstate(all="ignore"):
         factors = [_middle(values / exact, sigma / np.abs(exact))]
-        for axis in (0, 1):  # differences of neighbours do not contain what was added to both
+        for axis in (0, 1):  # a bias that was added to two neighbours cancels in their difference
             steps = [np.diff(each, axis=axis) for each in (values, exact)]
             factors.append(_middle(steps[0] / steps[1], np.nanmedian(sigma) / np.abs(steps[1])))
     options: list[tuple[float, int | None]] = [(factors[0], None), (1.0, 2), (factors[1], 2), (1.0, 0), (1.0, 1)]
@@ -270,7 +293,7 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
 
 
 def _middle(ratio: Array, width: Array) -> float:
-    """Return the weighted median without NaNs; 0 if there are no other values."""
+    """Return the weighted median of the finite values; 0 if there are none."""
     known = np.isfinite(ratio) & np.isfinite(width)
     if not known.any():
         return 0.0

@@ -1,11 +1,14 @@
-"""Rivals of what is to be claimed: orders, of few wrong elements; sums in one direction, of a small factor or bias.
+"""Exclude alternative computations before a fault is reported.
 
-Elements that alone differ are wrong only if their errors stand out of those that orders of addition make in these very
-elements: libraries add the elements at the edges of tiles in other orders than the rest.
+A computation with other rounding errors can look like a fault. There are two cases:
 
-Sums that truncate make each partial sum a little smaller, so that a result looks like the product times a factor just
-below one; rounding up or down looks like a bias. A factor or bias of that size is claimed only where an order of
-addition, then shifted, gives the bits of the result, or where no such sums make errors of that pattern and size.
+- A few elements differ. Libraries compute a product in tiles, which are rectangles of its elements, and may add the
+  elements of tiles at the edges in another order. An element is therefore wrong only if its error is larger than the
+  errors that orders of addition cause in the same element.
+- A result looks like the product times a factor close to 1, or plus a bias. Sums that truncate make each partial sum
+  slightly smaller, which looks like a factor just below 1. Sums that round up or down look like a bias. A small factor
+  or bias is therefore reported only in two situations: a simulated sum with this factor or bias gives the bits of the
+  result, or no sums with directed rounding have errors of this pattern and size.
 """
 
 from __future__ import annotations
@@ -33,43 +36,54 @@ from floatlab.reduce.results.product_error import spread_indices
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.narrow_sums import promoted
 
-_ROWS, _COLUMNS = 16, 32  # of elements whose sums in a narrow format are made
-_FINER = 0.2  # of such sums, at most, have digits below the last one of a result
-_OTHER = 9.0  # times the means of such sums, at least, is a bias
+_ROWS, _COLUMNS = 16, 32  # sums in a narrow format are simulated for about this many rows and columns
+_FINER = 0.2  # a result is coarser than sums if more than this share of the sums has bits below the result's last bit
+_OTHER = 9.0  # the bias of a result must be this many times as significant as the bias of simulated sums
 _ENOUGH = 16  # a fault must explain at least this many elements more than it has unknowns
-_PATTERN = 0.8  # of the cosine between a result's errors and the shift, sums in one direction have to reach
-_SIZE = 0.4  # of the shift, they have to make at least: orders differ by more than the ones that are simulated
-_SLOPE = 0.15  # by which the slope of a result along the product may be off those of simulated sums
+# Sums with directed rounding explain a shift if the cosine between their errors and the shift is at least this share of
+# the cosine between the result's errors and the shift.
+_PATTERN = 0.8
+# Their errors must also contain at least this share of the shift. It is below 1, because other orders of addition may
+# cause larger errors than the simulated orders.
+_SIZE = 0.4
+_SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
 _ORDERS = (
     "serial", "reversed", "pairwise", "lanes(2)", "lanes(4)", "lanes(8)", "lanes(16)", "splitk(2)", "blocked(64)",
 )  # fmt: skip
-_TERMS = 1 << 20  # in the elements whose orders are simulated
-# Of 109 pairs of honest results whose few differences looked like faults, the largest error was 3 times the largest of
-# the simulated ones among 3,000 elements, and 1.3 times among 3.
+_TERMS = 1 << 20  # orders are simulated in so few elements that these have about this many terms together
+# An element is wrong if its error exceeds the largest simulated one by a factor that grows with the number of differing
+# elements. In 109 pairs of correct results whose few differences looked like faults, this factor was at most 3 if 3,000
+# elements differed, and at most 1.3 if 3 elements differed.
 _LEAST_TIMES, _TIMES_PER_DECADE = 2.0, 0.6
-_LONE_TIMES = 1.2  # for elements that no edge of a tile explains
-_MANY, _TYPICAL = 16, 1.5  # elements whose median error is so many times the largest of orders stand out together
-_PART = 0.25  # of a rectangle stands out, so that all of it is wrong
-_LINE, _LINES = 8, 4  # elements of a row or column, and rows or columns, at least, that are compared
-_FAR_OFF, _LEAST_SIGMA = (
-    3.0,
-    0.1,
-)  # the median error of a row is so many times that of all, and so many sigmas, at least
-_UNLIKELY, _SURE = 1.2, 2.0  # times the largest error of the simulated orders
-_STEPS = 1 << 24  # of sums, at most, that are rounded one by one
-_ALIKE, _FEW_TERMS = 32, 8  # elements and terms, at least, so that equal bits are no chance
-_LONE, _EDGE = 3, 4  # elements farther from the last row and column are at the edge of no tile
+_LONE_TIMES = 1.2  # this factor applies to elements that are not at the edge of a tile
+# At least this many elements are wrong together if their median error exceeds the largest simulated one by this factor.
+_MANY, _TYPICAL = 16, 1.5
+_PART = 0.25  # a whole rectangle is wrong if at least this share of its elements is
+_LINE, _LINES = 8, 4  # rows and columns are compared if each has this many elements, and if there are this many of them
+# The median error of an outlying row is more than this many times that of the others, and this many sigmas.
+_FAR_OFF, _LEAST_SIGMA = 3.0, 0.1
+_UNLIKELY, _SURE = (
+    1.2,
+    2.0,
+)  # a row is doubtful, or certainly wrong, above these multiples of the largest simulated error
+_STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
+_ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
+# Elements are lone if there are at most this many, and none is within this distance of the last row or column.
+_LONE, _EDGE = 3, 4
 
 
 def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Array]:
-    """Return some rows and columns, and their sums whose every step is rounded to a format."""
+    """Return some rows and columns, and their elements computed by sums in which every step is rounded to a format."""
     rows = problem.rows[:_ROWS]
     columns = problem.columns[: max(_COLUMNS, _ROWS * _COLUMNS // len(rows))]
     return rows, columns, promoted(problem.x[rows], problem.y[:, columns], format, problem.terms, False)
 
 
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
-    """Return the sums rounded to a format at each step if they equal most of a result bit for bit."""
+    """Return the product computed by sums in which every step is rounded to a format.
+
+    Return None if it differs from the result in most elements.
+    """
     if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
         return None
     total = promoted(problem.x, problem.y, format, problem.terms, False)
@@ -78,15 +92,16 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Return whether a result deviates from the product as sums in a narrow format do.
+    """Return whether a result deviates from the product in the way of sums in a narrow format.
 
-    The bound of such sums has room for anything. Sums term by term may stop growing, others follow the product; a
-    function of the product, such as tanh, follows it less than both.
+    The error bound of these sums is too large to exclude other causes, so their slope against the product is compared.
+    Serial sums may stop growing, which makes their slope smaller. The slope of sums in other orders is about 1. The
+    slope of a function of the product, such as tanh, is smaller than both.
     """
     rows, columns, total = sums_in(problem, format)
     index = np.ix_(rows, columns)
     if problem.terms <= _FEW_TERMS or _is_coarser(side.values, total) or _is_shifted(problem, side, format, total):
-        return False  # all orders of few terms are tried
+        return False  # for so few terms, every order is replayed elsewhere
     exact, values = problem.totals.product[index], side.values[index]
     with np.errstate(all="ignore"):
         weight = np.where(problem.totals.squares[index] > 0, 1 / problem.totals.squares[index], 0.0)
@@ -100,13 +115,13 @@ def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
 
 
 def _is_coarser(values: Array, sums: Array) -> bool:
-    """Say whether numbers are multiples of one that is too large for sums, such as whole numbers."""
+    """Return whether the values have fewer fraction bits than sums would have; integers are an example."""
     last = _last_places(values)
     return bool(last.size and (_last_places(sums) < last.min()).mean() > _FINER)
 
 
 def _last_places(values: Array) -> Array:
-    """Return the weight of the last nonzero digit of each finite number but 0."""
+    """Return the weight of the last nonzero bit of each finite number except 0."""
     fraction, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
     digits = np.ldexp(fraction, 53).astype(np.int64)
     weights: Array = np.ldexp((digits & -digits).astype(np.float64), exponent - 53)
@@ -114,7 +129,7 @@ def _last_places(values: Array) -> Array:
 
 
 def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array) -> bool:
-    """Say whether the errors of a result have means that those of sums in a format do not have."""
+    """Return whether the errors of a result have significant means, and the errors of sums in a format do not."""
     rows, columns = problem.rows[:_ROWS], problem.columns[: sums.shape[1]]
     index, noise = np.ix_(rows, columns), problem.noise(format)
     totals = problem.totals.take(rows, columns)
@@ -126,17 +141,17 @@ def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array
 
 
 def narrow_share(problem: ProductProblem, format: Format, view: View) -> float:
-    """Return which share of elements sums in a narrow format have that no wider one gives, from some simulated ones."""
+    """Return the share of simulated sums in a narrow format whose errors exceed the view's error limit."""
     rows, columns, total = sums_in(problem, format)
     part = View(problem.totals.take(rows, columns), total, np.isfinite(total), view.noise, view.format)
     return float(part.fit().wrong.mean())
 
 
 def standing_out(problem: ProductProblem, side: Side, differing: Array, accumulator: Format | None = None) -> Array:
-    """Return the mask of elements whose errors no order of addition explains.
+    """Return the mask of those differing elements whose errors are too large for any order of addition.
 
-    Sums are made in the usual accumulator unless another one is given. Where most of a rectangle of them does, all of
-    it does.
+    Orders are simulated in the usual accumulator unless another one is given. If the differing elements form a
+    rectangle, and the errors of enough of them are too large, the whole rectangle is returned.
     """
     found = np.zeros_like(differing)
     rows, columns = np.nonzero(differing & side.finite & problem.known)
@@ -163,7 +178,7 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
 
 
 def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array) -> Array:
-    """Return how many times as large as those of the simulated orders the errors of some elements are."""
+    """Return the errors of some elements, divided by the largest errors of the simulated orders."""
     usual = _order_errors(problem, side.narrowest, accumulator, rows, columns)
     with np.errstate(all="ignore"):
         error = np.abs(problem.totals.error(side.values))[rows, columns]
@@ -177,9 +192,9 @@ def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows:
 
 
 def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
-    """Return rows or columns whose errors no simulated order makes, and which are far larger than all others'.
+    """Return the rows or columns with much larger errors than all others, if no simulated order makes such errors.
 
-    The second value says whether that is certain. Each single error is within the bound of rounding.
+    The second value says whether they are certainly wrong. Each single error is within the error bound of rounding.
     """
     accumulator = own_accumulator(sides[i].narrowest)
     sigma = problem.noise(accumulator).sigma(problem.totals)
@@ -213,9 +228,10 @@ def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) ->
 def few_wrong(
     problem: ProductProblem, sides: tuple[Side, Side], few: dict[str, Array], others: str
 ) -> tuple[DiagnosedCause, ...]:
-    """Name few elements, or a region, which alone differ from what all others are, where no order makes that.
+    """Return the wrong elements of each result as causes, if only a few elements or a region differ.
 
-    `few` has the masks of those elements, for the results that they are looked for in.
+    `few` maps the name of a result to the mask of its differing elements; other results are skipped. Elements are wrong
+    if no order of addition explains their errors. `others` describes all other elements.
     """
     causes = []
     errors = [np.abs(problem.totals.error(side.values)) for side in sides]
@@ -226,14 +242,14 @@ def few_wrong(
         wrong &= mine >= theirs
         places = find_places(wrong)
         if places is not None:
-            said = others if wrong.sum() == few[side.name].sum() else "are rounding, or agree"
+            said = others if wrong.sum() == few[side.name].sum() else "agree, or differ by rounding"
             known = (("all others", said),)
             causes.append(DiagnosedCause(places.name, "result", side.name, float(wrong.mean()), places.where, known))
     return tuple(causes)
 
 
 def _order_errors(problem: ProductProblem, into: Format, accumulator: Format, rows: Array, columns: Array) -> Array:
-    """Return for each element the largest error of the simulated orders."""
+    """Return the largest error of the simulated orders for each element."""
     x, y = problem.sources
     terms = (
         Source(np.ascontiguousarray(x.codes[rows].T), x.format),
@@ -252,10 +268,10 @@ def _order_errors(problem: ProductProblem, into: Format, accumulator: Format, ro
 
 
 def are_lone(differing: Array) -> bool:
-    """Return whether few elements differ, far from the last row and column, so that no edge of a tile is the cause."""
+    """Return whether so few elements differ, so far from the last row and column, that no tile edge is the cause."""
     rows, columns = np.nonzero(differing)
     if len(set(rows.tolist())) < rows.size or len(set(columns.tolist())) < columns.size:
-        return False  # in one row or column, which may be another tile's
+        return False  # two elements are in the same row or column, which may belong to another tile
     inside = (rows < differing.shape[0] - _EDGE) & (columns < differing.shape[1] - _EDGE)
     return rows.size <= _LONE and bool(inside.all())
 
@@ -263,10 +279,11 @@ def are_lone(differing: Array) -> bool:
 def widened(
     cause: DiagnosedCause, problem: ProductProblem, sides: tuple[Side, Side], differing: Array
 ) -> DiagnosedCause:
-    """Return wrong elements of one row or column with all that differ there, if the results agree elsewhere.
+    """Return a cause extended to all differing elements, if they lie in one row or one column.
 
-    The errors of some are no larger than rounding; no edge of a tile is there, so that no other order explains them. At
-    an edge, no simulated order makes errors as large as theirs.
+    Some of these elements have errors that rounding could explain. They are included because another order of addition
+    is not the reason for the difference: the row or column is not at the edge of a tile, or its errors are larger than
+    those of all simulated orders.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause
@@ -288,10 +305,13 @@ def widened(
 
 
 class ShiftRivals:
-    """Other explanations of the errors that a factor or a bias would cause."""
+    """Alternative computations whose rounding errors may look like a factor or a bias.
+
+    A shift is an array of the errors that a factor or a bias would cause.
+    """
 
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
-        """Choose the elements that are replayed."""
+        """Choose the elements on which the alternative computations are replayed."""
         self.problem, self.side = problem, side
         self.grid = grid_of(problem, PLAIN, side.narrowest, tick)
         index = np.ix_(self.grid.rows, self.grid.columns)
@@ -300,10 +320,13 @@ class ShiftRivals:
         self._plain: list[Array] | None = None
 
     def are_excluded(self, shift: Array, axis: int | None) -> bool:
-        """Return whether only a shift explains the errors: a number per column (axis 0) or row, or a factor (None)."""
+        """Return whether no alternative computation explains the errors, so that the shift is real.
+
+        The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None).
+        """
         shift = np.broadcast_to(shift, self.problem.shape)
         empty = (self.problem.totals.size == 0) & (np.abs(shift) > 0)
-        if empty.any():  # exact zeros: rounding cannot change them, a bias does
+        if empty.any():  # sums of zeros are exact, so only a bias can change them
             return bool((self.side.values[empty] != 0).all())
         if self._is_replayed(axis):
             return True
@@ -311,7 +334,7 @@ class ShiftRivals:
         return not any(self._is_alike(shift, made) for made in self._directed_errors())
 
     def _is_alike(self, shift: Array, made: Array) -> bool:
-        """Return whether sums with such errors may look like the shift."""
+        """Return whether sums with the errors `made` may look like the shift."""
         noise = self.problem.noise(self.grid.accumulator)
         with np.errstate(all="ignore"):
             sigma = noise.sigma(self.totals) + half_ulp(self.values, self.side.narrowest) * self.grid.is_narrow
@@ -334,7 +357,7 @@ class ShiftRivals:
         return self._directed
 
     def _is_replayed(self, axis: int | None) -> bool:
-        """Return whether a sum in a tried order, then shifted and rounded, equals the result bit for bit."""
+        """Return whether a replayed sum equals the result bit for bit after a shift and a final rounding."""
         if self.side.narrowest != self.side.format:
             return False
         unknowns = 1 if axis is None else self.values.shape[1 - axis]

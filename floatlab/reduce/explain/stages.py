@@ -1,6 +1,7 @@
-"""Models of the inputs: each model assumes a change of the inputs and gives the exact product after this change.
+"""Models of a product: each model assumes a change of the inputs or the terms, and computes the exact product after it.
 
-This product depends on no order of addition. If a model is right, the result differs from it by rounding alone.
+This product does not depend on the order of addition. If a model is right, the result differs from it only by rounding
+errors.
 """
 
 from __future__ import annotations
@@ -17,35 +18,44 @@ from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 
 Known = tuple[tuple[str, str], ...]
-Side = Callable[[Array, Array, int], Array]  # part of an input, all of it, the axis of its terms
-Maker = Callable[[Array, Array, Array, Array], Array]  # parts of x and y, all of x and y
+# Changes an input; the arguments are a part of the input, the whole input, and the axis of its terms.
+Side = Callable[[Array, Array, int], Array]
+# Computes a product; the arguments are parts of x and y, and the whole x and y.
+Maker = Callable[[Array, Array, Array, Array], Array]
 
 DIRECTIONS = ("RNE", "RNA", "RTZ")
 _NARROWER = ("fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
-_MOST_PRODUCTS = 1 << 26  # are made one by one
-_CHUNK = 64  # terms whose products are rounded at once
-_PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))  # parts, and the first sum of their indices that is left out
-_GROUPS = (32, 64, 128)  # terms with one scale
-_FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))
-_LARGEST = 224, 449  # largest scaled numbers; powers of two times these change no normal number
-_STORED = 2.0**-26  # a change this small, relative, changes no digit of numbers that are stored in binary32
-_BEYOND = 1.1  # times the largest number, inputs overflow in every direction
+_MOST_PRODUCTS = 1 << 26  # the flushing of single products x·y is modelled for at most this many of them
+_CHUNK = 64  # the products of this many terms are rounded at once
+# Each pair is a number of parts and a limit: products of parts i and j are added only if i + j is below the limit.
+_PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))
+_GROUPS = (32, 64, 128)  # numbers of terms that share a scale
+_FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # FP8 formats, with the largest number after scaling
+# The largest scaled number is assumed to be in this range, which spans a factor of 2. A further power of two in the
+# scale does not change how normal numbers are rounded.
+_LARGEST = 224, 449
+_STORED = 2.0**-26  # relative changes up to this do not change numbers that are stored in binary32
+_BEYOND = 1.1  # numbers above this many times the largest finite number overflow in every rounding direction
 _SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
 
 class Model(Record):
-    """A model: an assumed change of the inputs. `name` is the cause; `make` gives the product after the change."""
+    """A model: an assumed change of the inputs or the terms.
+
+    `name` is the cause that is reported, and `stage` is the stage of the computation that it affects. `make` computes
+    the product after the change.
+    """
 
     name: str
     stage: str
     evidence: tuple[tuple[str, str], ...]
     make: Maker
-    weight: int = 1  # complexity of the change; models of lower weight are tried first
-    changes: tuple[Side, Side] | None = None  # of each input, if they are changed one by one
+    weight: int = 1  # the complexity of the change; models with a lower weight are preferred
+    changes: tuple[Side, Side] | None = None  # the changes of x and of y, if each input is changed separately
 
     @property
     def text(self) -> str:
-        """What is known of the change, in a few words."""
+        """The details of the change, separated by commas, such as "binary16, RNE, both"."""
         return ", ".join(value for _, value in self.evidence)
 
     @property
@@ -56,7 +66,7 @@ class Model(Record):
 
 
 def plain(x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
-    """Return the product of the inputs as they are."""
+    """Return the product of the unchanged inputs."""
     with np.errstate(all="ignore"):
         product: Array = x @ y
     return product
@@ -98,7 +108,7 @@ def _quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float 
 
 
 def _with_zero(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Round to unsigned integers of 8 bits, with a zero point."""
+    """Quantise to unsigned integers of 8 bits with a zero point, and return the dequantised values."""
     ends = (part.min(axis, keepdims=True), part.max(axis, keepdims=True)) if by_row else (whole.min(), whole.max())
     least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
     scale = np.where(most == least, 1.0, (most - least) / 255)
@@ -112,7 +122,10 @@ def _rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: i
 
 
 def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Round groups of terms to integers; each group has its scale and, with `zero`, its zero point."""
+    """Quantise groups of terms to integers, and return the dequantised values.
+
+    Each group has a separate scale and, if `zero` is true, a separate zero point.
+    """
     n = part.shape[axis]
     made = np.empty(part.shape)
     for low in range(0, n, size):
@@ -132,7 +145,7 @@ def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axi
 
 
 def _scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Divide by a scale that makes the largest number `most`, round to a format, and multiply by the scale."""
+    """Scale so that the largest magnitude becomes `most`, round to a format, and undo the scaling."""
     largest = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
     scale = np.where(largest == 0, 1.0, largest / most)
     return np.asarray(quantize(part / scale, name, overflow="saturate"), np.float64) * scale
@@ -167,14 +180,14 @@ def _changing(name: str, known: Known, changes: tuple[Side, Side], weight: int) 
 
 
 def _changing_each(name: str, known: Known, change: Side) -> Iterator[tuple[str, Model]]:
-    """Yield the models that change both inputs, or one, in the same way, each with the inputs that it changes."""
+    """Yield models that apply a change to both inputs, to x only, or to y only, each with the name of these inputs."""
     for which, (left, right) in _SIDES:
         changes = change if left else _as_is, change if right else _as_is
         yield which, _changing(name, (*known, ("inputs", which)), changes, 1)
 
 
 def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
-    """Yield the models of inputs rounded to narrower formats, of quantised inputs, and of inputs split into parts."""
+    """Yield the usual models: inputs that are rounded to narrower formats, quantised, split into parts, or flushed."""
     widest = max(each.precision for each in formats)
     for name in _NARROWER:
         format = parse_format(name)
@@ -215,7 +228,7 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
 
 
 def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
-    """Yield less usual models of quantised inputs: int4, groups of terms, FP8 with a scale."""
+    """Yield less usual models: quantisation to int4, in groups of terms, or to scaled FP8, and double rounding."""
     known: Known
     rows = {True: "row", False: "tensor"}
     for by_row in (True, False):
@@ -255,7 +268,7 @@ def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
 
 
 def scaled_models() -> Iterator[Model]:
-    """Yield the models of FP8 inputs; x and y are scaled so that the largest number of each becomes an integer."""
+    """Yield the models of FP8 inputs that are scaled so that the largest number of x and of y becomes some integer."""
     for name in ("e4m3", "e5m2"):
         for most in range(*_LARGEST):
             known = (("format", parse_format(name).name), ("scale per", "tensor"), ("largest", str(most)))
@@ -264,9 +277,10 @@ def scaled_models() -> Iterator[Model]:
 
 
 def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
-    """Return a model's evidence, about these inputs.
+    """Return the evidence of a model, adapted to these inputs.
 
-    It names the inputs that the model changes, and all formats and directions that round these to the same numbers.
+    It names only the inputs that the model really changes. If several formats or rounding directions give the same
+    numbers, it names all of them.
     """
     known = dict(model.evidence)
     if model.changes is not None and known.get("inputs") == "both":
@@ -326,7 +340,7 @@ def sum_models(result: Format, n: int) -> Iterator[Model]:
 
 
 def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield the usual divisions of n terms into blocks, each once.
+    """Yield the usual divisions of n terms into blocks, as the edges of the blocks and a description.
 
     >>> [edges for edges, _ in block_edges(5)][:2]
     [(0, 2, 5), (0, 3, 5)]
@@ -347,7 +361,10 @@ def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
 
 
 def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Array]]:
-    """Yield transposed inputs whose product has the same shape: the cause, the transposed operand, both factors."""
+    """Yield every transposition of the inputs whose product has the same shape.
+
+    Each item has the name of the cause, the operand that is transposed, and the two factors.
+    """
     (m, n), columns = x.shape, y.shape[1]
     if m == columns and m > 1:
         yield "transposed-output", "the result", y.T, x.T

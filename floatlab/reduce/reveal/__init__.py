@@ -1,1 +1,1 @@
-"""The order in which a real implementation adds, found by probing it."""
+"""Find the order in which a real implementation adds, by probing it."""

@@ -1,8 +1,9 @@
-"""The tree of a class with few elements, built from the tree of another class: the same blocks, each probed once.
+"""Build the tree of a class with few elements from the tree of another class, with the same blocks of terms.
 
-Libraries split the inner dimension of a product into blocks outside the routines that compute its elements. If a class
-has too few elements to be probed for all terms, one block of each length is probed, and the blocks are combined as in
-another class. The result is a guess, which a replay has to confirm.
+A class is a set of elements of a product that are computed in the same way. Libraries divide the terms of a product
+into blocks before they call the routines that add each block. If a class has too few elements for probing all terms,
+one block of each length is probed, and the blocks are combined as in another class. The result is a guess, which a
+replay has to confirm.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from floatlab.reduce.reveal.readers import ProbeReader
 
 
 def blocks_of(plan: Plan) -> list[tuple[int, int]]:
-    """Return the id and the first term of each block of neighbours that a plan adds up, the last block first.
+    """Return the id and the first term of each block of adjacent terms that a plan adds, the last block first.
 
     >>> from floatlab.reduce.plan.composed_schedules import Blocked, Lanes
     >>> [first for id, first in blocks_of(Blocked(4, Lanes(2)).plan(10))]
@@ -37,7 +38,9 @@ def blocks_of(plan: Plan) -> list[tuple[int, int]]:
 
 
 def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
-    """Return a plan that combines the same blocks as another plan; `inner` returns the plan of a block of n terms.
+    """Return a plan that combines the same blocks as another plan.
+
+    Within a block of n terms, it adds as in the plan `inner(n)`.
 
     >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
     >>> from floatlab.reduce.plan.composed_schedules import Blocked
@@ -60,7 +63,10 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 
 
 def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
-    """Yield trees with the blocks of other plans; one block of each length is probed, `most` terms in all."""
+    """Yield trees with the blocks of other plans.
+
+    One block of each length is probed. Plans for which these blocks have more than `most` terms in all are skipped.
+    """
     for known in plans:
         blocks = blocks_of(known)
         starts = {known.sizes[id]: first for id, first in reversed(blocks)}

@@ -1,9 +1,10 @@
-"""Classes of elements of a product, found by the results of equal sums: different bits show different computations.
+"""Divide the elements of a product into classes that are computed in the same way.
 
-If all rows of the left operand are one vector, and all columns of the right operand are another, every element is the
-same sum. If the bits differ, either the order of the additions differs or the arithmetic of a node. Masks, which swamp
-all terms added between two given terms, show exchanges of few terms. Random vectors, in which early, late, few or
-cancelling terms weigh most, show the other differences, and fused products.
+If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
+sum. Elements with different bits were then computed differently: either the order of the additions differs or the
+arithmetic of a node. Two kinds of vectors are tried. A mask has two huge terms of opposite sign, which absorb all terms
+that are added between them; it distinguishes orders in which few terms are exchanged. Random vectors, in which early,
+late, few or cancelling terms are largest, show the other differences and fused products.
 """
 
 from __future__ import annotations
@@ -21,27 +22,30 @@ from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader, inexact_factor
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
-_WORK = 1 << 36  # multiply-adds spent on probing one element alone
-_RANDOM_PAIRS = 12
+_WORK = 1 << 36  # at most this many multiply-adds are spent on probing a single element
+_RANDOM_PAIRS = 12  # this many random pairs of terms get a mask
 _QUIET = 12  # after this many vectors in a row without a new class, no more are tried
-_MOST_VECTORS = 96
-_LANES = 5  # powers of two: lanes of vectors whose first products may be fused or not
-_FEW_VECTORS = 2  # vectors, if only the class of the first element is needed
+_MOST_VECTORS = 96  # at most this many random vectors are tried
+_LANES = 5  # pairs of terms at distance 2^k are tried for k < 5, which shows fused products in 2^k vector lanes
+_FEW_VECTORS = 2  # this many random vectors are tried if only the class of the first element is needed
 
 
 class Classes:
-    """A partition of the elements of a result by their bits for equal sums; `labels` number the classes from 0."""
+    """Classes of the elements of a result: elements of a class gave the same bits whenever their terms were equal.
+
+    `labels` holds the class number of each element.
+    """
 
     def __init__(self, sized: SizedTarget, seed: int = 754) -> None:
         self.sized = sized
         self._rng = np.random.default_rng(seed)
         self.labels = np.zeros(sized.shape, np.int64)
-        self._first = np.zeros(1, np.int64)  # the place in C order of one element of each class
+        self._first = np.zeros(1, np.int64)  # the index of one element of each class in C order
 
     def split(self, masks: bool = True) -> None:
         """Try masks, then random vectors until several in a row find no new class."""
         sized = self.sized
-        if masks and not sized.is_gram:  # the diagonal of a Gram matrix has no negative terms
+        if masks and not sized.is_gram:  # the diagonal of a Gram matrix cannot have negative terms
             for x in _mask_vectors(sized, _pairs(sized.terms)):
                 self._refine(x, np.ones(sized.terms))
             for x, y in _fusing_vectors(sized):
@@ -53,7 +57,7 @@ class Classes:
                 break
 
     def _refine(self, x: Array, y: Array) -> bool:
-        """Divide classes by the bits of one sum; return whether any class was divided."""
+        """Divide the classes by the bits of the sum of x·y; return whether any class was divided."""
         codes = equal_sums(self.sized, x, y).codes
         if (codes == codes.reshape(-1)[self._first][self.labels]).all():
             return False
@@ -65,9 +69,10 @@ class Classes:
 
 
 class Prober:
-    """Find how the first element of a target's result is added, with probes at all elements computed alike.
+    """Find the plan of the first element of a target's result.
 
-    `alike` marks these elements, as far as the probes made so far distinguish them.
+    Probes are read at all elements that are computed in the same way. The mask `alike` marks the elements that no probe
+    has distinguished from the first one yet.
     """
 
     def __init__(self, sized: SizedTarget) -> None:
@@ -83,11 +88,11 @@ class Prober:
 
     @property
     def shares(self) -> bool:
-        """Whether probes are read at several elements of one product."""
+        """True if probes are read at several elements of one product."""
         return self.reader.lines is not None and len(self.reader.lines) > 1
 
     def plan(self) -> Plan:
-        """Return the plan of the first element; raises NotASum."""
+        """Return the plan of the first element; raises NotASum if its terms are not added along a tree."""
         try:
             self.reader.check()
             if self.sized.shape:
@@ -102,7 +107,7 @@ class Prober:
             raise NotASum(f"{self.target.name} is not a sum along a tree: {trouble}") from None
 
     def alone(self) -> Plan:
-        """Return the plan of the first element, probed at this element only; raises NotASum."""
+        """Return the plan of the first element, probed at this element only; raises what `plan` raises."""
         if self.shares:
             only = np.zeros_like(self.alike)
             only.flat[0] = True
@@ -112,7 +117,7 @@ class Prober:
     def _search(self, most: int | None = None) -> Plan:
         n = self.sized.terms
         usual = PROBES_A_TERM * n + 1000
-        # Proving a supposed plan takes one probe per node.
+        # If the supposed plan is right, one probe per node proves it.
         supposed = _numpy_plan(n) if self.target.kind == "sum" else None
         most = usual if most is None else min(usual, most)
         return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
@@ -129,7 +134,7 @@ class Prober:
             self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
             left.append(values_of(made).flat[0])
-        if ends and n <= self.reader.masks.most:  # the pair with the larger result lost fewer terms: it is deeper
+        if ends and n <= self.reader.masks.most:  # the pair that absorbed fewer terms is deeper
             self._from_last = bool(left[1] > left[0])
         self.reader.lines = Lines(self.alike)
 
@@ -140,7 +145,7 @@ def _numpy_plan(n: int) -> Plan:
 
 
 def equal_sums(sized: SizedTarget, x: Array, y: Array) -> Source:
-    """Return the codes of a product all of whose elements are the sum of the products of x and y."""
+    """Return the codes of a product in which every element is the sum of x·y."""
     rows, *columns = sized.shape
     left = np.broadcast_to(x.astype(sized.carrier), (rows, sized.terms))
     right = y.astype(sized.carrier)
@@ -156,9 +161,9 @@ def _mask_vectors(sized: SizedTarget, pairs: list[tuple[int, int]]) -> Iterator[
 
 
 def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
-    """Yield factors of two inexact products with opposite values: if a node adds them, its sum shows which is fused.
+    """Yield vectors x and y with two inexact products x·y of opposite values.
 
-    Random sums show this in 3 % of cases only.
+    If a node adds these two products, its sum shows which of them is fused. Random sums show this only in 3 % of cases.
     """
     n, factor = sized.terms, inexact_factor(sized.format)
     places = dict.fromkeys([(0, 1), (n - 2, n - 1), *((0, 1 << k) for k in range(1, _LANES)), (0, n // 2)])
@@ -170,7 +175,10 @@ def _fusing_vectors(sized: SizedTarget) -> Iterator[tuple[Array, Array]]:
 
 
 def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array, Array]:
-    """Return two random vectors whose products are largest at one end or in the middle, or nearly cancel."""
+    """Return two random vectors.
+
+    Depending on `kind`, their products nearly cancel, are largest at one place, or are mostly zero.
+    """
     x, y = rng.standard_normal((2, n))
     places = np.arange(n) / n
     match kind % 6:
@@ -193,7 +201,7 @@ def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array,
 
 
 def _pairs(n: int) -> list[tuple[int, int]]:
-    """Return pairs of terms that distinguish orders: neighbours, powers of two, both ends, the middle, and random.
+    """Return pairs of terms whose masks distinguish usual orders, and some random pairs.
 
     >>> _pairs(3)
     [(0, 1), (0, 2), (1, 2)]

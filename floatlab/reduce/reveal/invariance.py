@@ -1,7 +1,9 @@
-"""Whether a row's result depends on more than the row: the batch size, its place, memory, threads, or the run.
+"""Find out whether the bits of a row depend on more than the row and the right operand.
 
-Inference servers call this batch invariance. The same request can give other bits alone than in a batch, because the
-number of rows selects the routine, and with it the order of the additions.
+They may depend on the number of rows, the position of the row, the alignment in memory, the number of threads, or the
+run. In inference servers, independence of all this is called batch invariance. The same request can give other bits in
+a batch than alone, because the library chooses a routine by the number of rows, and each routine has another order of
+additions.
 """
 
 from __future__ import annotations
@@ -21,17 +23,17 @@ from floatlab.record import Record
 from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode, checked_shape
 from floatlab.reduce.reveal.targets import Target, target_of
 
-_RUNS = 8
-_LINE = 64  # bytes to which memory is aligned
-_SMALL = 16  # batches of up to this many rows are tried one by one
+_RUNS = 8  # the same product is computed this many times
+_LINE = 64  # the bytes of a cache line
+_SMALL = 16  # every number of rows up to this one is tried
 
 
 class Circumstance(Record):
-    """Whether one circumstance changes bits: the values tried, and which of them gave the same bits.
+    """The effect of one circumstance, such as the number of rows, on the bits of a result.
 
-    `groups` divides `tried` by the bits of the result, with the group of the first value first. `share` is the largest
-    fraction of the compared elements that differ from the first result, and `ulps` is the largest distance. If nothing
-    could be tried, `reason` says why.
+    `tried` holds the values of the circumstance. `groups` divides them by the bits of the result; the first group
+    contains the first value. `share` is the largest fraction of elements that differ from the first result, and `ulps`
+    is the largest difference in ulps. If no value could be tried, `reason` says why.
     """
 
     name: str
@@ -44,18 +46,18 @@ class Circumstance(Record):
 
     @property
     def changes(self) -> bool:
-        """Whether bits change."""
+        """True if the bits change."""
         return len(self.groups) > 1
 
     @property
     def first(self) -> int | None:
-        """The first value tried that changes bits; None if none does."""
+        """The smallest value that changes bits; None if no value does."""
         others = [each for each in self.tried if each not in self.groups[0]] if self.groups else []
         return others[0] if others else None
 
 
 class Invariance(Answering, Record):
-    """Which circumstances change the bits of a row of a target's product, and which do not."""
+    """The result of `invariance`: the effect of each circumstance on the bits of a row of a target's product."""
 
     target: str
     shape: tuple[int, int, int]
@@ -64,23 +66,23 @@ class Invariance(Answering, Record):
     _ASKS = ".is_invariant"
 
     def __repr__(self) -> str:
-        """Show the shape and what changes bits."""
+        """Show the shape and the circumstances that change bits."""
         changing = ", ".join(each.name for each in self.circumstances if each.changes) or "nothing"
         return f"Invariance({self.target}, {' × '.join(map(str, self.shape))}: {changing} changes bits)"
 
     @property
     def is_invariant(self) -> bool:
-        """Whether no circumstance that was tried changes bits."""
+        """True if no circumstance that was tried changes bits."""
         return not any(each.changes for each in self.circumstances)
 
     @property
     def text(self) -> str:
-        """One line per circumstance."""
+        """The effect of each circumstance in one line."""
         return "\n".join(f"{each.name}: {circumstance_text(each)}" for each in self.circumstances)
 
 
 def circumstance_text(circumstance: Circumstance) -> str:
-    """Describe the effect of one circumstance.
+    """Return the effect of one circumstance in words.
 
     >>> circumstance_text(Circumstance("rows", "number of rows", (1, 2, 3), ((1,), (2, 3)), 0.25, 7))
     'changes bits from 2 on: 2 different results, at most 25 % of elements differ, by up to 7 ulp'
@@ -107,7 +109,7 @@ class _Trials:
         self.y = rng.standard_normal((self.terms, *self.columns)).astype(self.sized.carrier)
 
     def of(self, rows: int) -> SizedTarget:
-        """Return the target for `rows` rows."""
+        """Return the target for operands with `rows` rows."""
         return SizedTarget(self.target, self.terms, self.dtype, (rows, *self.columns), mode=self.mode)
 
     def runs(self) -> Iterable[tuple[int, Source]]:
@@ -115,26 +117,26 @@ class _Trials:
         return ((run, self.sized.multiply(self.x, self.y)) for run in range(1, _RUNS + 1))
 
     def batches(self) -> Iterable[tuple[int, Source]]:
-        """Yield the first row of products of more and more rows."""
+        """Yield the first row of products with increasing numbers of rows."""
         sizes = {*range(1, min(self.rows, _SMALL) + 1), *(1 << k for k in range(self.rows.bit_length())), self.rows}
         for size in sorted(sizes):
             yield size, _row(self.of(size).multiply(self.x[:size], self.y), 0)
 
     def places(self) -> Iterable[tuple[int, Source]]:
-        """Yield every row of one product whose rows are all the same."""
+        """Yield every row of a product whose left operand has equal rows."""
         made = self.sized.multiply(np.broadcast_to(self.x[:1], self.x.shape), self.y)
         return ((place, _row(made, place)) for place in range(self.rows))
 
     def offsets(self) -> Iterable[tuple[int, Source]]:
         """Yield the product for every alignment of the operands within a cache line."""
         if self.target.device.library != "numpy":
-            raise UnsupportedError("only NumPy's arrays can be put at any address")
+            raise UnsupportedError("only the alignment of NumPy arrays can be chosen")
         size = self.sized.carrier.itemsize
         for offset in range(0, _LINE, size):
             yield offset, self.sized.apply(_aligned(self.x, offset), _aligned(self.y, offset))
 
     def threads(self) -> Iterable[tuple[int, Source]]:
-        """Yield the product by one thread, then by more."""
+        """Yield the product computed by one thread, then by more threads."""
         device = self.target.device
         before = device.set_threads(1)
         if before is None:
@@ -156,12 +158,12 @@ def invariance(
     device: str = "cpu",
     seed: int = 1,
 ) -> Invariance:
-    """Find which circumstances change the bits of a row of a product, other than the row and the right operand.
+    """Find out which circumstances change the bits of a row of a product, although the numbers stay the same.
 
     Parameters
     ----------
     target : callable or str
-        A function of two matrices, or of a matrix and a vector, or its name.
+        A function of two matrices, or of a matrix and a vector; or its name.
     shape : tuple of int
         Rows, terms and columns (M, K, N), or (M, K) of a matrix and a vector. Batches go up to M rows.
     dtype, kind, device
@@ -172,8 +174,8 @@ def invariance(
     Returns
     -------
     Invariance
-        One entry each for: running again, the number of rows, the place among them, the operands' alignment in memory,
-        and the number of threads.
+        The effect of five circumstances: repeating the product, the number of rows, the position of the row, the
+        alignment of the operands in memory, and the number of threads.
 
     Raises
     ------
@@ -192,7 +194,7 @@ def invariance(
     """
     batch, *numbers = checked_shape(shape, kind)
     if batch > 1:
-        raise UnsupportedError("the rows of one product are examined, not a batch of products")
+        raise UnsupportedError("only the rows of one product can be examined, not a batch of products")
     asked = target_of(target, kind or ("matmul" if len(numbers) == 3 else "matvec"), device)
     with DefaultMode() as mode:
         trials = _Trials(asked, tuple(numbers), dtype, seed, check_mode(asked, mode))

@@ -1,4 +1,4 @@
-"""The orders in which the libraries on this machine add, found by probing them."""
+"""Find the orders in which the libraries on this machine add, by probing them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from floatlab.reduce.reveal.revelation import prober_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.timing.devices import DTYPES
 
-# The usual functions of each kind; a library is probed only if it is loaded already.
+# The usual functions of each kind by library. A library is probed only if it is already imported.
 _USUAL: dict[str, dict[str, tuple[str, ...]]] = {
     "sum": {"numpy": ("numpy.sum",), "torch": ("torch.sum",), "jax": ("jax.numpy.sum",)},
     "dot": {"numpy": ("numpy.dot", "numpy.einsum"), "torch": ("torch.dot",), "jax": ("jax.numpy.dot",)},
@@ -29,7 +29,8 @@ _NAMED = 1 << 10  # above this many terms, no schedule is searched for the order
 class KnownOrder(Individual):
     """The order in which a library adds, found by probing; for a matrix product, the order of its first element.
 
-    `name` describes the order in words. `fused` probes which products are fused onto a sum.
+    `name` describes the order in words. `fused` makes further probes and returns the terms whose products are fused
+    onto a sum.
     """
 
     name: str
@@ -40,19 +41,20 @@ class KnownOrder(Individual):
 def find_known_orders(
     kind: str, terms: int, format_name: str, targets: Sequence[object] | None
 ) -> Iterator[KnownOrder]:
-    """Yield the orders of targets (see `reveal`), or of the usual functions of a kind, if they add along a tree.
+    """Yield the orders of the given targets, or else of the usual functions of a kind that add along a tree.
 
-    Raises UnsupportedError for formats that no library adds. For named targets it also raises what `reveal` raises.
+    Targets are functions or names, as for `reveal`. If targets are given, raises UnsupportedError for a format that no
+    library adds, and all errors that `reveal` raises for these targets.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:
         if dtype is None:
-            raise UnsupportedError(f"targets add {', '.join(DTYPES.values())}, and the result is {format_name}")
+            raise UnsupportedError(f"targets can add {', '.join(DTYPES.values())}, but the result is {format_name}")
         yield from (_probe(target, terms, dtype, kind) for target in targets)
     elif dtype is not None and terms <= _LONG:
         for library, names in _USUAL[kind].items():
             for name in names if library in sys.modules else ():
-                with suppress(FloatlabError):  # it is not a sum along a tree, or does not take this dtype
+                with suppress(FloatlabError):  # the function does not add along a tree, or does not take this dtype
                     yield _probe_usual(name, terms, dtype, kind)
 
 

@@ -1,8 +1,8 @@
-"""How a whole product is computed: classes of elements computed alike, a tree for each class, replayed on all.
+"""Find the order of addition of every element of a product.
 
-First, equal sums divide the elements into classes (`classes`). Then the tree of each class is probed at elements of
-this class, the largest class first, and replays on random matrices find the arithmetic of the nodes. Elements whose
-replay fails become a separate class, which is divided and probed again.
+First, the elements are divided into classes that are computed in the same way (see `classes`). Then the tree of each
+class is probed at elements of this class, the largest class first. Replays on random matrices find the arithmetic of
+the nodes. Elements whose replay gives other bits become a separate class, which is divided and probed again.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.simulate.adders import PartlyFused
 
-# Multiply-adds allowed for probing one class: a fixed number, plus its share of a number for all classes.
+# Probing a class may take _WORK multiply-adds, plus a share of _WORK_SHARED that is proportional to the number of
+# elements of the class.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
-_SAMPLE = 256  # elements of a class on which all kinds of node arithmetic are tried
-_TRIALS, _MOST_TRIALS = 2, 64  # random products to replay
-_REPLAYED = 1024  # at least this many elements of a class in all trials together, within _REPLAY_WORK multiply-adds
-_REPLAY_WORK = 1 << 32
-_MEMORY = 1 << 25  # numbers in all trials, which stay in memory
-_REPEATED = 16  # products that are made again if some elements are not explained
-_ROUNDS = 4  # candidates replayed on all elements of a class
-_DEPTH = 6  # how often a class may be divided
+_SAMPLE = 256  # every kind of node arithmetic is tried on this many elements of a class
+_TRIALS, _MOST_TRIALS = 2, 64  # the smallest and the largest number of random products that are replayed
+_REPLAYED = 1024  # at least this many elements of a class are replayed, counted over all random products
+_REPLAY_WORK = 1 << 32  # no more random products are made after about this many multiply-adds
+_MEMORY = 1 << 25  # the random products, which stay in memory, contain at most about this many numbers
+_REPEATED = 16  # up to this many products are computed again if some elements are not explained
+_ROUNDS = 4  # at most this many candidates are replayed on all elements of a class
+_DEPTH = 6  # a class may be divided this many times
 
-Progress = Callable[[int, int], object]  # number of explained elements, and of all
+Progress = Callable[[int, int], object]  # takes the number of explained elements and the number of all elements
 
 
 class _Mapping:
-    """The classes found so far, and the elements still to be explained."""
+    """The search for the orders of all elements, with the classes found so far."""
 
     def __init__(self, sized: SizedTarget, seed: int, progress: Progress | None) -> None:
         self.sized = sized
@@ -69,7 +70,7 @@ class _Mapping:
         self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
 
     def _explained(self, sized: SizedTarget) -> Explained:
-        """Return the classes of a smaller product, which is explained without still smaller ones."""
+        """Return the candidates and the labels of a smaller product, for which no still smaller products are used."""
         inner = _Mapping(sized, 1, None)
         inner.smaller = None
         inner.run()
@@ -78,7 +79,7 @@ class _Mapping:
         return [each.candidate for each in inner.classes], inner.labels
 
     def _check_repeats(self) -> None:
-        """Raise NotASum if a product that was made before has other bits now."""
+        """Repeat earlier products; raises NotASum if one of them has other bits now."""
         for trial in self.trials[:_REPEATED]:
             again = self.sized.multiply(*trial.given).codes.reshape(self.shape)
             if not np.array_equal(again, trial.result.codes):
@@ -96,23 +97,26 @@ class _Mapping:
             self._check_repeats()
 
     def _parts(self, places: Array) -> list[Array]:
-        """Split `places` by the classes of the partition."""
+        """Return the parts of the mask `places` that belong to each class of the partition."""
         labels = self.partition.labels.reshape(self.shape)
         return [places & (labels == label) for label in np.unique(labels[places])]
 
     def _divided(self, places: Array) -> list[Array]:
-        """Split `places` with further vectors that distinguish elements."""
+        """Refine the partition with further random vectors, and return the parts of `places`."""
         self.partition.split(masks=False)
         return self._parts(places)
 
     def _settle(self, places: Array, depth: int) -> list[Array]:
-        """Explain elements that seem to be computed alike; return the groups that have to be explained separately."""
+        """Find the order of elements that seem to be computed in the same way.
+
+        Return the parts of the mask `places` for which the order has to be found separately.
+        """
         plan, reader, reason = self._searched(places)
         if plan is None and depth:
             parts = self._divided(places)
             if len(parts) > 1:
                 return parts
-            if reader is not None and len(reader.lines or "") > 1:  # probe one element; replays compare the others
+            if reader is not None and len(reader.lines or "") > 1:  # probe only one element; replays test the others
                 only = np.zeros_like(places)
                 only.flat[places.argmax()] = True
                 plan, reader, reason = self._searched(only)
@@ -128,7 +132,7 @@ class _Mapping:
         return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
 
     def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
-        """Yield guesses at the order of elements without a known tree: known orders, then assembled trees."""
+        """Yield guesses for elements whose tree was not found: the trees of other classes, then assembled trees."""
         known = [
             *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
         ]
@@ -168,13 +172,16 @@ class _Mapping:
         return None, reader, reason
 
     def _lines(self, places: Array) -> tuple[Lines, int]:
-        """Return the lines at which elements are probed, and the number of terms that can be probed there."""
+        """Return the elements at which probes are read, and the largest number of terms that can be probed there."""
         lines = Lines(places.reshape(self.sized.shape), self.sized.is_gram)
         work = _WORK + int(places.sum() / self.size * _WORK_SHARED)
         return lines, work * len(lines) // (2 * self.sized.work)
 
     def _claimed(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
-        """Find the arithmetic of the nodes; label the elements that agree in all trials, and return a mask of them."""
+        """Find the arithmetic of the nodes, and add the elements whose replays give all bits as a class.
+
+        Return the mask of these elements.
+        """
         self._try_more(-(-_REPLAYED // int(places.sum())))
         searches: list[Callable[[], Iterable[Candidate]]] = (
             [lambda: [way]]
@@ -202,7 +209,7 @@ class _Mapping:
         return best
 
     def _fitting(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
-        """Return the candidate that agrees with most elements in all trials, and a mask of these."""
+        """Return the candidate that gives most elements bit for bit in all trials, and the mask of these elements."""
         failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
         claimed: Candidate | None = None
@@ -218,7 +225,7 @@ class _Mapping:
         return claimed, best
 
     def _try_more(self, wanted: int) -> list[RandomProduct]:
-        """Make random products until there are `wanted` or a limit is reached; return the new ones."""
+        """Make random products until there are `wanted` of them or a limit is reached; return the new ones."""
         rows, columns = self.shape
         numbers = rows * columns + self.sized.terms * (rows + columns)
         most = min(_MOST_TRIALS, _MEMORY // numbers, _REPLAY_WORK // self.sized.work)
@@ -227,7 +234,7 @@ class _Mapping:
         return made
 
     def _best(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
-        """Return the candidate that agrees with most of a sample, which includes elements that failed before."""
+        """Return the candidate that gives most elements of a sample, which includes elements that failed before."""
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials)
         chosen = np.arange(total) if total <= _SAMPLE else self.rng.choice(total, _SAMPLE, replace=False)
@@ -253,7 +260,7 @@ class _Mapping:
         return best
 
     def _replayed(self, candidate: Candidate, places: Array, trial: RandomProduct) -> Array:
-        """Return a mask of the elements at which a candidate agrees in a trial."""
+        """Return the mask of the elements that a candidate gives bit for bit in a trial."""
         codes = np.zeros(self.shape, trial.result.codes.dtype)
         compute(candidate, trial.sides, places, self.into, codes)
         fits = np.zeros_like(places)
@@ -261,7 +268,7 @@ class _Mapping:
         return fits
 
     def _add(self, plan: Plan | None, candidate: Candidate | None, places: Array, reason: str) -> None:
-        """Label the elements at `places` as one class."""
+        """Add the elements at `places` as a class, or to the class that has the same candidate."""
         alike = (each for each, old in enumerate(self.classes) if candidate is not None and old.candidate == candidate)
         number = next(alike, len(self.classes))
         self.labels[places] = number
@@ -281,8 +288,8 @@ class _Mapping:
         self.classes[number : number + 1] = [found]
 
 
-_FEW_LINES = "too few of these elements can be probed at a time"
-_UNCLEAR = "its tree is known, but no arithmetic that was tried for its nodes gives the results"
+_FEW_LINES = "too few of these elements can be probed at the same time"
+_UNCLEAR = "its tree is known, but no tested arithmetic of its nodes gives the results"
 
 
 def order_map(
@@ -301,33 +308,33 @@ def order_map(
     Parameters
     ----------
     target : callable or str
-        A function of two matrices, or of a matrix and a vector, or its name: "numpy.matmul", "module:function".
+        A function of two matrices, or of a matrix and a vector; or its name: "numpy.matmul", "module:function".
     shape : tuple of int
-        Rows, terms and columns (M, K, N), or (B, M, K, N) of a batch of products; or rows and terms (M, K), if it
-        multiplies a vector.
+        Rows, terms and columns (M, K, N) of a product, (B, M, K, N) of a batch of products, or rows and terms (M, K) if
+        the function multiplies a matrix and a vector.
     dtype, device
         As for `reveal`.
     kind : {"matmul", "matvec"}, optional
-        The operands of the function; by default two matrices, unless the shape has only two numbers.
+        The operands of the function; by default "matvec" if the shape has two numbers, else "matmul".
     layout : str
-        The memory layout of the operands: "A@B", "A.T@B", "A@B.T" or "A.T@B.T", where A.T is the transposed view of a
-        matrix in C order, so that the operand itself is in Fortran order; or "A@A.T" or "A.T@A", where one matrix is
+        The memory layout of the operands: "A@B", "A.T@B", "A@B.T", "A.T@B.T", "A@A.T" or "A.T@A". A.T is the transposed
+        view of a matrix in C order, so the operand itself is in Fortran order. In the last two layouts, one matrix is
         both operands.
     seed : int
         The seed of the random matrices that are replayed.
     progress : callable, optional
-        Called before each product with the number of explained elements and the number of all elements. What it raises
-        ends the search.
+        Called before each product with the number of explained elements and the number of all elements. It may raise an
+        exception to end the search.
 
     Returns
     -------
     OrderMap
-        The classes of elements, each with its order, and the label of each element.
+        The classes of elements, each with its order, and the class number of each element.
 
     Raises
     ------
     PlanError
-        If no element is a sum along a tree, or the target gives two results for the same terms.
+        If no element is added along a tree, or the target gives two different results for the same terms.
     UnsupportedError
         If the function cannot be called with these operands.
     MissingPartError
@@ -335,7 +342,7 @@ def order_map(
 
     Notes
     -----
-    A class is claimed only after a replay on random matrices agreed with all its elements bit for bit.
+    The order of a class is reported only if a replay on random matrices gives all of its elements bit for bit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The arithmetic of the nodes of a revealed tree: fused products, and partial sums in a narrower format."""
+"""Propose the arithmetic of the nodes of a revealed tree: fused products, and partial sums in a narrower format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 
 def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates along a plan: first one with the fused products that the probes find, then all usual ones."""
+    """Yield candidates with the tree of a plan and every usual arithmetic of its nodes.
+
+    The first candidate fuses the products for which probes show a fusion.
+    """
     schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))
     binary = all(len(node) == 2 for node in plan.nodes)
@@ -27,7 +30,7 @@ def usual_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | N
 
 
 def kept_ways(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
-    """Yield candidates along a plan that round some partial sums, found by probes, to a narrower format."""
+    """Yield candidates with the tree of a plan that round some partial sums, found by probes, to a narrower format."""
     if reader is None or any(len(node) > 2 for node in plan.nodes):
         return
     schedule = ExplicitTree(plan)

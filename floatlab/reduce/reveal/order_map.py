@@ -1,4 +1,4 @@
-"""Orders by position: the tree of every element of a product, and the product recomputed along these trees."""
+"""The order of addition of every element of a product, and the product recomputed in these orders."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.tensor_cores import TensorCore
 
 _NAMED = 1 << 11  # above this many terms, no schedule is searched for the order
-_SHORT = 10  # up to this many terms, the tree is written out
-_MOST_PARTS = 4
-_FEW = 1 << 18  # up to this many products of terms, elements are gathered one by one
-_GATHERED = 1 << 22  # products of terms that are gathered at a time
-_MOST_RECTANGLES = 64
+_SHORT = 10  # up to this many terms, the tree is written in full
+_MOST_PARTS = 4  # a tree without a schedule is described as at most this many parts
+_FEW = 1 << 18  # up to this many products x·y, elements are collected in a list, and not computed as rectangles
+_GATHERED = 1 << 22  # the list is computed in parts of about this many products x·y
+_MOST_RECTANGLES = 64  # if a class needs more rectangles than this, its elements are also collected in a list
 
 
 class Region(Record):
@@ -42,16 +42,16 @@ class Region(Record):
 
 
 class OrderClass(Record):
-    """Elements of a product that are computed alike: their tree, the arithmetic of its nodes, and their places.
+    """Elements of a product that are computed in the same way: their tree, its arithmetic, and their positions.
 
-    `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found;
-    `reason` says why. `share` is the class's fraction of all elements. `agreement` is the fraction of the class whose
-    replay on random data gave all bits.
+    `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found.
+    `reason` then says why. `share` is the fraction of all elements that belong to the class. `agreement` is the
+    fraction of its elements whose replay on random data gave all bits.
     """
 
     plan: Plan | None
     candidate: Candidate | None
-    format: Format  # of the results
+    format: Format  # the format of the results
     regions: tuple[Region, ...]
     rows: tuple[Stripes, ...]  # all rows that contain an element of the class
     columns: tuple[Stripes, ...]
@@ -67,7 +67,7 @@ class OrderClass(Record):
 
     @property
     def fused(self) -> bool:
-        """Whether any products are fused onto partial sums."""
+        """True if some products are fused onto partial sums."""
         return self.candidate is not None and any(each.fma for each in self.candidate.adders)
 
     @property
@@ -77,7 +77,7 @@ class OrderClass(Record):
 
     @property
     def schedule(self) -> Schedule | None:
-        """The shortest schedule found that gives the plan; None if there is none."""
+        """The shortest schedule found that gives the plan; None if no schedule was found."""
         return None if self.plan is None else _schedule_of(self.plan)
 
     @property
@@ -95,10 +95,11 @@ class OrderClass(Record):
 
 @methods_in_default_mode
 class OrderMap(Answering, Individual):
-    """The orders of a product, element by element.
+    """The order of addition of each element of a product.
 
-    `shape` is (rows, terms, columns), with the rows of all products of a batch. `labels` (rows, columns) has the class
-    number of each element. `share` is the fraction of all elements whose order was found and replayed.
+    `shape` is (rows, terms, columns), where the rows of all products of a batch are counted together. `labels` (rows,
+    columns) holds the class number of each element. `share` is the fraction of all elements whose order was found and
+    confirmed by a replay.
     """
 
     shape: tuple[int, int, int]
@@ -122,13 +123,13 @@ class OrderMap(Answering, Individual):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan, if all elements have the same one; else None."""
+        """The plan of all elements; None if they have different plans."""
         plans = {each.plan for each in self.classes}
         return plans.pop() if len(plans) == 1 else None
 
     @property
     def text(self) -> str:
-        """One line per class, the largest first."""
+        """The share, the positions and the order of each class in one line, the largest class first."""
         rows, _, columns = self.shape
         lines = []
         for each in self.classes:
@@ -142,15 +143,15 @@ class OrderMap(Answering, Individual):
         Parameters
         ----------
         a, b : array_like
-            The matrices (rows, terms) and (terms, columns), or batches of them; other formats are rounded to the format
-            of the map's terms. If one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` is left out or equal.
+            The matrices (rows, terms) and (terms, columns), or batches of them. Other formats are rounded to the format
+            of the map's terms. If one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` may be omitted.
 
         Returns
         -------
         numpy.ndarray
-            The product (rows, columns), or all products of a batch, bit for bit as the target computes it; NaN at
-            elements whose order was not found. The dtype is NumPy's for the format of the results, or float32 if NumPy
-            has none.
+            The product (rows, columns), or all products of a batch, bit for bit as the target computes it. Elements
+            whose order was not found are NaN. The dtype is NumPy's dtype for the format of the results, or float32 if
+            NumPy has no dtype for it.
 
         Raises
         ------
@@ -176,7 +177,7 @@ class OrderMap(Answering, Individual):
         wanted = shape if self.batch > 1 else shape[1:]
         is_vector = source.codes.ndim == 1 and source.codes.size == prod(shape)
         if source.codes.shape != wanted and not is_vector:
-            raise UnsupportedError(f"{name} has the shape {source.codes.shape}, and this map is for {wanted}")
+            raise UnsupportedError(f"{name} has the shape {source.codes.shape}, but this map is for {wanted}")
         codes = source.codes if source.format == self.terms_format else np.asarray(encode(source, self.terms_format))
         return codes.reshape(shape)
 
@@ -186,7 +187,7 @@ _schedule_of = lru_cache(maxsize=256)(lambda plan: schedule_of(plan) if plan.ter
 
 @lru_cache(maxsize=256)
 def _described(plan: Plan) -> str:
-    """Describe an order that no schedule gives: write the tree out, or describe it part by part.
+    """Return the description of an order that no schedule gives: the tree in full, or its parts.
 
     >>> from floatlab.reduce.plan.composed_schedules import SERIAL
     >>> _described(Plan.from_tree((tuple(SERIAL.plan(9).to_tree()), tuple(range(9, 12)))))
@@ -209,7 +210,7 @@ def _described(plan: Plan) -> str:
 
 
 def compute(candidate: Candidate, sides: Sides, places: Array, into: Format, codes: Array) -> None:
-    """Fill in the elements of a product at `places`, computed by one candidate."""
+    """Compute the elements of a product at `places` by one candidate, and write their codes into `codes`."""
     x, y = sides
     terms = x.codes.shape[1]
     parts = rectangles_of(places)
@@ -229,7 +230,7 @@ def compute(candidate: Candidate, sides: Sides, places: Array, into: Format, cod
 
 
 def compute_elements(candidate: Candidate, sides: Sides, places: tuple[Array, Array], into: Format) -> Array:
-    """Return the codes of elements (rows, columns) of a product, computed by one candidate."""
+    """Return the codes of the elements of a product at `places` (rows, columns), computed by one candidate."""
     x, y = sides
     left, right = np.ascontiguousarray(x.codes[places[0]].T), np.ascontiguousarray(y.codes[:, places[1]])
     return candidate_codes(candidate, (Source(left, x.format), Source(right, y.format)), into)

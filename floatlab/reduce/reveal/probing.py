@@ -1,14 +1,14 @@
-"""Reveal the order in which a sum is really computed, by probes: huge numbers that swamp terms added between them.
+"""Find the order in which a sum is computed, by probes with two huge numbers that absorb other terms.
 
-Put a huge number at term i, its opposite at term j, and one unit at every other term. Units that are added to either of
-these two before they meet are lost; the others survive. So the result counts the terms outside the subtree where i and
-j meet. The sizes of these subtrees determine the whole tree: consider the path from one
-term to the result. Other terms that meet this term in subtrees of the same size join the path at the same node.
+A probe has a huge number at term i, its negative at term j, and 1 at every other term. A 1 that is added to one of the
+two huge numbers before they meet is lost, and all others remain. The result is therefore the number of terms outside
+the subtree in which terms i and j meet. The sizes of these subtrees determine the whole tree. On the path from one term
+to the result, all terms that meet it in subtrees of the same size join the path at the same node.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
-Beyond the paper: a group of terms is first supposed to form the same tree as a known group of the same size. One probe
-per node proves it: suppose that two subtrees are known, and that a term of one meets a term of the other in a subtree
-whose size is the sum of both sizes. Then this subtree consists of the two.
+This module goes beyond the paper: it first supposes that a group of terms forms the same tree as a known group of the
+same size. One probe per node proves this. If a term of one known subtree meets a term of another one in a subtree whose
+size is the sum of both sizes, this subtree consists of the two.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.plan import Plan
 
-# From two equally long lists of terms: for each pair, the size of the subtree where the two meet.
+# Takes two lists of terms of equal length, and returns the size of the subtree in which each pair meets.
 Meetings = Callable[[Array, Array], Array]
-PROBES_A_TERM = 64  # on average; if more are needed, the order is too irregular
-_SERIAL = -1  # denotes the root of a tree that is a chain of ascending terms
-_LONG = 32  # if a supposed tree needs more probes than this, a few are made first
+PROBES_A_TERM = 64  # an order is too irregular if it needs more probes per term than this, on average
+_SERIAL = -1  # stands for the root of a tree that adds its terms one by one in ascending order
+_LONG = 32  # if proving a supposed tree takes more probes than this, a few of them are made first
 _FIRST = 4  # the number of these first probes
 
 
 class NotASum(PlanError):
-    """The function does not add its terms up along a tree."""
+    """The function does not add its terms along a tree."""
 
 
 def plan_of(
@@ -46,9 +46,9 @@ def plan_of(
 ) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
-    Takes n − 1 probes for a serial sum or for the supposed plan, and about 2·n for a sum with many equal parts, such as
-    a pairwise one. `from_last` says whether the last terms are deeper than the first ones, if this is known. `batch` is
-    the number of probes that cost as much as one. Raises NotASum if no tree has these sizes, or after `most_probes`.
+    A serial sum and the supposed plan take n − 1 probes. A sum with many equal parts, such as a pairwise one, takes
+    about 2·n probes. `from_last` says whether the last terms are deeper in the tree than the first ones, if this is
+    known. `batch` probes cost as much as one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text
@@ -58,7 +58,10 @@ def plan_of(
 
 
 class _Shape(NamedTuple):
-    """A tree of known form over terms 0 … m−1, and the pairs (first, second) whose meeting points prove this form."""
+    """The form of a known tree over terms 0 … m−1.
+
+    The pairs (first, second) of terms prove this form if they meet in subtrees of these `sizes`.
+    """
 
     nodes: list[tuple[int, ...]]
     first: Array
@@ -66,20 +69,21 @@ class _Shape(NamedTuple):
     sizes: Array
 
 
-_Forest = Generator["_Forest", list[int], list[int]]  # yields a forest that has to be found first, returns root ids
+_Forest = Generator["_Forest", list[int], list[int]]  # yields the forests that it needs first, and returns root ids
 
 
 class _Search:
-    """The nodes found so far, and the trees of known form by size."""
+    """The search for a plan, with the nodes found so far and a known tree for each size."""
 
     def __init__(self, meetings: Meetings, terms: int, most_probes: int | None, batch: int) -> None:
         self.meetings, self.terms, self.left = meetings, terms, most_probes
         self.nodes: list[tuple[int, ...]] = []
         self.long = max(_LONG, 4 * batch)
-        self.known: dict[int, int | _Shape] = {}  # number of terms -> root, or its shape once it was used
+        # Maps a number of terms to a known tree of this size. The tree is stored as its root until its form is needed.
+        self.known: dict[int, int | _Shape] = {}
 
     def plan(self, supposed: Plan | None, from_last: bool | None) -> Plan:
-        """Find the whole plan with an explicit stack: a tree may be as deep as it has terms."""
+        """Return the whole plan; an explicit stack is used because a tree may be as deep as its number of terms."""
         n = self.terms
         if supposed is not None and n > 2:
             self.known[n] = _shape_of(supposed)
@@ -102,13 +106,13 @@ class _Search:
                 answer = None
         assert answer is not None
         if answer != [n + len(self.nodes) - 1]:
-            raise NotASum("the terms do not all come together")
+            raise NotASum("some terms are never added to the others")
         return Plan(n, tuple(self.nodes))
 
     def _forest(self, terms: Array, parent: int, from_last: bool) -> _Forest:
         """Return the ids of the subtrees that terms form below a node with `parent` terms.
 
-        Follows the path of one term to the root: of the last term if it is known to be deeper, else of the first.
+        The search follows the path of the first term to the root, or of the last term if `from_last` is true.
         """
         roots: list[int] = []
         while len(terms):
@@ -133,10 +137,10 @@ class _Search:
         if wrong.any():
             raise NotASum(f"terms {pivot} and {int(others[wrong][0])} do not meet in a sum")
         if len(others) > 1 and (sizes == 2).all():
-            raise NotASum("huge numbers hide no terms: it adds exactly, or with more digits than they can hide")
+            raise NotASum("a huge number absorbs no terms: the function adds exactly, or in too wide an accumulator")
 
     def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
-        """Return the subtree of a pivot and all `others`, which join it in ascending order of `sizes`."""
+        """Return the root of the subtree of a pivot and `others`, which join it in ascending order of `sizes`."""
         if not len(others):
             return [pivot]
         ends = np.flatnonzero(np.append(sizes[1:] != sizes[:-1], True)) + 1
@@ -144,7 +148,7 @@ class _Search:
         if (sizes[ends - 1] != covered).any():
             bad = int(np.flatnonzero(sizes[ends - 1] != covered)[0])
             raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result counts {sizes[ends[bad] - 1]}")
-        single = ends == np.arange(1, len(ends) + 1)  # terms that come in one by one form a chain
+        single = ends == np.arange(1, len(ends) + 1)  # terms that are added one by one form a chain
         start = int(single.sum())
         current = self._chain(pivot, others[:start].tolist()) if start else pivot
         if start == len(others):
@@ -176,7 +180,7 @@ class _Search:
         return [current]
 
     def _chain(self, pivot: int, others: list[int]) -> int:
-        """Add the nodes in which others are added to a pivot one by one; return the id of the last node."""
+        """Create the nodes that add `others` to a pivot one by one; return the id of the last node."""
         first = self.terms + len(self.nodes)
         self.nodes.append((pivot, others[0]))
         self.nodes += zip(range(first, first + len(others) - 1), others[1:], strict=True)
@@ -186,9 +190,9 @@ class _Search:
         return first + len(others) - 1
 
     def _alike(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
-        """Return the roots of each group, if it has the form known for its size; an empty list for any other group.
+        """Return the roots of each group that has the form known for its size, and an empty list for every other group.
 
-        In a flat group, every term enters the parent directly; the parent of group k has `parents[k]` terms below it.
+        In a flat group, every term is a child of the parent. The parent of group k has `parents[k]` terms below it.
         """
         if not groups:
             return []
@@ -201,10 +205,10 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _supposed(self, groups: Array, parent: int) -> list[int | None]:
-        """Return the root of each group (a row of terms); None if its tree does not have the form known for its size.
+        """Return the root of each group, which is a row of terms; None if it does not have the form known for its size.
 
-        The parents of the groups have `parent` terms or more. If a node has more than two subtrees, every two of them
-        have to meet there.
+        The parents of the groups have at least `parent` terms. If a node has more than two subtrees, each pair of them
+        has to meet there.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None
@@ -230,7 +234,7 @@ class _Search:
         return found
 
     def _shape(self, m: int) -> _Shape | None:
-        """Return the form of a known tree of m terms; None if none is known."""
+        """Return the form of the known tree of m terms; None if no such tree is known."""
         known = self.known.get(m)
         if not isinstance(known, int):
             return known
@@ -246,7 +250,7 @@ class _Search:
             if id >= self.terms:
                 waiting += self.nodes[id - self.terms]
         ids.sort()
-        place = {id: i for i, id in enumerate(ids)}  # ids are sorted, so the terms come first
+        place = {id: i for i, id in enumerate(ids)}  # ids are sorted, so those of terms come first
         local = place.__getitem__
         nodes: list[tuple[int, ...]] = [tuple(map(local, self.nodes[id - self.terms])) for id in ids[m:]]
         self.known[m] = shape = _shape_over(m, nodes)
@@ -266,7 +270,7 @@ def _shape_of(plan: Plan) -> _Shape:
 
 
 def _shape_over(m: int, nodes: list[tuple[int, ...]]) -> _Shape:
-    """Return the form that has these nodes over terms 0 … m−1."""
+    """Return the form of a tree with these nodes over terms 0 … m−1."""
     lowest, sizes = list(range(m)), [1] * m
     pairs: list[tuple[int, int, int]] = []
     for node in nodes:

@@ -1,7 +1,7 @@
-"""Probes of a target, read at elements of its result that share a tree.
+"""Send probes to a target, and read the results at elements that have the same tree.
 
-A probe is one vector of terms. One matrix product answers as many probes as there are rows (or columns) that contain an
-element with this tree. A sum answers one.
+A probe is one vector of terms. Each row (or column) of a matrix product that contains an element with this tree takes
+one probe, so one product answers many probes. A sum answers one probe.
 """
 
 from __future__ import annotations
@@ -16,41 +16,43 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 
-# Numbers of digits. The format of partial sums or of an accumulator has fewer digits than one of these.
+# Partial sums are tested for having fewer significand bits than each of these numbers.
 _DIGITS = (25, 24, 11)
 _SINGLE, _HALF = 127, 15  # the largest exponents of binary32 and binary16
 
 
 class Masks:
-    """Huge numbers and the units that they swamp, in a format; and how many units a result can count.
+    """The numbers of a probe: a huge number, and a unit that is lost when it is added to the huge number.
 
-    Partial sums may be kept in another format than the terms. `emax` is the largest exponent assumed for them. If `few`
-    is true, they are assumed to have 8 digits, as in bfloat16, and can count 2^8 units.
+    `most` is the number of units that a sum can count exactly.
+
+    Partial sums may have another format than the terms. `emax` is the largest exponent assumed for them. If `few` is
+    true, they are assumed to have 8 significand bits, as in bfloat16, so that they can count 2^8 units.
     """
 
     def __init__(self, format: Format, emax: int | None = None, few: bool = False) -> None:
         emax = format.emax if emax is None else min(format.emax, emax)
         if emax >= 100:
             self.huge, self.unit = 2.0 ** (100 if emax < 1000 else 500), 1.0
-        else:  # the whole range of binary16, to swamp binary32 accumulators, too
+        else:  # the huge number uses the whole range of binary16, so that it absorbs units in binary32 accumulators too
             self.huge, self.unit = 2.0 ** min(emax, 15), 2.0 ** max(format.qmin, -24)
         self.most = 1 << (8 if few else format.precision)
 
 
 def all_masks(format: Format, terms: int) -> list[Masks]:
-    """Return the masks to try one after the other: for partial sums as wide as terms, and for narrower ones."""
+    """Return the masks to try in this order: first for partial sums as wide as the terms, then for narrower ones."""
     exponents = dict.fromkeys((format.emax, min(format.emax, _SINGLE), _HALF))
     few = Masks(format, _SINGLE, few=True)
     return [*(Masks(format, emax) for emax in exponents), *[few] * (terms > few.most)]
 
 
 class Lines:
-    """Elements at which probes are read, at most one per line; a line is a row (axis 0) or a column (axis 1)."""
+    """The elements at which probes are read, at most one per line; lines are rows (axis 0) or columns (axis 1)."""
 
     def __init__(self, wanted: Array, is_gram: bool = False) -> None:
-        """Choose as many as possible of the wanted elements, an array of bools in the shape of the results.
+        """Choose as many elements of the mask `wanted` as possible.
 
-        If one matrix is both operands, all are in one column, and the element on the diagonal is left out.
+        If one matrix is both operands, all chosen elements are in one column, without the element on the diagonal.
         """
         self.axis = 0
         places = wanted if wanted.ndim > 1 else wanted[:, None]
@@ -76,7 +78,10 @@ class Lines:
 
 
 class ProbeReader:
-    """Finds the subtrees where a target's terms meet; without `lines`, each sum is one call. `probes` counts them."""
+    """Finds the subtrees in which the terms of a target meet.
+
+    Without `lines`, each probe is one call of a sum. `probes` is the number of probes made.
+    """
 
     def __init__(self, sized: SizedTarget, lines: Lines | None = None) -> None:
         self.sized, self.lines, self.probes = sized, lines, 0
@@ -84,7 +89,7 @@ class ProbeReader:
         self._ones = np.ones(sized.terms, sized.carrier)
 
     def use(self, masks: Masks) -> None:
-        """Probe with these masks from now on."""
+        """Use these masks for the following probes."""
         self.masks = masks
         # Each vector has no more units than the result can count.
         self._units: list[Array] = []
@@ -95,11 +100,11 @@ class ProbeReader:
 
     @property
     def batch(self) -> int:
-        """The number of probes that cost as much as one."""
+        """The number of probes that one call of the target answers."""
         return 1 if self.lines is None else len(self.lines)
 
     def check(self) -> None:
-        """Raise NotASum for a target that miscounts its units, or whose second count differs from the first."""
+        """Raise NotASum if the target does not count units correctly, or if a repeated count differs."""
         name, terms = self.sized.target.name, self.sized.terms
         counts = self._counts(self.values(np.stack([units for units in self._units for _ in "ab"])))
         if (counts[::2] != counts[1::2]).any():
@@ -108,7 +113,10 @@ class ProbeReader:
             raise NotASum(f"{name} is not a sum of its terms: the sum of {terms} ones is not {terms}")
 
     def meetings(self, first: Array, second: Array) -> Array:
-        """Return the sizes of the subtrees where terms meet (see `probing.Meetings`); raises NotASum."""
+        """Return the sizes of the subtrees where terms meet (see `probing.Meetings`).
+
+        Raises NotASum if a result is not a count of units.
+        """
         self.probes += len(first)
         outside: Array | int = 0
         for units in self._units:
@@ -116,13 +124,13 @@ class ProbeReader:
             if (counts < 0).any():
                 k = int((counts < 0).argmax())
                 raise NotASum(
-                    f"a huge number at term {first[k]} and its opposite at {second[k]} do not leave a number of ones"
+                    f"a huge number at term {first[k]} and its negative at {second[k]} do not leave a count of ones"
                 )
             outside = outside + counts
         return np.asarray(self.sized.terms - outside)
 
     def values(self, vectors: Array, other: Array | None = None) -> Array:
-        """Return the sums of vectors (probes, terms), or of their products with another vector (default: ones)."""
+        """Return the sum of each row of `vectors` (probes, terms), or of its products with the vector `other`."""
         wide, other = vectors.astype(self.sized.carrier), self._ones if other is None else other
         if self.lines is None:
             return values_of(self.sized.sums(iter(wide), other.astype(self.sized.carrier)))
@@ -135,10 +143,10 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def fused(self, plan: Plan) -> tuple[int, ...]:
-        """Return the terms of a binary plan whose products are fused onto a sum, not rounded first.
+        """Return the terms of a binary plan whose products are fused onto a sum, so that they are not rounded before.
 
-        x·y and −x·y both need rounding. If both are rounded, their sum is 0; if one is fused, their sum is a rounding
-        error. The rounded product is a power of two, which a partial sum in a narrower format holds exactly.
+        Each probe has two inexact products, x·y and −x·y. If both are rounded, their sum is 0. If one is fused, their
+        sum is a rounding error. The rounded product is a power of two, so a narrower partial sum holds it exactly.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -155,10 +163,10 @@ class ProbeReader:
         return tuple(sorted(found))
 
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
-        """Return the nodes of a binary plan whose sums are rounded to fewer digits, and the number of these digits.
+        """Return the nodes of a binary plan whose sums are rounded to fewer bits than others, and the number of bits.
 
-        If all nodes round to the same number of digits, either all nodes are returned or none. The root is returned
-        only if its sum has fewer digits than the format of the results.
+        If all nodes round to the same number of bits, either all nodes are returned or none. The root is returned only
+        if its sum has fewer significand bits than the format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()
@@ -174,7 +182,7 @@ class ProbeReader:
         return found, 1 + lost.count(False)
 
     def _lost(self, plan: Plan, asked: list[tuple[int, float]]) -> list[bool]:
-        """Return for each node whether it loses a small number: it adds this to 1, and the next node adds −1."""
+        """Return whether each node loses a small number: the node adds this number to 1, and its parent adds −1."""
         n, first = plan.terms, plan.first_terms
         parents = {child: node for node in plan.nodes for child in node}
 
@@ -184,11 +192,11 @@ class ProbeReader:
             return [(one, 1.0), (other, little), *((term, -1.0) for term in beside)]
 
         rests = self._values_of((vector(*each) for each in asked), len(asked), 16.0)
-        # No node follows the root, so the 1 is not subtracted.
+        # The root has no parent, so the 1 is not subtracted.
         return [rest == (256.0 if id == plan.root else 0.0) for (id, _), rest in zip(asked, rests, strict=True)]
 
     def _values_of(self, vectors: Iterable[list[tuple[int, float]]], count: int, factor: float) -> Iterator[float]:
-        """Yield sums of products of vectors, given by their terms that are not zero, with 16 and with a factor."""
+        """Yield 16·factor times the sum of each vector; a vector is given by its terms that are not zero."""
         waiting, n = iter(vectors), self.sized.terms
         batch = max(64, 0 if self.lines is None else len(self.lines))
         for low in range(0, count, batch):
@@ -200,15 +208,15 @@ class ProbeReader:
             yield from self.values(rows, np.full(n, factor)).tolist()
 
     def _counts(self, sums: Array) -> Array:
-        """Return sums as counts of units; -1 if a sum is not a count."""
+        """Return sums as counts of units; −1 stands for a sum that is not a count."""
         units = sums.astype(np.float64) / self.masks.unit
-        if not (np.abs(units) <= self.sized.terms).all():  # true for NaN, too
+        if not (np.abs(units) <= self.sized.terms).all():  # NaN also satisfies this condition
             units = np.where((units >= 0) & (units <= self.sized.terms), units, -1)
         counts = units.astype(np.int64)
         return counts if (counts == units).all() else np.where(counts == units, counts, -1)
 
     def _masked(self, units: Array, first: Array, second: Array) -> Array:
-        """Return the sums of the units, with one term replaced by a huge number and another term by its opposite."""
+        """Return the sums of units in which one term is a huge number and another term is its negative."""
         huge = self.masks.huge
         if self.lines is None:
             return values_of(self.sized.sums(_masks(units, huge, first, second), self._ones))
@@ -224,9 +232,9 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def _operands(self, other: Array) -> tuple[Array, Array, Array]:
-        """Return x and y, with every row of x and every column of y set to `other`, and a view for the probes.
+        """Return x, in which every row is `other`, y, in which every column is `other`, and a view of x or y.
 
-        The view is x or the transpose of y: each of its rows takes one probe.
+        The view is x or the transpose of y. Each of its rows can be overwritten with one probe.
         """
         assert self.lines is not None
         rows, *columns = self.sized.shape
@@ -248,6 +256,6 @@ def inexact_factor(format: Format) -> float:
 def _masks(units: Array, huge: float, first: Array, second: Array) -> Iterator[Array]:
     opposite = -huge
     for i, j in zip(first.tolist(), second.tolist(), strict=True):
-        mask = units.copy()  # a copy: the target may write into its operands
+        mask = units.copy()  # the target may write into its operands, so they are copied
         mask[i], mask[j] = huge, opposite
         yield mask

@@ -1,7 +1,8 @@
-"""How a real implementation accumulates: its tree by probing, and its arithmetic by replaying it on random data.
+"""Find out how a real implementation adds: its tree by probing, and its arithmetic by a replay on random data.
 
-A claim is made only after its replay: a simulation along the revealed plan, with or without fused multiply-add and in
-this or a wider accumulator, must give all real results bit for bit. Otherwise the share that matches is stated.
+A replay is a simulation along the revealed plan, with or without fused multiply-add, and in the format of the terms or
+a wider accumulator. The arithmetic is claimed only if a replay gives all real results bit for bit. Otherwise the share
+of results that match is stated.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from floatlab.reduce.reveal.probing import NotASum
 from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, values_of
 from floatlab.reduce.reveal.targets import COLUMNS, ROWS, Target, target_of
 
-_TRIALS = 32
+_TRIALS = 32  # the default number of random sums
 
 
 class Findings(Answering, Record):
@@ -41,10 +42,10 @@ class Findings(Answering, Record):
     target: Target
     format: Format
     plan: Plan
-    schedule: Schedule | None  # the shortest expression found that equals the plan
-    replays: tuple[Explanation, ...]  # the best first; for a product, replays of its first element
-    agreeing: int | None  # elements of the result at which the claim agrees in every trial; None without a claim
-    flushes: bool  # subnormal results become zero
+    schedule: Schedule | None  # the shortest schedule found that gives the plan
+    replays: tuple[Explanation, ...]  # sorted, the best first; for a product, they are replays of its first element
+    agreeing: int | None  # the number of elements that the claim gives in every trial; None without a claim
+    flushes: bool  # True if subnormal results become zero
     probes: int
     seconds: float
     _ASKS = ".claim"
@@ -61,7 +62,7 @@ class Findings(Answering, Record):
 
     @property
     def claim(self) -> Explanation | None:
-        """The replay that gives all results; None if no replay does."""
+        """The replay that gives all results bit for bit; None if no replay does."""
         best = self.replays[0] if self.replays else None
         return best if best is not None and best.fits else None
 
@@ -85,10 +86,10 @@ def reveal(
     shape: tuple[int, ...] | None = None,
     layout: str = LAYOUTS[0],
 ) -> Plan | OrderMap:
-    """Find the plan in which a function adds n terms, by probing; with `shape`, find the plan of every element.
+    """Find the order in which a function adds n terms, by probing; with `shape`, find the order of every element.
 
-    The function is a sum, a dot product or a matrix product. For a matrix product without `shape`, the plan is that of
-    the first element of a product with 64 rows and columns.
+    The function is a sum, a dot product or a matrix product. For a matrix product without `shape`, the result is the
+    plan of the first element of a product with 64 rows and columns.
 
     Parameters
     ----------
@@ -110,14 +111,14 @@ def reveal(
     Returns
     -------
     Plan or OrderMap
-        The order that the probes show; with `shape`, the order of every element, replayed on random data. `fl.examine`
-        returns the plan together with the verdict of a replay on random data: whether a simulation along this plan
-        gives the function's bits.
+        The order that the probes show. With `shape`, the order of every element, confirmed by a replay on random data.
+        Without `shape`, there is no replay; `fl.examine` also replays the plan and says whether this gives the bits of
+        the function.
 
     Raises
     ------
     PlanError
-        If the function is not a sum along a tree.
+        If the function does not add its terms along a tree.
     UnsupportedError
         If the function cannot be called with these operands.
     MissingPartError
@@ -125,7 +126,8 @@ def reveal(
 
     Notes
     -----
-    Probes rely on terms that swamp others, so a function that sorts its terms first looks like one node over all terms.
+    Probes contain huge terms that absorb others. A function that sorts its terms first therefore looks like one node
+    over all terms.
 
     Examples
     --------
@@ -144,8 +146,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    The target computes in the caller's own floating-point mode. This mode may flush subnormals, which the findings
-    report. Raises UnsupportedError for a mode in which a huge number absorbs nothing.
+    The target computes in the floating-point mode of the caller. This mode may flush subnormal numbers, which the
+    findings report. Raises UnsupportedError if this mode does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
@@ -160,21 +162,22 @@ def examine(
     seed: int = 1,
     trials: int = _TRIALS,
 ) -> Findings:
-    """Find the plan in which a function adds, and whether replays along it on random data give its bits.
+    """Find the order in which a function adds, and test whether a replay on random data gives its bits.
 
     Parameters
     ----------
     target, n, dtype, kind, device
         As for `reveal`.
     seed : int
-        The seed of the random data, which are normally distributed.
+        The seed of the random numbers, which are normally distributed.
     trials : int
         The number of random sums.
 
     Returns
     -------
     Findings
-        The plan, the schedule that gives it, the replays, and the claim: the replay that equals every result, or None.
+        The plan, the schedule that gives it, the replays, and the claim. The claim is the replay that gives every
+        result, or None.
 
     Raises
     ------
@@ -194,7 +197,7 @@ def examine(
         plan = prober.plan()
         data = _Trials(prober, seed, trials)
         found = data.replays(plan)
-        if prober.shares and not found[0].fits:  # elements that answered the survey alike may still differ
+        if prober.shares and not found[0].fits:  # elements that no probe distinguished may still differ
             with suppress(NotASum):
                 plan = prober.alone()
                 found = data.replays(plan)
@@ -213,9 +216,9 @@ def examine(
 
 
 class _Trials:
-    """Random sums and a target's results for them: the first element of each product, and the whole product.
+    """Random sums, and the results of a target for them: the first element of each product, and the whole product.
 
-    Trial t has sum t in the first row and the following sums in the other rows, so that every row meets all sums.
+    Trial t has sum t in the first row and the following sums in the other rows, so that every row computes all sums.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:
@@ -245,14 +248,14 @@ class _Trials:
         return (trial + np.arange(ROWS)) % self.trials
 
     def replays(self, plan: Plan) -> list[Explanation]:
-        """Return how many first elements each candidate along a plan matches, the best candidate first."""
+        """Return the replays of all candidates along a plan on the first elements, the best replay first."""
         found = replay_along(
             self.evaluator, ExplicitTree(plan), self.real, fused=lambda: self.prober.reader.fused(plan)
         )
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:
-        """Return how many elements agree in all trials with a claim that matches all first elements."""
+        """Return the number of elements that a claim gives bit for bit in all trials; it gives all first elements."""
         shape = self.whole.codes.shape[1:]
         if not shape:
             return 1
@@ -263,7 +266,7 @@ class _Trials:
 
 
 def _flushes(prober: Prober) -> bool:
-    """Return whether subnormal results become zero."""
+    """Return whether the target replaces subnormal results by zero."""
     rows = np.zeros((1, prober.sized.terms))
     rows[0, 0] = float(prober.sized.format.smallest)
     return bool(prober.reader.values(rows)[0] == 0)

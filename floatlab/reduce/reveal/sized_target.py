@@ -1,4 +1,4 @@
-"""A target at one shape and layout: how it is called, and the numbers that it returns."""
+"""Call a target with operands of one shape and memory layout, and read the numbers that it returns."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from floatlab.reduce.timing.devices import Foreign
 Found = TypeVar("Found")
 MOST_TERMS = 1 << 16
 MOST_ELEMENTS = 1 << 26
-# Memory layouts of the operands of a matrix product: as they are, or as transposed views. In the last two, both
-# operands are views of one matrix, for which many libraries have a separate routine.
+# Memory layouts of the operands of a matrix product: matrices in C order, or transposed views of them (.T). In the last
+# two layouts, both operands are views of one matrix; many libraries have a separate routine for this case.
 LAYOUTS = ("A@B", "A.T@B", "A@B.T", "A.T@B.T", "A@A.T", "A.T@A")
 
 
@@ -29,9 +29,9 @@ class SizedTarget:
     """A target, the type and number of its terms, and the shape and layout of its operands.
 
     `shape` is the shape of the results: () for sums and dot products, (rows,) or (rows, columns) for products.
-    `carrier` is the dtype in which operands are prepared here: NumPy's own dtype for their format, or binary32, which
+    `carrier` is the dtype in which operands are prepared: NumPy's dtype for their format, or else binary32, which
     contains the format. If `mode` is given, the target runs in the floating-point mode that was active before `mode`
-    was entered. In a batch, all products share the right operand, and the rows of all products are counted together.
+    was entered. In a batch, all products have the same right operand, and their rows are counted together.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class SizedTarget:
         mode: DefaultMode | None = None,
         batch: int = 1,
     ) -> None:
-        """Take the shape of the results, by default 64 rows and columns; UnsupportedError for invalid arguments."""
+        """Take the shape of the results, by default `target.shape`; raises UnsupportedError for invalid arguments."""
         if not isinstance(terms, int) or isinstance(terms, bool) or not 1 <= terms <= MOST_TERMS:
             raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {terms!r}")
         if not isinstance(dtype, str):
@@ -54,9 +54,9 @@ class SizedTarget:
                 f"a layout is one of {' '.join(LAYOUTS)}, not {quoted(str(layout))}{guess(str(layout), [*LAYOUTS])}"
             )
         if layout != LAYOUTS[0] and target.kind != "matmul":
-            raise UnsupportedError(f"only products of two matrices have layouts; {target.name} has other operands")
+            raise UnsupportedError(f"only products of two matrices have a layout; {target.name} has other operands")
         self._mode, self.batch, self.products = mode, batch, 0
-        self.before_product: Callable[[], object] = lambda: None  # may raise, to stop the work
+        self.before_product: Callable[[], object] = lambda: None  # it may raise an exception to stop the search
         if batch > 1 and layout != LAYOUTS[0]:
             raise UnsupportedError(f"batches of products are examined in the layout {LAYOUTS[0]}, not {layout}")
         self.target, self.terms, self.layout = target, terms, layout
@@ -68,17 +68,17 @@ class SizedTarget:
         self.carrier = self.dtype if isinstance(self.dtype, np.dtype) else native_dtype(format) or np.dtype(np.float32)
         self.is_gram = "B" not in layout
         if self.is_gram and len(set(self.shape)) > 1:
-            raise UnsupportedError(f"{layout} has as many columns as rows, not {self.shape[0]} × {self.shape[1]}")
+            raise UnsupportedError(f"{layout} has equally many rows and columns, not {self.shape[0]} × {self.shape[1]}")
 
     def resized(self, terms: int, shape: tuple[int, ...], layout: str) -> SizedTarget:
-        """Return the same target with another number of terms, shape of its results, and layout."""
+        """Return the same target with another number of terms, another shape of the results, and another layout."""
         other = SizedTarget(self.target, terms, self.format.name, shape, layout, self._mode)
         other.before_product = self.before_product
         return other
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
-        """The rows and columns of a result; a vector is a column."""
+        """The numbers of rows and columns of a result; a vector counts as one column."""
         rows, *columns = self.shape
         return rows, columns[0] if columns else 1
 
@@ -90,13 +90,13 @@ class SizedTarget:
     def multiply(self, x: Array, y: Array) -> Source:
         """Return the codes of the product of x (rows, terms) and y (terms, columns) or (terms,).
 
-        Numbers have the dtype `carrier`. y is not read if one matrix is both operands. Raises UnsupportedError for a
-        target that raises or returns another shape.
+        Both have the dtype `carrier`. y is ignored if one matrix is both operands. Raises UnsupportedError if the
+        target raises an exception or returns another shape.
         """
         array, dtype, target = self.target.device.array, self.dtype, self.target
         self.before_product()
         self.products += 1
-        with target.device.scope(dtype), np.errstate(all="ignore"):  # masks may overflow if the target is not a sum
+        with target.device.scope(dtype), np.errstate(all="ignore"):  # huge terms overflow in some functions
             if self.batch > 1:
                 whole = np.broadcast_to(y, (self.batch, *y.shape))
                 return self.apply(array(x.reshape(self.batch, -1, self.terms), dtype), array(whole, dtype))
@@ -119,13 +119,13 @@ class SizedTarget:
         wanted = self.shape if self.batch == 1 else (self.batch, self.shape[0] // self.batch, *self.shape[1:])
         if made.codes.shape != wanted:
             raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {wanted}")
-        # A copy: the target may return the same memory each time.
+        # The codes are copied, because the target may return the same memory each time.
         return Source(made.codes.reshape(self.shape).copy(), made.format)
 
     def sums(self, vectors: Iterable[Array], other: Array) -> Source:
-        """Return the codes of the sums of vectors, or of their products with `other`, one call per vector.
+        """Return the codes of the sum of each vector, or of its products with `other`; each vector takes one call.
 
-        Vectors have the dtype `carrier`. They must be new arrays, since the target may write into them.
+        Vectors have the dtype `carrier`. They must be new arrays, because the target may write into them.
         """
         array, dtype, call = self.target.device.array, self.dtype, self.target.call
 
@@ -141,12 +141,12 @@ class SizedTarget:
         with self.target.device.scope(dtype), np.errstate(all="ignore"):
             made = self._outside(results)
             if isinstance(made[0], np.generic) and len(set(map(type, made))) == 1:
-                return self.target.fetch(np.array(made))  # converting one array is faster than converting many numbers
+                return self.target.fetch(np.array(made))  # one array is converted faster than many numbers
             found = [self._scalar(each) for each in made]
         return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
 
     def _outside(self, work: Callable[[], Found]) -> Found:
-        """Return the result of `work`, which calls the target, run in the caller's floating-point mode."""
+        """Call `work`, which calls the target, in the caller's floating-point mode, and return its result."""
         return self.target.attempt(work if self._mode is None else self._mode.outside(work))
 
     def _scalar(self, made: Foreign) -> Source:
@@ -157,7 +157,7 @@ class SizedTarget:
 
 
 class RandomProduct:
-    """Random matrices, and a target's product of them."""
+    """Two random matrices, and the product that a target computes from them."""
 
     def __init__(self, sized: SizedTarget, rng: np.random.Generator) -> None:
         rows, columns = sized.matrix_shape
@@ -173,8 +173,8 @@ def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
     """Return the mode; raises UnsupportedError if its caller does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
-            f"{target.name} is probed with numbers that absorb others, and this thread does not round to nearest: "
-            "fesetround(FE_TONEAREST)"
+            f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "
+            "call fesetround(FE_TONEAREST)"
         )
     return mode
 
@@ -192,7 +192,7 @@ def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
         )
     if kind not in (None, "matvec" if len(numbers) == 2 else "matmul"):
         raise UnsupportedError(
-            f"a {quoted(str(kind))} has no shape of {len(numbers)} numbers: matmul M, K, N; matvec M, K"
+            f"a {quoted(str(kind))} cannot have a shape of {len(numbers)} numbers: matmul takes M, K, N; matvec M, K"
         )
     whole = numbers if len(numbers) == 4 else (1, *numbers)
     if prod(whole) // whole[2] > MOST_ELEMENTS:
@@ -201,7 +201,7 @@ def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
 
 
 def values_of(source: Source) -> Array:
-    """Return the values of codes in NumPy's dtype for their format if it has one, else as float64."""
+    """Return the values of codes in NumPy's dtype for their format, or as float64 if NumPy has no dtype for it."""
     kind = native_dtype(source.format)
     if kind is None:
         return decode(source.codes, source.format, np.float64)

@@ -1,8 +1,8 @@
-"""Guesses at the orders of elements that are too few to be probed: the orders in smaller products of the same target.
+"""Guess the order of a class with too few elements for probing, from the orders in smaller products of the target.
 
-A library computes the last rows and columns of a large product by the same routines as those of a small one. For a
-class of one element, each probe takes a whole product, so probing a product with few rows and columns is much cheaper.
-Only a replay decides whether the element of the large product is really computed in the same order.
+A library computes the last rows and columns of a large product by the same routines as those of a small product. If
+only one element has some order, each probe of it takes a whole product. Probes of a product with few rows and columns
+are much cheaper. A replay then decides whether the element of the large product is computed in the same order.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.reveal.assembly import assemble, blocks_of
 from floatlab.reduce.reveal.sized_target import SizedTarget
 
-# The classes of a product, and the class number of each element; None if the target does not take its operands.
+# The candidates of the classes of a product, and the class number of each element; None if the target fails.
 Explained = tuple[Sequence[Candidate | None], Array] | None
-_PERIODS = (8, 48)  # a smaller product has the same number of rows as the large one, modulo one of these
-_WORK = 1 << 34  # multiply-adds of the probes of one element of a smaller product
-_APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}  # the layout that has two operands
+_PERIODS = (8, 48)  # a smaller product has the same numbers of rows and columns as the large one, modulo one of these
+_WORK = 1 << 34  # at most about this many multiply-adds are spent on probing one element of a smaller product
+# If a layout uses one matrix as both operands, this other layout uses two matrices that are stored in the same way.
+_APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}
 
 
 class SmallerProducts:
-    """Smaller products of a target, explained when they are needed, each once.
+    """Smaller products of a target; each is explained once, when it is needed.
 
-    `explain` returns the classes of a product.
+    The function `explain` returns the classes of a product.
     """
 
     def __init__(self, sized: SizedTarget, explain: Callable[[SizedTarget], Explained]) -> None:
@@ -38,10 +39,10 @@ class SmallerProducts:
         self._made: dict[tuple[tuple[int, ...], int, str], Explained] = {}
 
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
-        """Yield orders that the elements at `places`, a mask of a matrix, may have, each once.
+        """Yield different orders that the elements at `places`, a mask of the product, may have.
 
-        First come trees with the blocks of a known plan, where each block is added as in a smaller product with as many
-        terms; then the orders of smaller products with all terms.
+        Trees with the blocks of a known plan come first; each block is added as in a smaller product with the same
+        number of terms. The orders of smaller products with all terms come next.
         """
         if self.sized.batch > 1:
             return
@@ -63,7 +64,7 @@ class SmallerProducts:
                 yield from self._of_all_terms(shape, place, layout)
 
     def _assembled(self, plan: Plan, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Plan]:
-        """Yield the tree with the blocks of a plan, each added like an element of a smaller product."""
+        """Yield the tree with the blocks of a plan, where each block is added like an element of a smaller product."""
 
         def inner(length: int) -> Plan:
             explained = self._product(shape, length, layout)
@@ -77,7 +78,7 @@ class SmallerProducts:
                 yield assemble(plan, inner)
 
     def _of_all_terms(self, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Candidate]:
-        """Yield the orders of a smaller product with all terms, the one at the same place first."""
+        """Yield the orders of a smaller product with all terms, beginning with the element at the same position."""
         terms = self.sized.terms
         is_same = shape == self.sized.matrix_shape and layout == self.sized.layout
         if is_same or 2 * terms * terms * shape[0] * shape[1] > _WORK:
@@ -92,14 +93,16 @@ class SmallerProducts:
         key = shape, terms, layout
         if key not in self._made:
             self._made[key] = None
-            with suppress(FloatlabError):  # the target may take operands of one size only
+            with suppress(FloatlabError):  # the target may accept operands of one size only
                 results = shape if len(self.sized.shape) > 1 else shape[:1]
                 self._made[key] = self._explain(self.sized.resized(terms, results, layout))
         return self._made[key]
 
 
 def _side(length: int, period: int) -> int:
-    """Return the smallest number of at least one period that is congruent to a length; a shorter length is unchanged.
+    """Return the smallest number that is at least `period` and differs from a length by a multiple of `period`.
+
+    Lengths below two periods are returned unchanged.
 
     >>> _side(115, 8), _side(13, 8), _side(5, 8)
     (11, 13, 5)

@@ -1,4 +1,4 @@
-"""Sets of rows or columns in few words: runs of neighbours, and runs that repeat at equal distances."""
+"""Describe sets of rows or columns briefly, as runs of adjacent indices and runs that repeat at equal distances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floatlab.record import Record
 
 
 class Stripes(Record):
-    """`count` runs of `width` neighbours, which begin at `start`, `start + step`, …."""
+    """`count` runs of `width` adjacent indices; the runs begin at `start`, `start + step`, and so on."""
 
     start: int
     width: int = 1
@@ -20,7 +20,7 @@ class Stripes(Record):
 
     @property
     def indices(self) -> list[int]:
-        """All indices, ascending.
+        """All indices in ascending order.
 
         >>> Stripes(4, 2, 6, 3).indices
         [4, 5, 10, 11, 16, 17]
@@ -62,7 +62,7 @@ def stripes_of(indices: Array) -> tuple[Stripes, ...]:
 
 
 def stripes_text(stripes: tuple[Stripes, ...], total: int, noun: str) -> str:
-    """Describe rows or columns, where `total` is the number of all.
+    """Return rows or columns in words; `total` is the number of all rows or columns, and `noun` is their name.
 
     >>> stripes_text((Stripes(0, 4),), 4, "rows"), stripes_text((Stripes(0, 2), Stripes(3)), 4, "rows")
     ('all rows', 'rows 0–1, 3')
@@ -73,7 +73,7 @@ def stripes_text(stripes: tuple[Stripes, ...], total: int, noun: str) -> str:
 
 
 def rectangles_of(places: Array) -> list[tuple[Array, Array]]:
-    """Cover the true elements of a matrix with a few rectangles, whose rows and columns need not be adjacent.
+    """Return rectangles that cover the true elements of a mask; their rows and columns need not be adjacent.
 
     >>> places = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]]) > 0
     >>> [(rows.tolist(), columns.tolist()) for rows, columns in rectangles_of(places)]

@@ -1,4 +1,4 @@
-"""Real implementations of sums and products, by name, in any installed library."""
+"""Find a real implementation of a sum or a product by its name, in any installed library."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, Foreign, dev
 from floatlab.sandbox import confined
 
 Found = TypeVar("Found")
-# Operands of a function: a vector, two vectors, a matrix and a vector, or two matrices.
+# The kinds of functions. Their operands are a vector, two vectors, a matrix and a vector, or two matrices.
 KINDS = ("sum", "dot", "matvec", "matmul")
 _KNOWN = {
     "sum": "sum", "nansum": "sum", "dot": "dot", "vdot": "dot", "inner": "dot", "vecdot": "dot",
     "einsum": "dot", "mv": "matvec", "matvec": "matvec", "matmul": "matmul", "mm": "matmul",
 }  # fmt: skip
 LIBRARIES = tuple(DEVICES)
-# Rows and columns of the product that is requested; its inner dimension is the number of terms.
+# A product has this many rows and columns if no shape is given. Its inner dimension is the number of terms.
 ROWS = COLUMNS = 64
 
 
 class Target(Record):
-    """A function under examination: its name, its operands, and the device where its library makes arrays."""
+    """A function that is examined: its name, the kind of its operands, and the device of its arrays."""
 
     name: str
     call: Callable[..., Foreign]
@@ -36,13 +36,13 @@ class Target(Record):
 
     def dtype(self, name: str) -> Foreign:
         """Return the library's dtype for the name of a format or a dtype; raises UnsupportedError if there is none."""
-        with suppress(FormatError):  # for other names the device reports which dtypes it has
+        with suppress(FormatError):  # for other names, the device raises an error that lists its dtypes
             name = DTYPES.get(parse_format(name).name, name)
         return self.device.dtype(name)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the requested result: () for one number, or the shape of a product of fixed size.
+        """The default shape of the results: () for sums and dot products, (64,) for matvec, and (64, 64) for matmul.
 
         >>> target_of("numpy.sum").shape, target_of("numpy.matmul").shape
         ((), (64, 64))
@@ -50,7 +50,7 @@ class Target(Record):
         return {"matvec": (ROWS,), "matmul": (ROWS, COLUMNS)}.get(self.kind, ())
 
     def attempt(self, work: Callable[[], Found], what: str = "{} raises {}") -> Found:
-        """Return the result of a call of the target; raises UnsupportedError for whatever it raises."""
+        """Return the result of `work`, which calls the target; raises UnsupportedError if the target fails."""
         try:
             return work()
         except (KeyboardInterrupt, FloatlabError):
@@ -61,7 +61,7 @@ class Target(Record):
     def fetch(self, made: Foreign) -> Source:
         """Return the codes of a result; raises UnsupportedError if it is not an array of numbers."""
         device = self.device
-        # Lazy results, or objects that only look like arrays, may raise here.
+        # Lazily computed results, and objects that only resemble arrays, may raise an exception here.
         return self.attempt(
             lambda: device.fetch(made, f"the result of {self.name}"), "the result of {} cannot be read: {}"
         )
@@ -70,8 +70,8 @@ class Target(Record):
 def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Target:
     """Return the target for a function or its name (`numpy.sum`, `torch.matmul`, `module:function`).
 
-    `kind` gives its operands if its name does not: one of KINDS. Raises UnsupportedError if it is not a function or the
-    device does not exist, and MissingPartError for a library that is not installed.
+    `kind` is one of KINDS, and is needed if the name does not determine the operands. Raises UnsupportedError if `what`
+    is not a function or the device does not exist, and MissingPartError if the library is not installed.
 
     >>> target_of("numpy.dot").kind
     'dot'
@@ -82,10 +82,10 @@ def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Tar
         raise UnsupportedError(f"kind is one of {' '.join(KINDS)}, not {quoted(str(kind))}{guess(str(kind), [*KINDS])}")
     call, name = (import_target(what), what) if isinstance(what, str) else (what, _name_of(what))
     if not callable(call):
-        raise UnsupportedError(f"{quoted(name)} is no function, but {type(call).__name__}")
+        raise UnsupportedError(f"{quoted(name)} is not a function, but {type(call).__name__}")
     last = name.replace(":", ".").rpartition(".")[2]
     library = name.replace(":", ".").partition(".")[0]
-    # The usual device of most libraries is the CPU; cupy has no CPU device.
+    # For "cpu", the default device of the library is used: it is the CPU in most libraries, but cupy has no CPU device.
     place = device_of(library if library in LIBRARIES else "numpy", "" if device == "cpu" else device)
     if last == "einsum":
         whole = call
@@ -118,22 +118,23 @@ def _told(trouble: BaseException) -> str:
 
 
 def import_target(name: str) -> Foreign:
-    """Return the object with this name in a library or a module; raises UnsupportedError and MissingPartError.
+    """Return the object with this name in a library or a module.
 
-    In a sandboxed process, raises RefusedError for all but the usual functions of the libraries. Other names import
-    code, or lead through a library to any module that it has imported.
+    Raises UnsupportedError if the name is not found, and MissingPartError if the library is not installed. In a
+    sandboxed process, raises RefusedError for all names except the usual functions of the libraries. Other names could
+    import code, or reach any module that a library has imported.
     """
     module, _, path = name.partition(":") if ":" in name else name.partition(".")
     if not module or not path:
         raise UnsupportedError(f"a target is library.function or module:function, not {quoted(name)}")
     if confined() and (":" in name or path.removeprefix("numpy.") not in _KNOWN):
         raise RefusedError(
-            f"{quoted(name)} is refused here: visitors of a served explorer can use only functions such as numpy.sum "
+            f"{quoted(name)} is refused here: visitors of a served explorer can use only functions like numpy.sum "
             f"({' '.join(_KNOWN)} of {' '.join(LIBRARIES)})"
         )
     if ":" not in name and module not in LIBRARIES:
         raise UnsupportedError(
-            f"{quoted(name)}: the libraries are {' '.join(LIBRARIES)}; functions of others go as module:function"
+            f"{quoted(name)}: the libraries are {' '.join(LIBRARIES)}; functions of others are named module:function"
         )
     if module in LIBRARIES:
         device_of(module)  # raises an error that says what to install
@@ -151,11 +152,11 @@ def import_target(name: str) -> Foreign:
         except AttributeError:
             raise UnsupportedError(f"{quoted(module)} has no {quoted(path)}{_near(each, found)}") from None
         except Exception as trouble:
-            raise UnsupportedError(f"{quoted(module)} does not give {quoted(path)}: {_told(trouble)}") from None
+            raise UnsupportedError(f"{quoted(module)} does not provide {quoted(path)}: {_told(trouble)}") from None
     return found
 
 
 def _near(word: str, where: object) -> str:
-    with suppress(Exception):  # modules may have any __dir__
+    with suppress(Exception):  # a module may define a __dir__ that raises
         return guess(word, [each for each in dir(where) if not each.startswith("_")])
     return ""

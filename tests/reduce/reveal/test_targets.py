@@ -95,7 +95,7 @@ MODULES = {
     "leaves": ("import sys; sys.exit(0)", "cannot be imported: SystemExit: 0"),
     "broken": ("def (", "cannot be imported: SyntaxError"),
     "lacks": ("import nothing_of_this_name", "cannot be imported: ModuleNotFoundError: .*nothing_of_this_name"),
-    "guards": ("def __getattr__(name): raise RuntimeError(name)", "does not give 'f': RuntimeError: f"),
+    "guards": ("def __getattr__(name): raise RuntimeError(name)", "does not provide 'f': RuntimeError: f"),
     "lists": ("def __dir__(): raise ValueError", "has no 'f'$"),
     "numbers": ("def __dir__(): return [1, None]", "has no 'f'$"),
 }

@@ -1,4 +1,4 @@
-"""Diagnosis of operations that consist of products: batched products, layers, sums, convolutions."""
+"""Diagnose operations that consist of matrix products: batched products, layers, sums, convolutions."""
 
 from floatlab.reduce.explain.operations.joint import diagnose_operation
 from floatlab.reduce.explain.operations.readings import check_operation, products_of

@@ -1,4 +1,7 @@
-"""Boxes of indices: convert a range of a flattened axis into boxes, and join adjacent boxes."""
+"""Boxes of indices: a box has one range of indices for each axis.
+
+A range of a flattened axis is converted into boxes of the original axes, and adjacent boxes are joined.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ Box = tuple[tuple[int, int], ...]  # a half-open range of each axis
 
 
 def unflatten_range(first: int, stop: int, sizes: Sequence[int]) -> list[Box]:
-    """Return a range of indices of a flattened axis as boxes of the axes, which have these sizes.
+    """Return the boxes that a range of indices of a flattened axis covers; `sizes` are those of the original axes.
 
     >>> unflatten_range(3, 12, (4, 5))
     [((0, 1), (3, 5)), ((1, 2), (0, 5)), ((2, 3), (0, 2))]
@@ -36,7 +39,7 @@ def unflatten_range(first: int, stop: int, sizes: Sequence[int]) -> list[Box]:
 
 
 def join_boxes(boxes: Iterable[Box]) -> tuple[Box, ...]:
-    """Join boxes that touch along one axis and agree in all other axes.
+    """Return sorted boxes, after joining those that touch along one axis and agree along all other axes.
 
     >>> join_boxes([((0, 1), (3, 5)), ((1, 2), (3, 5)), ((4, 5), (3, 5))])
     (((0, 2), (3, 5)), ((4, 5), (3, 5)))
@@ -72,7 +75,7 @@ def _join_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def box_text(box: Box, shape: Sequence[int]) -> str:
-    """Return a box as text, in Python's index notation.
+    """Return a box as text in Python's index notation.
 
     >>> box_text(((2, 3), (0, 4), (1, 3)), (5, 4, 6))
     '[2, :, 1:3]'

@@ -1,4 +1,4 @@
-"""The diagnosis of two results of an operation: each of its products is diagnosed, and the diagnoses are joined."""
+"""Diagnose two results of an operation: each of its matrix products is diagnosed, and the diagnoses are joined."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
-_MOST = 48  # largest number of products that are diagnosed; those with the largest errors are chosen
-_MOST_SHOWN = 3  # largest number of parts of the result in a first line
-_ORDER = ("bug", "unknown", "rounding", "identical")
+_MOST = 48  # at most this many products are diagnosed: those with the largest errors
+_MOST_SHOWN = 3  # a first line names at most this many parts of the result
+_ORDER = ("bug", "unknown", "rounding", "identical")  # the status of a product, the most serious first
 _SWAPPED = {"rows-moved": "columns-moved", "columns-moved": "rows-moved"}
-_LOCAL = ("elements", "region", "nan")  # causes whose places are indices of the result
-_SAME = 2.0  # in units of u·n·Σ|x·y|: up to this error, a result is taken for another product of the batch
+_LOCAL = ("elements", "region", "nan")  # causes whose positions are indices of the result
+_SAME = 2.0  # a result is identified with a product of the batch if its errors are at most this many u·n·Σ|x·y|
 
 
 @in_default_mode
@@ -44,20 +44,20 @@ def diagnose_operation(
     progress: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Diagnosis:
-    """Return why two results of an operation differ, with places as indices of the result.
+    """Return the reason why two results of an operation differ; positions are indices of the result.
 
     Parameters
     ----------
     operation : str
-        As in `products_of`: matmul, linear, dot, sum, einsum:SPEC or conv2d.
+        The operation, as for `products_of`: matmul, linear, dot, sum, einsum:SPEC or conv2d.
     x, y : array_like
-        The inputs, of any axes; y is None for a sum.
+        The inputs, with any number of axes; y is None for a sum.
     actual, expected : array_like
-        The two results, of the shape that the operation gives.
+        The two results, in the shape that the operation gives.
     bias : array_like, optional
         The array that was added to the products. It counts as the last term of each sum.
     maps, progress, keep_interrupted
-        As in `diagnose`.
+        As for `diagnose`.
 
     Returns
     -------
@@ -72,7 +72,8 @@ def diagnose_operation(
 
     Notes
     -----
-    A batch with one matrix is one product. Of more than 48 products, only the 48 with the largest errors are diagnosed.
+    A batch that is multiplied by one matrix is one product. If there are more than 48 products, only the 48 with the
+    largest errors are diagnosed.
 
     Examples
     --------
@@ -91,14 +92,17 @@ def diagnose_operation(
 
 
 class _BiasLast:
-    """A library or an order map that multiplies without the last term, the bias, and then adds the bias."""
+    """A library or an order map that first multiplies without the last term, which is the bias, and then adds the bias.
+
+    Without an `inner` map, the library is NumPy.
+    """
 
     def __init__(self, inner: Replaying | None) -> None:
         self.inner = inner
         self.name = f"{NUMPY}, then the bias" if inner is None else getattr(inner, "name", "a map")
 
     def replay(self, a: object, b: object) -> Array:
-        """Return the product of all terms but the last, plus the last."""
+        """Return the sum of all terms except the last, plus the last term."""
         left, right = np.asarray(a), np.asarray(b)
         x, y = np.ascontiguousarray(left[:, :-1]), np.ascontiguousarray(right[:-1])
         with np.errstate(all="ignore"):
@@ -107,14 +111,14 @@ class _BiasLast:
 
 
 class _Part(Individual):
-    """One product with its diagnosis."""
+    """The number of one product, and its diagnosis."""
 
     number: int
     found: Diagnosis
 
 
 class _JointDiagnosis:
-    """The diagnosis of all products of an operation."""
+    """Diagnoses all products of an operation, and joins the diagnoses."""
 
     def __init__(
         self,
@@ -194,14 +198,15 @@ class _JointDiagnosis:
         kinds: dict[tuple[str, str, str], list[tuple[int, DiagnosedCause]]] = {}
         for part in sorted(self.parts, key=lambda part: (_ORDER.index(part.found.status), part.number)):
             for cause in part.found.causes:
-                name = "elements" if cause.name == "region" else cause.name  # `_located` decides anew between them
+                # Wrong elements are collected here; `_located` decides again whether they form a region.
+                name = "elements" if cause.name == "region" else cause.name
                 kinds.setdefault((name, cause.stage, cause.side), []).append((part.number, cause))
         return tuple(
             self._located(alike) if name in _LOCAL else self._joined(alike) for (name, *_), alike in kinds.items()
         )
 
     def _located(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
-        """Return one cause for the wrong elements of one side."""
+        """Combine causes of the same kind from several products into one cause that lists all wrong elements."""
         _, first = alike[0]
         evidence = tuple(pair for pair in first.evidence if all(pair in cause.evidence for _, cause in alike))
         wrong = mark_wrong(self.products, self.results[first.side == "expected"], alike)
@@ -217,7 +222,7 @@ class _JointDiagnosis:
         return (("looked at", f"{count:,} of {all_of_them:,} products"),) if count < all_of_them else ()
 
     def _joined(self, alike: list[tuple[int, DiagnosedCause]]) -> DiagnosedCause:
-        """Join causes with the same name, stage and side into one."""
+        """Combine causes with the same name, stage and result from several products into one cause."""
         _, first = alike[0]
         evidence = list(first.evidence)
         share = sum(cause.share for _, cause in alike) / len(self.parts)
@@ -233,7 +238,7 @@ class _JointDiagnosis:
         return DiagnosedCause(name, first.stage, first.side, min(share, 1.0), where, (*evidence, *self._looked_at()))
 
     def _along(self, cause: DiagnosedCause) -> tuple[Place, ...]:
-        """Return moved rows or columns as indices along the result's axes; other places do not change."""
+        """Return the positions of a cause; moved rows and columns become indices along the axes of the result."""
         if cause.name not in _SWAPPED:
             return cause.where
         is_row = cause.name == "rows-moved"
@@ -242,7 +247,7 @@ class _JointDiagnosis:
         return cast("tuple[Place, ...]", tuple(moved))
 
     def _axes(self, name: str) -> tuple[int, ...]:
-        """Return the axes of the result that a cause is about."""
+        """Return the axes of the result along which rows or columns were moved; none for other causes."""
         if name not in _SWAPPED or len(self.products.shape) == 2:
             return ()
         return self.products.axis_of(name == "rows-moved")
@@ -253,7 +258,11 @@ class _JointDiagnosis:
         return shown + (f" and {len(boxes) - _MOST_SHOWN:,} more" if len(boxes) > _MOST_SHOWN else "")
 
     def _first(self, status: str, causes: tuple[DiagnosedCause, ...]) -> str:
-        """Return the first line: the causes if there is a bug, else the line of the product with the largest error."""
+        """Return the first line of the diagnosis.
+
+        If there is a bug, it names the causes. Otherwise it is the first line of the product with the largest error
+        among those with this status.
+        """
         if status != "bug":
             return next(part.found.first for part in self.parts if part.found.status == status)
         first, second = (np.asarray(decode(each.codes, each.format), np.float64) for each in self.results)
@@ -266,7 +275,7 @@ class _JointDiagnosis:
         return line
 
     def _moved_products(self) -> tuple[DiagnosedCause, ...]:
-        """Recognise a result whose products are correct, but at wrong positions in the batch."""
+        """Return a cause for each result whose products are correct but are at wrong positions in the batch."""
         strange = [p.number for p in self.parts if any(c.name == "not-the-product" for c in p.found.causes)]
         if not strange or not 1 < len(self.products) <= _MOST:
             return ()
@@ -282,7 +291,10 @@ class _JointDiagnosis:
         return tuple(found)
 
     def _source_of(self, result: Source, number: int, exact: list[tuple[Array, Array]]) -> int | None:
-        """Return the number of the product at a position of a result, preferably its own; None if none fits."""
+        """Return the number of the product that a result has at position `number`; None if no product fits.
+
+        If several products fit, the product that belongs to this position is preferred.
+        """
         block = self.products.result(result, number)
         values = np.asarray(decode(block.codes, block.format), np.float64)
         limit = _SAME * 2.0**-block.format.precision * self.products.terms

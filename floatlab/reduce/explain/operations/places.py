@@ -1,4 +1,4 @@
-"""Where wrong elements of an operation's result lie, as indices and boxes of all its axes."""
+"""Find the positions of the wrong elements in an operation's result, as indices or boxes along all axes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
-_FILLED = 0.6  # a box has at least this share of marked elements
-_BOXES = 16
-_MEAN = 4  # smallest mean number of elements per box
-_BEYOND = 2.0  # errors of wrong elements are larger than this many times the largest error of the correct ones
+_FILLED = 0.6  # a box is reported if more than this share of its elements is wrong
+_BOXES = 16  # wrong elements are divided into at most this many boxes
+_MEAN = 4  # boxes are reported only if they contain at least this many wrong elements on average
+_BEYOND = 2.0  # an element of a region is wrong if its error exceeds the largest error outside by this factor
 
 
 def mark_wrong(products: Products, result: Source, claims: list[tuple[int, DiagnosedCause]]) -> Array:
-    """Return a mask of the wrong elements, in the shape of the operation's result, from the causes of single products.
+    """Return the mask of the wrong elements in the shape of the operation's result.
 
-    In a product, a region consists of rows and columns, and a row can stand for indices of several axes, so the region
-    may include correct elements. An element of a region is therefore marked only if its error is larger than all errors
-    outside the region, or if it is zero and the whole region is said to be zero.
+    `claims` holds pairs of a product's number and a cause found for this product. A row of a product can correspond to
+    indices of several axes of the result. A region of rows and columns may therefore contain correct elements. An
+    element of a region is marked only if its error is clearly larger than all errors outside the region. If the cause
+    says that the region holds zeros, the elements that are zero are marked instead.
     """
     wrong = np.zeros(products.shape, bool)
     for number, cause in claims:
@@ -59,7 +60,7 @@ def _stands_out(products: Products, result: Source, number: int, claimed: Array,
 
 
 def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
-    """Return the boxes that the marked elements fill; None if they are scattered or too few.
+    """Return boxes that contain all wrong elements; None if these are scattered or too few.
 
     >>> wrong = np.zeros((4, 9, 9), bool)
     >>> wrong[:, 2:4, 3:6] = wrong[1, 7:, 3:6] = True
@@ -91,7 +92,7 @@ def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
 
 
 def places_of(wrong: Array) -> tuple[str, tuple[Place, ...]]:
-    """Return "region" and the boxes of the marked elements, or "elements" and their indices."""
+    """Return "region" and boxes that contain the wrong elements, or "elements" and their indices."""
     boxes = find_boxes(wrong)
     if boxes is not None:
         return "region", boxes

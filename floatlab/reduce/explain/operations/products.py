@@ -1,4 +1,7 @@
-"""A contraction of two arrays as plain matrix products: one product for each index of the shared axes that remain."""
+"""Express a contraction of two arrays as matrix products.
+
+Axes that occur in both arrays and in the result form a batch: there is one matrix product for each of their indices.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ Labels = tuple[str, ...]  # one name for each axis
 class Products:
     """The matrix products of which an operation on two arrays consists.
 
-    Iterating gives the factors of each product, (rows, terms) and (terms, columns), as views if the memory layout
-    permits. `shape` is the shape of the operation's result. `terms` is the number of products that are added in each
-    element, without the bias. `rows` and `columns` are the sizes of each matrix product.
+    Iteration yields the two factors of each matrix product, with the shapes (rows, terms) and (terms, columns). They
+    are views if the memory layout permits. `shape` is the shape of the operation's result. `terms` is the number of
+    terms x·y that are added in each element, without the bias. `rows` and `columns` are the sizes of each matrix
+    product.
 
     >>> from floatlab.reduce.explain.operations import products_of
     >>> products = products_of("matmul", np.ones((2, 3, 4, 5)), np.ones((3, 5, 6)))
@@ -40,10 +44,10 @@ class Products:
         axes: Sequence[Labels],
         bias: Source | None = None,
     ) -> None:
-        """Take both arrays with a label for each axis, and the labels of each axis of the result.
+        """Take both arrays with a label for each of their axes, and the labels of each axis of the result.
 
-        Axes with the same label have the same size, or the size 1. An axis of the result may have several labels; the
-        index of the last label varies fastest. The bias broadcasts to the shape of the result.
+        Axes with the same label have the same size, or the size 1. An axis of the result may have several labels. The
+        index of the last label then varies fastest. The bias is broadcast to the shape of the result.
         """
         self.operation, self.axes = operation, tuple(axes)
         self.sizes = _sizes(operation, factors)
@@ -68,19 +72,19 @@ class Products:
             whole = np.broadcast_to(bias.codes, self.shape)
         except ValueError:
             raise UnsupportedError(
-                f"{self.operation}: a bias of shape {bias.codes.shape} does not broadcast to the result's, {self.shape}"
+                f"{self.operation}: a bias of shape {bias.codes.shape} cannot be broadcast to the result, {self.shape}"
             ) from None
         return Source(whole, bias.format)
 
     def _classify(self, x_labels: Labels, y_labels: Labels) -> None:
-        """Divide the labels of the result into rows, columns, and those of separate products."""
+        """Divide the labels of the result into those of rows, those of columns, and those of the batch."""
         rows = [each for each in self._kept if each not in y_labels]
         columns = [each for each in self._kept if each not in x_labels]
         forced = set[str]()
         if self._bias is not None:
             varying = self._varying()
             both = [each for each in rows if each in varying], [each for each in columns if each in varying]
-            if all(both):  # a different bias for each element cannot be a term of a product
+            if all(both):  # a bias that varies along both rows and columns cannot be one term of a product
                 forced.update(min(both, key=lambda labels: prod(self.sizes[each] for each in labels)))
         most = max(MOST_AT_ONCE, _extent(self._x.codes), _extent(self._y.codes))
         for labels in (rows, columns):
@@ -123,28 +127,28 @@ class Products:
 
     @property
     def is_plain(self) -> bool:
-        """Whether this is one product whose rows and columns are those of the result."""
+        """True if there is one product, and its rows and columns are those of the result."""
         order = self._row_labels + self._column_labels
         one_each = max(len(self._row_labels), len(self._column_labels)) == 1
         return self._bias is None and len(self) == 1 and one_each and self._kept == order and len(self.shape) == 2
 
     @property
     def is_transposed(self) -> bool:
-        """Whether the rows of the one product are the columns of the result."""
+        """True if the rows of the only product are the columns of the result."""
         return len(self.shape) == 2 and self._kept == self._column_labels + self._row_labels
 
     @property
     def has_bias(self) -> bool:
-        """Whether a bias is added to the products."""
+        """True if a bias is added to the products."""
         return self._bias is not None
 
     def batch(self, number: int) -> int | tuple[int, ...]:
-        """Return the position of a product in the batch: a number if the batch has one axis, else an index per axis."""
+        """Return the position of a product in the batch, as one index if the batch has one axis, else as a tuple."""
         at = self._at(number)
         return at[0] if len(at) == 1 else at
 
     def axis_of(self, is_row: bool) -> tuple[int, ...]:
-        """Return the axes of the result to which the rows, or the columns, of each product belong."""
+        """Return the axes of the result that contain the rows of each product, or its columns if `is_row` is false."""
         labels = self._row_labels if is_row else self._column_labels
         return tuple(axis for axis, own in enumerate(self.axes) if any(each in own for each in labels))
 
@@ -169,7 +173,7 @@ class Products:
         return _beside(x, Source(column, self._bias.format), 1), _ones(y, (1, self.columns), 0)
 
     def exact(self, number: int) -> tuple[Array, Array]:
-        """Return a product with the bias, in binary64, and for each element the sum of the magnitudes of its terms."""
+        """Return a product with its bias, computed in binary64, and the sum Σ|x·y| of each element."""
         x, y = (np.asarray(decode(each.codes, each.format), np.float64) for each in self.factors_with_bias(number))
         with np.errstate(all="ignore"):
             return x @ y, np.abs(x) @ np.abs(y)
@@ -179,9 +183,9 @@ class Products:
         return Source(self._block(result.codes, number), result.format)
 
     def checked(self, result: object, name: str) -> Source:
-        """Return a result in the shape of the operation; raises UnsupportedError if its shape does not fit.
+        """Return a result, reshaped to the shape that the operation gives.
 
-        Axes of one element may be missing or additional.
+        Axes with one element may be missing or additional. Raises UnsupportedError if the shape differs otherwise.
         """
         found = source_of(result, name)
         own = found.codes.shape
@@ -191,14 +195,14 @@ class Products:
         return Source(found.codes.reshape(self.shape), found.format)
 
     def index(self, number: int, row: int, column: int) -> tuple[int, ...]:
-        """Return the index in the operation's result of an element of one product."""
+        """Return the index that an element of one product has in the operation's result."""
         at = dict(zip(self._batch, self._at(number), strict=True))
         for labels, place in ((self._row_labels, row), (self._column_labels, column)):
             at |= zip(labels, _unravel(place, [self.sizes[each] for each in labels]), strict=True)
         return tuple(self._joined(labels, [(at[each], at[each] + 1) for each in labels])[0] for labels in self.axes)
 
     def boxes(self, number: int, box: Box | None = None) -> list[Box]:
-        """Return a box of rows and columns of one product, or the whole product, as boxes in the operation's result."""
+        """Return the boxes of the operation's result that a box of one product covers; by default the whole product."""
         rows, columns = ((0, self.rows), (0, self.columns)) if box is None else box
         at = {label: (i, i + 1) for label, i in zip(self._batch, self._at(number), strict=True)}
         return [
@@ -209,7 +213,7 @@ class Products:
         ]
 
     def place(self, index: int, is_row: bool) -> int | tuple[int, ...]:
-        """Return the index of a row, or of a column, of a product along the axes of the result."""
+        """Return the index that a row of a product, or a column if `is_row` is false, has along the result's axes."""
         labels = self._row_labels if is_row else self._column_labels
         found = _unravel(index, [self.sizes[each] for each in labels])
         return found[0] if len(found) == 1 else found
@@ -222,7 +226,10 @@ class Products:
         return [dict(zip(labels, box, strict=True)) for box in boxes]
 
     def _joined(self, labels: Labels, spans: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return the range along an axis of the result; every label except the last has a single index."""
+        """Return a range of indices along one axis of the result; `spans` holds a range for each label of this axis.
+
+        The range of every label except the last one contains a single index.
+        """
         first, stop = spans[-1]
         unit = self.sizes[labels[-1]]
         for label, (at, _) in zip(labels[-2::-1], spans[-2::-1], strict=True):
@@ -249,14 +256,14 @@ def _sizes(operation: str, factors: Sequence[tuple[Source, Labels]]) -> dict[str
             elif size not in (1, known):
                 (x, _), (y, _) = factors
                 raise UnsupportedError(
-                    f"{operation}: x has shape {x.codes.shape} and y {y.codes.shape}: axes that go together have "
-                    f"{known:,} and {size:,} elements; they are as long, or 1"
+                    f"{operation}: x has shape {x.codes.shape} and y {y.codes.shape}: axes that are paired have "
+                    f"{known:,} and {size:,} elements; they need the same length, or the length 1"
                 )
     return found
 
 
 def _squeezed(source: Source, labels: Labels, sizes: Mapping[str, int]) -> tuple[Source, Labels]:
-    """Remove the axes of one element that are to be broadcast."""
+    """Return an array and its labels without the axes that have length 1 and must be broadcast to another length."""
     off = tuple(i for i, each in enumerate(labels) if source.codes.shape[i] != sizes[each])
     kept = tuple(each for i, each in enumerate(labels) if i not in off)
     return Source(np.squeeze(source.codes, off), source.format), kept
@@ -265,7 +272,10 @@ def _squeezed(source: Source, labels: Labels, sizes: Mapping[str, int]) -> tuple
 def _arranged(
     source: Source, labels: Labels, batch: Labels, first: Labels, second: Labels, sizes: Mapping[str, int]
 ) -> Array:
-    """Return the codes with the axes of the batch first; missing summed axes are added by broadcasting."""
+    """Return the codes with the axes of the batch first, then those of the two groups of labels.
+
+    Missing axes are added by broadcasting.
+    """
     wanted = (*(each for each in batch if each in labels), *first, *second)
     codes = source.codes.transpose([labels.index(each) for each in wanted if each in labels])
     missing = tuple(i for i, each in enumerate(wanted) if each not in labels)
@@ -297,7 +307,10 @@ def _ones(source: Source, shape: tuple[int, int], axis: int) -> Source:
 
 
 def _beside(source: Source, bias: Source, axis: int) -> Source:
-    """Append a bias to a factor, in the factor's format if it holds all numbers of the bias, else in a wider format."""
+    """Return a factor with a bias as its last row or column.
+
+    The format is that of the factor if it holds all numbers of the bias. Otherwise it is a wider format.
+    """
     format = source.format
     if bias.format != format and not _holds_all(bias, format):
         format = common_format([format, bias.format])

@@ -1,1 +1,1 @@
-"""Narrow formats in a result: of its sums, which are replayed bit for bit, and of its output."""
+"""Find out in which narrower formats a result was computed: the formats of its inputs, its sums, and its output."""

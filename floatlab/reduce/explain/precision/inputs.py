@@ -1,4 +1,4 @@
-"""The models of the inputs that are right in most elements of a sample of a result, the likeliest first."""
+"""Find the models of the inputs that explain a result; a sample of its elements is compared first."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, look_c
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 
-_FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
-_FEW = 8  # different elements
-_CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
+_FAR = 0.25  # a result is not examined if its median error, in sigmas, times the unit roundoff exceeds this
+_FEW = 8  # a median is not reliable if there are fewer different elements than this
+_CAST = 3  # the model of unchanged inputs gets this much more weight if it assumes an unusual accumulator
 
 
 def likely_models(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[list[SampledModel], list[SampledModel]]:
-    """Return all models with their residuals in the sample, and those right in most of its elements, sorted."""
+    """Return all models with their residuals in the sample, and the models that explain most of its elements.
+
+    The second list is sorted, with the likeliest model first.
+    """
     found = list(_sampled(problem, side, accumulators, tick, False))
-    # A median of few different elements may be above its usual limit by chance.
+    # The median of a few different elements may exceed its usual limit by chance.
     few = len(np.unique(problem.sample.product)) < _FEW
     near = [each for each in found if each.z <= NEAR or (few and not each.wrong)]
     best = min((each.wrong for each in near), default=0)
@@ -71,7 +74,10 @@ def _sampled(
 def far_replay(
     problem: ProductProblem, side: Side, view: View, options: list[SampledModel], tick: Callable[[], None]
 ) -> tuple[tuple[Fault, ...], Model] | None:
-    """Return the computation that gives the bits, however far off they are: its causes, and the model of the inputs."""
+    """Return a computation that gives the result bit for bit, even if the result is far from the exact product.
+
+    The computation is described by its causes and the model of the inputs. Return None if no computation is found.
+    """
     own, into = own_accumulator(side.narrowest), side.narrowest
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]
     if middle(view.fit().z) * view.noise.u > _FAR:

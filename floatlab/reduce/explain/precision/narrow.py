@@ -1,6 +1,7 @@
-"""Sums in a narrow format: replayed bit for bit, in many orders and in blocks that a wider format adds.
+"""Replay sums in a narrow format bit for bit: in many orders, and in blocks whose sums are added in a wider format.
 
-The bound of such sums has room for nearly any fault, so that only their bits tell what they are.
+The error bound of sums in a narrow format is so large that most faults stay within it. A computation is therefore
+accepted only if it reproduces the bits of the result.
 """
 
 from __future__ import annotations
@@ -24,27 +25,31 @@ from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import added_blocks, promoted, stored
 
-_BLOCKS = (4, 8, 16, 32, 64, 128, 256)
-_WHOLE = 1 << 25  # at most this many multiply-adds are replayed one by one
+_BLOCKS = (4, 8, 16, 32, 64, 128, 256)  # numbers of terms in a block that is added in a narrow format
+_WHOLE = 1 << 25  # products with more multiply-adds than this are not replayed
 _MOSTLY = 0.4  # a replay reproduces at least this share of the sample
 _TRIED = 3  # at most this many candidates are replayed on all elements
-_LEAST = 4  # elements of a result, at least, so that their errors say something
-_TIES = 0.1  # of the partial sums, at most, are next to a tie, so that the order decides
-_TWICE = 0.01  # of the elements, at most, have a product that was rounded twice, by way of binary32
-_HALF = 11  # digits of the widest format that is called narrow here
+_LEAST = 4  # results with fewer nonzero elements than this are not evidence
+_TIES = 0.1  # at most this share of elements may differ because a partial sum close to a tie was rounded differently
+_TWICE = 0.01  # at most this share of elements may differ because a product was rounded twice, first to binary32
+_HALF = 11  # a format is narrow if its precision is at most this many bits
 
 
 class Replay(Individual):
-    """A computation in a narrow format: the name of the cause, what is known of it, and the whole result it gives."""
+    """A computation in a narrow format: the name of the cause, the evidence, and the whole result `values`."""
 
     name: str
     evidence: Evidence
     values: Array
     format: Format
-    slack: Array | float = 0.0  # by which a partial sum next to a tie may move an element
+    slack: Array | float = 0.0  # an element may change by this much if a partial sum is close to a tie
 
     def misses(self, values: Array) -> Array:
-        """Return which elements are others; partial sums next to a tie may go either way, but few do."""
+        """Return the mask of the elements in which this computation differs from `values`, the result.
+
+        Differences up to `slack` are ignored if few elements have them, because a partial sum close to a tie may be
+        rounded up or down.
+        """
         missed: Array = self.values != values
         moved = missed & (np.abs(self.values - values) <= self.slack)
         return missed if moved.mean() > _TIES else missed & ~moved
@@ -53,9 +58,9 @@ class Replay(Individual):
 def best_replay(
     problem: ProductProblem, side: Side, usable: Array, tick: Callable[[], None]
 ) -> tuple[Replay, Array] | None:
-    """Return the narrow computation that reproduces most elements, and the mask of the others."""
+    """Return the computation in a narrow format that reproduces most elements, and the mask of the other elements."""
     best: tuple[Replay, Array] | None = None
-    exact = problem.noise(SINGLE).is_exact(problem.totals)  # nothing there is next to a tie
+    exact = problem.noise(SINGLE).is_exact(problem.totals)  # in exact sums, no partial sum is close to a tie
     for replay in narrow_replays(problem, side, tick):
         missed = usable & (replay.misses(side.values) | (exact & (replay.values != side.values)))
         if best is None or missed.sum() < best[1].sum():
@@ -66,7 +71,7 @@ def best_replay(
 
 
 def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Yield the computations in narrow formats that reproduce most elements, the likeliest first."""
+    """Yield computations in narrow formats that reproduce at least a large share of a sample of the result."""
     widest = max(source.format.precision for source in problem.sources)
     into = side.narrowest
     if min(widest, into.precision) > _HALF or problem.shape[0] * problem.shape[1] * problem.terms > _WHOLE:
@@ -113,7 +118,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
 
 
 def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Give sums whose every step is made in binary32 and stored in a narrow format, as NumPy's einsum makes them."""
+    """Yield sums in which every step is computed in binary32 and stored in a narrow format, like NumPy's einsum."""
     rows, columns = problem.rows, problem.columns
     goal = side.values[np.ix_(rows, columns)]
     for format in dict.fromkeys(source.format for source in problem.sources):
@@ -127,7 +132,7 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
 
 
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Give sums of blocks of terms that are rounded to the format of a narrow result, and added in it."""
+    """Yield sums of blocks of terms that are rounded to the format of a narrow result and added in this format."""
     format = side.narrowest
     if format.precision > _HALF:
         return
@@ -149,7 +154,7 @@ def _is_narrow(candidate: Candidate, own: Format) -> bool:
 
 
 def has_exact_sums(problem: ProductProblem) -> bool:
-    """Return whether the usual sums of most elements are exact; errors are then not due to the order of addition."""
+    """Return whether binary32 sums of most elements are exact, so that the order of addition cannot cause errors."""
     exact = problem.noise(SINGLE).is_exact(problem.totals)
     return bool(exact[problem.totals.size > 0].mean() > 0.5) if problem.totals.size.any() else False
 
@@ -162,7 +167,10 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return what sums in a narrower format that has all these numbers leave, in sigmas, and the format."""
+    """Return the narrower format in which a result may have been summed, and the errors in sigmas of this format.
+
+    The errors come first. The format must hold all numbers of the result. Return None if no format fits.
+    """
     if has_exact_sums(problem):
         return None
     accumulators = [parse_format(name) for name in ("fp32", "tf32", "fp16", "bf16")]
@@ -178,14 +186,17 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
 def partial_sums(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[float, Model, Format] | None:
-    """Return what products or partial sums in a narrower format leave in sigmas, the model, and the accumulator."""
+    """Return a model of products or partial sums in a narrower format that explains a result; None if no model does.
+
+    The values are the median error in sigmas, the model, and the accumulator.
+    """
     rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
     found = []
     for accumulator in accumulators:
         usable = side.finite[index] & problem.known[index]
         if (usable & (side.values[index] != 0)).sum() < _LEAST:
-            continue  # zeros are no evidence
+            continue  # zeros are not evidence
         noise = problem.noise(accumulator)
         view = View(problem.totals.take(rows, columns), side.values[index], usable, noise, side.narrowest)
         for model in sum_models(accumulator, problem.terms):
@@ -197,7 +208,7 @@ def partial_sums(
             fit = view.fit(product)
             if middle(fit.z) > NEAR:
                 continue
-            # A partial sum close to a tie may round either way, which changes it by 1 ulp.
+            # A partial sum close to a tie may be rounded up or down, which changes it by 1 ulp.
             step = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
             share = float(fit.wrong.sum() / max(1, view.usable.sum()))
             if model.name == "products" and share > _TWICE:

@@ -1,4 +1,4 @@
-"""Rounding of a result after summation: to a narrower format, in some direction, or to printed digits."""
+"""Find out how a result was rounded after summation: to a narrower format, in a direction, or to printed digits."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _SINGLE = parse_format("fp32")
 _DIRECTIONS = ("RTZ", "RTN", "RTP", "RNA")
-_TWICE = 1.26  # rounding twice errs by at most this many half ulps
-_DIGITS = 15
-_SOME = 1 << 12  # numbers that are looked at first
-_MOST = 1 << 16  # numbers whose printed digits are looked at
-_SURE = 20.0  # −ln of the largest accepted probability of a coincidence
-_STEPS = 1, -1, 2, -3  # to numbers nearby
-_TOWARD = 0.9  # if at least this share has no larger magnitude, the rounding was toward zero
-_SPARE = 3  # at least this many trailing significand bits are 0 after rounding to fewer bits
+_TWICE = 1.26  # rounding twice causes errors of at most this many half ulps
+_DIGITS = 15  # roundings to fewer than this many printed digits are recognised
+_SOME = 1 << 12  # about this many numbers are examined first
+_MOST = 1 << 16  # the printed digits of at most this many numbers are examined
+_SURE = 20.0  # a rounding is reported if a coincidence has at most the probability exp(−20)
+_STEPS = 1, -1, 2, -3  # a number is compared with its neighbours at these distances in ulps
+_TOWARD = 0.9  # the rounding was toward zero if more than this share of magnitudes did not become larger
+_SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
 
 
 def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
-    """Yield possible final roundings of a result, each with the mask of elements that it does not explain."""
+    """Yield possible final roundings of a result, as evidence and the mask of the elements that it does not explain."""
     with np.errstate(all="ignore"):
         product = view.totals.product if view.totals.missed is None else view.totals.product + view.totals.missed
         room = view.noise.limit(view.totals)
@@ -46,12 +46,15 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
             twice = view.usable & ~(np.abs(view.totals.error(view.values)) <= room_twice)
             yield (("format", _name(format, side)), ("rounding", "twice")), twice
     for known, half in _printed(side):
-        # A tie between two printed numbers may round either way.
+        # A tie between two printed numbers may be rounded up or down.
         yield known, view.usable & ~(np.abs(view.totals.error(view.values)) <= room + half * (1 + 1e-6))
 
 
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
-    """Return the rounding of the finished sums that explains most elements, and the mask of the others."""
+    """Return the final rounding that explains most elements, and the mask of the elements that it does not explain.
+
+    The evidence is empty if rounding to nearest explains as many elements as any other rounding.
+    """
     known: Evidence = ()
     best = view.fit().wrong
     for evidence, wrong in other_roundings(side, view) if best.any() else ():
@@ -63,14 +66,14 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
 def casts_of(
     problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
 ) -> Iterator[Evidence]:
-    """Yield the format, or the digits, to which a result was finally rounded, if this changed its numbers."""
+    """Yield the format or the digits to which a result was rounded at the end, if this rounding changed its numbers."""
     usual, exact = side.format, view.totals.product if product is None else product
     if side.narrowest == usual and usual.precision < problem.widest.precision:
         usual = _SINGLE
     if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):
         wrong = View(view.totals, view.values, view.usable, view.noise, usual).fit(product).wrong
         for fault in faults:
-            # If all elements are wrong, only exact values outside the format show that the result was rounded.
+            # If all elements are wrong, a rounding is recognised only if the format does not hold most exact values.
             local = fault.wrong if fault.name in ("elements", "region") else None
             wrong = np.asarray(not holds_mostly(side, exact)) if local is None else wrong & ~local
         if wrong.any():
@@ -82,16 +85,19 @@ def casts_of(
 
 
 def holds_mostly(side: Side, exact: Array) -> bool:
-    """Return whether most exact values, too, fit the narrow format that holds all values of the result."""
+    """Return whether the narrow format that holds all values of the result also holds most exact values."""
     usable = side.finite & np.isfinite(exact) & (exact != 0)
     some = exact[usable][:: max(1, int(usable.sum()) // _SOME)]
     return not some.size or bool((np.asarray(quantize(some, side.narrowest), np.float64) == some).mean() > 0.5)
 
 
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
-    """Return the digits to which all values were rounded, if the values of the product have more digits."""
+    """Return the number of digits or bits to which all values were rounded.
+
+    The evidence is empty if the values were not rounded, or if those of the product have as few digits.
+    """
     exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
-    usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero has any number of digits
+    usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero does not show how many digits are kept
     step = max(1, int(usable.sum()) // _SOME)
     values, exact, partial = (each[usable][::step] for each in (side.values, exact, partial))
     kind = native_dtype(side.format)
@@ -100,9 +106,9 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
     with np.errstate(all="ignore"):
         usual = exact.astype(kind).astype(np.float64)
     is_changed = values != usual
-    # Equal numbers are one witness.
+    # Equal numbers count as one observation.
     changed, places = np.unique(values[is_changed], return_index=True)
-    # Terms that cancel leave numbers with few digits too.
+    # Terms that cancel also leave numbers with few digits.
     cancelled = np.log2(np.maximum(partial[is_changed][places] / np.abs(changed), 1.0))
     for format in _formats(side):
         share = float((np.asarray(quantize(usual, format), np.float64) == usual).mean())
@@ -112,7 +118,7 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
             return (("format", _name(format, side)), *((("rounding", "RTZ"),) * bool(less)))
     for known, _ in _printed(side) if changed.size else ():
         share = float(_has_digits(usual, known, side.format).mean())
-        # Large numbers have few decimals, and so have their neighbours.
+        # Large floating-point numbers always have few decimals, so the neighbours of each number are examined as well.
         near = np.array([_has_digits(_moved(changed, i, kind), known, side.format) for i in _STEPS])
         least = max(share, float(near.sum() + 1) / (near.size + 1), 1e-6)
         if -np.log(np.maximum(near.mean(axis=0), least)).sum() > _SURE:
@@ -121,14 +127,17 @@ def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> 
 
 
 def _moved(values: Array, steps: int, kind: DType) -> Array:
-    """Return neighbours of numbers in a native dtype."""
+    """Return the numbers that are `steps` ulps away from some numbers in a native dtype."""
     with np.errstate(all="ignore"):
         moved: Array = (values.astype(kind) + steps * np.spacing(values.astype(kind))).astype(np.float64)
     return moved
 
 
 def printed_from(side: Side, other: Side) -> Evidence:
-    """Return the number of digits such that the other result, printed with them, gives this result."""
+    """Return the number of digits or decimals to which the other result has to be rounded to give this result.
+
+    The evidence is empty if there is no such number.
+    """
     if side.format != other.format or not (side.finite & other.finite).all():
         return ()
     differing = side.values != other.values
@@ -142,7 +151,7 @@ def printed_from(side: Side, other: Side) -> Evidence:
 
 
 def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> DiagnosedCause | None:
-    """Return the format of one result's sums, or of its final rounding, if the two results are of different formats."""
+    """Return a cause if the two results have different formats: the format of one result's sums or final rounding."""
     wide, narrow = sorted(sides, key=lambda side: -side.narrowest.precision)
     if wide.narrowest.precision == narrow.narrowest.precision or narrow.format == wide.format:
         return None
@@ -155,7 +164,10 @@ def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> Diagnos
 
 
 def _formats(side: Side) -> list[Format]:
-    """Return the narrower formats that hold all values of a result: a usual format, or one with fewer bits."""
+    """Return a list with the narrower format that holds all values of a result; the list is empty if none does.
+
+    If no usual format holds the values, this is a format with a shorter significand.
+    """
     if side.narrowest.precision < side.format.precision:
         return [side.narrowest]
     kind = native_dtype(side.format)
@@ -176,7 +188,10 @@ def _name(format: Format, side: Side) -> str:
 
 
 def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
-    """Yield the counts of decimals or digits that suffice for all values, with half a unit of the last digit."""
+    """Yield the smallest numbers of decimals and of digits that suffice for all values.
+
+    Each comes with half a unit of the last digit, which is the largest error of this rounding.
+    """
     kind, values = native_dtype(side.format), side.values[side.finite]
     if kind is None or kind.itemsize < 4 or not values.any():
         return
@@ -192,7 +207,7 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
         few = some[:: max(1, some.size // 16)]
         if all(_has_digits(part, known, side.format).all() for part in (few, some, values[:_MOST])):
             with np.errstate(all="ignore"):
-                # The number nearest to a power of ten may be just below it.
+                # The number that represents a power of ten may be slightly below it.
                 size = np.abs(side.values) * (1 + 2.0 ** (2 - side.format.precision))
                 exponent = np.floor(np.log10(np.where(side.values == 0, 1.0, size)))
             yield known, np.where(side.values == 0, 0.0, 0.5 * 10.0 ** (exponent - count + 1))
@@ -200,11 +215,11 @@ def _printed(side: Side) -> Iterator[tuple[Evidence, Array]]:
 
 
 def _has_digits(values: Array, known: Evidence, format: Format) -> Array:
-    """Return the mask of values that do not change when they are printed with these decimals or digits."""
+    """Return the mask of values that do not change when they are rounded to these decimals or digits."""
     ((what, text),), kind = known, native_dtype(format)
     with np.errstate(all="ignore"):
         if what == "decimals":
-            # NumPy rounds in the dtype itself.
+            # np.round computes in the dtype of the values, so both dtypes are tried.
             made = [np.round(values.astype(kind), int(text)), np.round(values, int(text)).astype(kind)]
         else:
             made = [_with_digits(values, text).astype(kind)]

@@ -1,6 +1,7 @@
-"""Quantised inputs: the FP8 scale that explains a result, and the effect of inputs close to a tie.
+"""Quantised inputs: the FP8 scale that explains a result, and the effect of inputs that are close to a tie.
 
-Some programs compute scales in binary32, others in binary64. A number close to a tie can therefore round either way.
+Some programs compute scales in binary32, and others in binary64. A number close to a tie may therefore be rounded up or
+down.
 """
 
 from __future__ import annotations
@@ -14,28 +15,30 @@ from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, middle
 from floatlab.reduce.explain.stages import Model, scaled_models
 
-_LINES = 8  # rows and columns that are tried
-_OFF = 0.003, 2.0  # times √Σ(x·y)²: the least error of rounding to FP8; the most if all small numbers become 0
-_LEAST = 8  # numbers
-_STORED = 2.0**-22
-_FLIPPED = 0.3  # at most this share of elements depends on a number close to a tie
-_CLEARLY = 2  # for each of these, at least so many that only the model explains
-_TIES = 3  # of one element, at most
-_SAME = 6.0  # of n elements, medians are the same within so many parts of the root of n
-_NEARER = 0.05  # the right scale leaves at most this share of the plain product's error
+_LINES = 8  # scales are tried on this many rows and columns
+# Rounding to FP8 causes median errors in this range, in units of √Σ(x·y)². The largest errors occur if all small
+# numbers become 0.
+_OFF = 0.003, 2.0
+_LEAST = 8  # fewer numbers than this may fit one of the many scales by chance
+_STORED = 2.0**-22  # rounding two scales to binary32 changes a product by at most this relative error
+_FLIPPED = 0.3  # at most this share of elements may depend on a number close to a tie
+_CLEARLY = 2  # for each element that depends on a tie, the model must explain this many wrong elements
+_TIES = 3  # at most this many numbers of one element are close to a tie
+_SAME = 6.0  # two median errors of n elements count as equal if their ratio is at most 1 + 6/√n
+_NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
 
 
 def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Model | None:
-    """Return the model whose scale explains nearly all of the errors of some elements; None if none does."""
+    """Return the model whose scale explains nearly the whole error of a sample of elements; None if no scale does."""
     lines = [(each[0], (side.values != 0).sum(axis=each[1])) for each in ((problem.rows, 1), (problem.columns, 0))]
     rows, columns = (which[np.argsort(-count[which], kind="stable")[:_LINES]] for which, count in lines)
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
     totals = problem.totals.take(rows, columns)
-    # Zeros fit any scale that rounds the inputs to 0.
+    # A zero fits every scale that rounds the inputs to 0, so zeros are left out.
     usable = side.finite[index] & problem.known[index] & (totals.squares > 0) & (side.values[index] != 0)
     values, size = side.values[index][usable], np.sqrt(totals.squares[usable])
     if values.size < _LEAST:
-        return None  # one of so many scales fits few numbers by chance
+        return None  # among many scales, one fits a few numbers by chance
     plain = float(np.median(np.abs(values - totals.product[usable]) / size))
     if not _OFF[0] < plain < _OFF[1]:
         return None
@@ -54,7 +57,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     if fit.wrong.mean() > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
     x, y = problem.factors
-    # The largest change of a number is half the distance of two quantised numbers.
+    # The distance of two quantised numbers is twice the largest change of a number.
     steps = [
         2 * np.abs(change(side, side, axis) - side).max(axis=axis, keepdims=True)
         for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True)
@@ -76,5 +79,5 @@ def is_factor_alone(view: View, fault: Fault) -> bool:
 
 
 def is_stored_scale(fault: Fault) -> bool:
-    """Return whether a factor is near enough to 1 to be what rounding two scales to binary32 makes."""
+    """Return whether a fault is a factor so close to 1 that rounding two scales to binary32 may have caused it."""
     return fault.name == "scale" and abs(float(dict(fault.evidence)["factor"]) - 1) <= _STORED
