@@ -19,7 +19,7 @@ from floatlab.reduce.plan.plan import Plan
 MAX_LENGTH = 1 << 20
 _MAX_DEPTH = 24
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9-]*|[0-9]+|.)", re.DOTALL)
-_GLANCE = 60  # characters that an error message shows of a long expression
+_GLANCE = 60  # the number of characters of a long expression that an error message shows
 
 
 def parse_schedule(text: str | Schedule | Plan) -> Schedule:
@@ -73,7 +73,7 @@ class _Reader:
 
     def _take(self) -> tuple[str, int]:
         token = self.tokens[self.next]
-        self.next += bool(token[0])  # the token for the end is not consumed
+        self.next += bool(token[0])  # the token for the end is never taken
         return token
 
     def _refuse(self, what: str, place: int) -> PlanError:
@@ -83,7 +83,7 @@ class _Reader:
         return PlanError(f"{what}\n  {before}{shown}{after}\n  {' ' * (len(before) + place - start)}^")
 
     def whole(self) -> Schedule:
-        """Parse the whole text."""
+        """Parse the whole text as one schedule."""
         schedule = self._schedule(0)
         token, place = self._take()
         if token:
@@ -105,7 +105,7 @@ class _Reader:
                 raise self._refuse(f"{_named(token)} is a format, not a schedule: format={token!r} (-f {token})", place)
             known = sorted([*NAMED, *KINDS])
             hint = guess(name, known) if name[:1].isalpha() else ""
-            raise self._refuse(f"{_named(token)} is no schedule: {' '.join(known)}{hint}", place)
+            raise self._refuse(f"{_named(token)} is not a schedule: {' '.join(known)}{hint}", place)
         kind = KINDS[name]
         values = self._arguments(kind, place, depth)
         if kind is Sorted and depth:
@@ -113,7 +113,7 @@ class _Reader:
         return self._made(lambda: kind(*values), place)
 
     def _made(self, make: Callable[[], Schedule], place: int) -> Schedule:
-        """Make a schedule; an error in its arguments is reported at this place."""
+        """Make a schedule; errors in its arguments are reported with the position `place`."""
         try:
             return make()
         except PlanError as error:
@@ -133,7 +133,7 @@ class _Reader:
                 self._take()
             token, closed = self._take()
             if token != ")":
-                raise self._refuse(f"{_named(token)} is in the place of the ')' of {kind.word}(", closed)
+                raise self._refuse(f"{_named(token)} is where the ')' of {kind.word}( should be", closed)
         needed = sum(default is None for _, default in kind.signature)
         if len(values) < needed:
             raise self._refuse(f"{kind.word} needs {_usage(kind)}", place)
@@ -167,7 +167,7 @@ class _Reader:
         return int(digits)
 
     def _tree(self, place: int) -> list[object]:
-        """Read a tree of any depth, after its first bracket."""
+        """Read a tree of any depth; its first bracket has already been read."""
         open_ones: list[list[object]] = [[]]
         places = [place]
         while True:

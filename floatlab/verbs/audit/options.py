@@ -1,4 +1,4 @@
-"""The verb `audit`, and its options."""
+"""The options of the verb `audit`, and its help."""
 
 from __future__ import annotations
 
