@@ -65,7 +65,7 @@ def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") 
     """Return a rule's result as its format stores it; if it overflows, `saturates` selects the largest number, not ∞.
 
     >>> stored(ratio(1 << 20), parse_format("fp16"), False), stored(ratio(1 << 20), parse_format("e4m3"), False)
-    (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 448))
+    (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 450))
     """
     if isinstance(value, NotANumber):
         return Datum(kind, kind.nan_code)
@@ -81,7 +81,7 @@ def positive(scale: Datum) -> Datum:
     """Return the scale, or the smallest positive number if the scale is zero, since elements are divided by it.
 
     >>> positive(Datum(parse_format("fp16"), 0))
-    Datum(binary16 0x0001 = 2^-24)
+    Datum(binary16 0x0001 = 6e-8)
     """
     kind = scale.format
     return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)

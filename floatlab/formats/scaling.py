@@ -98,7 +98,7 @@ class ScaleRule(Record):
     @property
     def scales(self) -> bool:
         """Whether the rule has scales that depend on the values; in the rule `none`, they are constant."""
-        return any("amax" in line.formula.names() for line in self.steps())
+        return any(line.formula.names() & {"amax", "peak", "high", "step"} for line in self.steps())
 
     @property
     def is_exact(self) -> bool:
