@@ -73,9 +73,8 @@ _DISTANCE = parse_formula("q * scale - x")
 def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
-    In a format with minima, negative elements become 0. Integers have no subnormal numbers, so `flush_results` is
-    ignored for integer elements. Raises ContextError for `flush_inputs`, because an input has no format before it is
-    scaled and thus cannot be subnormal.
+    In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
+    ContextError for `flush_inputs`, because an input has no format before it is scaled, and cannot be subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))

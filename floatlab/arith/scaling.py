@@ -304,7 +304,7 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 
 
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
-    """Return the size of a block's errors by the measure of a choice; every operation is rounded.
+    """Return the errors of a block, combined by the measure of a choice; every operation is rounded.
 
     >>> measured(ScaleChoice(("1",), "q - x", "absolute"), [ratio(-1), ratio(2)], None, 2).as_fraction()
     Fraction(3, 1)

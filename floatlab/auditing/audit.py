@@ -1,4 +1,4 @@
-"""Checks whether a quantised checkpoint is right, by its original, or without one by what its bytes prove."""
+"""Checks a quantised checkpoint against its original; without an original, reports what its bytes prove."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def audit(
     only: str | None = None,
     progress: Callable[[int], Progress] | None = None,
 ) -> Audit:
-    """Check a quantised checkpoint by its original, or without one by what its bytes prove.
+    """Check a quantised checkpoint against its original; without one, report only what its bytes prove.
 
     With an original, a weight is broken if its error is larger than a quantiser with the right scales leaves. Without
     an original, it is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit
@@ -95,12 +95,12 @@ def audit(
 
     Parameters
     ----------
-    The checkpoint, given as for `load_quantized`.
-        The checkpoint, as for `load_quantized`.
-    The checkpoint before it was quantised. Without it, no weight is called sound.
+    place
+        The checkpoint, given as for `load_quantized`.
+    against
         The checkpoint before it was quantised. Without it, no weight is called sound.
-    A glob that chooses weights by name.
-        Glob that chooses weights by name.
+    only
+        A glob that chooses weights by name.
     progress
         A function that is called with the number of elements. It returns a function that is called with the number of
         elements done since its last call.
@@ -196,8 +196,8 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
             is_zero = native(scales.whole()) == 0
         if not is_zero.any():
             continue
-        # The weight is read with scale 1 in place of each 0, and 0 in place of all others. Where it is not 0, a code
-        # was lost.
+        # Each scale of 0 is replaced by 1, and every other scale by 0. Numbers of the weight that are then not 0
+        # are the codes that a scale of 0 has removed.
         marked = stored.replace(open=partial(HeldSource, is_zero.astype(np.float32), part))
         marks = recognised(read.parts.having(marked), read.checkpoint.tensors[weight.codes])
         if marks is not None:

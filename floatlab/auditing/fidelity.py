@@ -23,10 +23,10 @@ _SIZES = (32, 16)  # sizes of the blocks in which errors are measured; the first
 class Fidelity(Record):
     """The errors of a quantised weight relative to its original.
 
-    `left` is |read − original| / |original| in the Euclidean norm. `sqnr` is the same ratio in dB; it is infinite if
-    there is no error. `cosine` is the cosine of the angle between both weights. `largest_error` and `mse` are absolute.
-    `nans` elements are NaN or infinite but finite in the original; all other measures leave them out. `bad_blocks` of
-    `blocks` (of 32 or 16 elements in a row) have a larger relative error than a quantiser leaves.
+    `left` is |read − original| / |original| in the Euclidean norm. `sqnr` is −20·log10(`left`), in dB; it is infinite
+    if there is no error. `cosine` is the cosine of the angle between both weights. `largest_error` and `mse` are
+    absolute. `nans` elements are NaN or infinite but finite in the original; all other measures leave them out.
+    `bad_blocks` of `blocks` (of 32 or 16 elements in a row) have a larger relative error than a quantiser leaves.
     """
 
     elements: int

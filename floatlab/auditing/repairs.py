@@ -55,7 +55,7 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
 
 
 def is_scale(name: str) -> bool:
-    """Return whether a part of a weight holds scales of its elements; scales of activations are not meant."""
+    """Return whether a part of a weight holds scales of its elements; scales of activations do not count."""
     last = name.rpartition(".")[2]
     return any(word in last for word in _SCALE_WORDS) and not last.startswith(("input", "output"))
 

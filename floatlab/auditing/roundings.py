@@ -17,7 +17,7 @@ from floatlab.record import Record
 # Formats to which numbers are often rounded before they are stored in a wider format.
 _NARROW = ("bf16", "fp16", "e4m3", "e5m2")
 _DIRECTIONS = (Direction.RNE, Direction.RTZ)
-_FIRST = 1 << 10  # number of elements in the first piece, on which most candidates already fail
+_FIRST = 1 << 10  # number of elements in the first piece, in which most wrong candidates already differ
 
 
 class NarrowedCopy(Record):

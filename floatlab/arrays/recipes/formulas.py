@@ -58,7 +58,7 @@ def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> A
 
 
 def round_to(values: Array, working: Format) -> Array:
-    """Return float32 or float64 values rounded to nearest to a working precision."""
+    """Return float32 or float64 values, rounded to nearest in a working precision."""
     if working in (SINGLE, DOUBLE):
         return np.asarray(values, word_of(working))
     rounded: Array = round_array(np.asarray(values, np.float64), working, threads=1)

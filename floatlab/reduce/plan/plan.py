@@ -27,7 +27,7 @@ class Plan(Answering, Record):
     Raises
     ------
     PlanError
-        If an id is not added exactly once, except the last id, which is the result and is never added.
+        If the last id, which is the result, is added, or another id is not added exactly once.
 
     Examples
     --------

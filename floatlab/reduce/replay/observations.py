@@ -69,7 +69,7 @@ class PrintedArray(Individual):
         return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
 
     def fits(self, codes: Array, format: Format) -> Array:
-        """Return a mask of the numbers that are printed as these elements."""
+        """Return a mask of the codes whose numbers would be printed as the elements of this array."""
         values = np.asarray(decode(codes, format), np.float64)
         held: Array = (self.low <= values) & (values <= self.high)
         return held

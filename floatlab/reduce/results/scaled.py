@@ -95,7 +95,7 @@ class ScaledProduct(Answering, Individual):
 
 @in_default_mode
 def scaled_product(a: object, b: object, machine: str | ScaledUnit, scales: object) -> ScaledProduct:
-    """Return the product of two factors in blocks with scales, as a unit's model computes it.
+    """Return the product of two factors whose blocks have scales, as the model of a unit computes it.
 
     Parameters
     ----------

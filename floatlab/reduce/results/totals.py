@@ -1,4 +1,4 @@
-"""`sum` and `dot` of one row of terms, bit for bit as a given order and given roundings produce them."""
+"""`sum` and `dot` of one row of terms: the exact bits that an order of additions and its roundings give."""
 
 from __future__ import annotations
 

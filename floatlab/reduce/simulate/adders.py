@@ -1,4 +1,4 @@
-"""The arithmetic of a plan's nodes on single numbers. Every rounding keeps its derivation.
+"""The arithmetic of a plan's nodes on single numbers. Each rounding is recorded as a derivation.
 
 A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
 they are added. With `fma`, the node is a fused multiply-add of its last argument if that is a product, or else of its
@@ -241,8 +241,8 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     numbers = map(work.exact, range(len(operands)))
     exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
     total = sum(exact[1:], exact[0])
-    # Section 6.3: a sum of zeros with the same sign has this sign; any other zero sum is +0, or −0 when rounding toward
-    # −∞.
+    # Section 6.3: a sum of zeros with the same sign has this sign. Any other zero sum is +0, or −0 in rounding
+    # toward −∞.
     if not total.c:
         alike = not any(one.c or one.negative != exact[0].negative for one in exact)
         total = Exact(exact[0].negative if alike else context.rounding is Direction.RTN, 0, total.q)

@@ -46,8 +46,7 @@ def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | No
         rows = slice(start, start + _CHUNK)
         for c, q in _products([(c[rows], q[rows], digits) for c, q, digits in parts]):
             total += _gathered(c, q)
-        # If the factors are split, the parts of one product may differ in sign; |x·y| is thus computed from |x| and
-        # |y|.
+        # The parts of a product of split factors may differ in sign. |x·y| is thus computed from |x| and |y|.
         for c, q in _products([(np.abs(c[rows]), q[rows], digits) for c, q, digits in parts]):
             whole += _gathered(c, q)
     return total, whole

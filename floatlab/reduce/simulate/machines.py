@@ -50,8 +50,8 @@ class Machine(Record):
         Whether the model reproduces recorded outputs of the hardware, bit for bit.
     note : str
         A note for users.
-    Whether c is added at the end, and the sum rounded to nearest, instead of being added in the first block.
-        Whether c is added at the end, rounded to nearest, instead of in the first block.
+    adds_c_last : bool
+        Whether c is added at the end, and the sum rounded to nearest. Otherwise c is added in the first block.
     """
 
     name: str

@@ -79,7 +79,7 @@ class ScaledUnit(Record):
         return -(-terms // self.size)
 
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:
-        """Return the codes of Σ x·y + c for factors (rows, n) and (n, columns); c has binary32 codes, None for zeros.
+        """Return the codes of Σ x·y + c for factors (rows, n) and (n, columns), and binary32 codes c (None: zeros).
 
         >>> from floatlab.arrays.conversion import encode
         >>> unit = parse_scaled_unit("rtxblackwell.mxf4.f32")

@@ -31,7 +31,7 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
 AnyAdder = Adder | Compensated | TensorCore
-Observer = Callable[[Array, Array], None]  # called with ids of nodes, and with their values of shape (*ids, *batch)
+Observer = Callable[[Array, Array], None]  # a function of ids of nodes, and of their values of shape (*ids, *batch)
 _TILE = 1 << 15  # number of sums that are computed at once; their values should stay in the cache
 _MOST = 1 << 23  # the largest number of values in memory at once
 

@@ -225,10 +225,10 @@ class _Started(Individual):
 
 
 class _Work:
-    """Two matrices of one format; it measures and judges the products of backends."""
+    """Holds two matrices of one format; measures and judges the products that backends compute from them."""
 
     def __init__(self, x: Source, y: Source, add: Callable[[int], None], mode: DefaultMode) -> None:
-        self.multiply = mode.outside(_multiply)  # in the caller's floating-point mode, as without floatlab
+        self.multiply = mode.outside(_multiply)  # uses the caller's floating-point mode
         self.format, self.dtype, self.add = x.format, DTYPES[x.format.name], add
         self.shape = (*x.codes.shape, y.codes.shape[1])
         self.exact = ExactProduct(x, y, x.format)
@@ -237,7 +237,7 @@ class _Work:
         self.judge = ProductJudge(*self.sides, x.format) if finite else None
         self.started: dict[str, _Started] = {}
         self.absent: dict[str, Absence] = {}
-        self.changing: set[str] = set()  # names of backends of which a later product has other bits than the first one
+        self.changing: set[str] = set()  # names of backends whose later products do not have the same bits as the first
 
     def _values(self, side: Source) -> Array:
         """Return the values of codes in NumPy's narrowest float that contains their format."""

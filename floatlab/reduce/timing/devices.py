@@ -52,7 +52,7 @@ class Device:
             raise AbsentDeviceError(f"{self.library}:{self.name}: no such device ({first_line(trouble)})") from None
 
     def _touch(self) -> None:
-        """Initialise the device; raises any exception if the device is missing."""
+        """Initialise the device; if it is missing, the library's exception is raised."""
 
     def dtype(self, name: str) -> Foreign:
         """Return the library's dtype for a name; raises UnsupportedError if the library has none."""

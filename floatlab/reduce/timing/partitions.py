@@ -170,7 +170,7 @@ def time_partitions(
 
 @in_default_mode
 def ulps_apart(products: tuple[TimedProduct, ...]) -> list[list[int]]:
-    """Return the largest difference in ulps between each two products, as a table.
+    """Return a table of the largest differences in ulps; it has a row and a column for each product.
 
     >>> ulps_apart(time_partitions(np.ones((2, 2)), np.ones((2, 2)), 1).products)[0]
     [0, 0, 0, 0, 0]
