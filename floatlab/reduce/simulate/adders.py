@@ -241,7 +241,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     numbers = map(work.exact, range(len(operands)))
     exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
     total = sum(exact[1:], exact[0])
-    # Section 6.3: a sum of zeros with the same sign has this sign. Any other zero sum is +0, or −0 in rounding
+    # Section 6.3: a sum of zeros with the same sign has this sign. Other zero sums are +0, or −0 in rounding
     # toward −∞.
     if not total.c:
         alike = not any(one.c or one.negative != exact[0].negative for one in exact)
