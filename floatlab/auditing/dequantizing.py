@@ -44,7 +44,7 @@ class Dequantized(ArraySource):
 
 
 def numbers(source: ArraySource) -> Reader:
-    """Return the reader of the numbers of an array.
+    """Return a reader of the numbers that an array stores.
 
     >>> numbers(HeldSource(np.int8([3, -4, 5])))(1, 2)
     array([-4.,  5.])

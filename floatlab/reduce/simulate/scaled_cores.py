@@ -134,7 +134,7 @@ class ScaledCore(Record):
         if not all(scale.is_finite for scale in scales):
             return made.replace(products=total)
         a, b = (scale.exact for scale in scales)
-        # A group whose products cancel is not a zero factor.
+        # A group counts as zero only if all its products are zero, and not if they cancel.
         is_zero = not a.c or not b.c or not any(each.c for each in products)
         value = total * Exact(False, a.c, a.q) * Exact(False, b.c, b.q)
         return made.replace(products=total, value=value, exponent=self._zero if is_zero else exponent)

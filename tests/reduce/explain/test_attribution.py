@@ -182,7 +182,7 @@ def test_nan_is_nan_and_nothing_is_nothing():
         ([1.0], [2.0], "1e99999999", {}, "out of the range of every format"),
         ([1.0], [2.0], "1e999999", {}, "out of the range of every format"),
         ([1.0], [2.0], "1" * 5000, {}, "too many digits"),
-        (["1"], ["2"], 0.1, {}, "no number of binary32"),
+        (["1"], ["2"], 0.1, {}, "not a number of binary32"),
         ([1.0], [2.0, 3.0], 2.0, {}, "do not make a matrix product"),
         ([1.0], [2.0], [2.0, 3.0], {}, "observed has shape"),
         ([1.0], [2.0], (1.0, 2.0, 3.0), {}, "tuple of two, not of 3"),
