@@ -1,4 +1,4 @@
-"""The results of quantizing a block: its scale, the steps to it, and its elements; and how codes are decoded."""
+"""The results of quantizing a block: its scale, the steps to the scale, and its elements. Also decodes codes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from floatlab.record import Record
 
 
 class Element(Record):
-    """One element: its value, the value divided by the scales, the rounding, the code, and the decoded value.
+    """One element: its value, its value divided by the scales, the rounding, the code, and the decoded value.
 
-    `scaled` is None if the block's scale is NaN or the division gave no number, `rounded` also for NaN and for rules
-    that round otherwise than in a direction; `decoded` is None for NaN.
+    `scaled` is None if the block's scale is NaN or the division does not give a number. `rounded` is None in the same
+    cases, for NaN, and for rules that do not round in a direction. `decoded` is None for NaN.
     """
 
     value: Value
@@ -33,16 +33,16 @@ class Element(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """Decoded value − original value, exactly; None if either is not finite."""
+        """The decoded value minus the original value, exactly; None if either is not finite."""
         if self.decoded is None or not isinstance(self.value, Ratio):
             return None
         return self.decoded.as_fraction() - self.value.as_fraction()
 
 
 class TensorScale(Record):
-    """A tensor's scale, and the largest magnitude from which it was derived (None if the caller gave the scale).
+    """A tensor's scale, and the largest magnitude from which it was computed (None if the caller gave the scale).
 
-    `minimum` is stored beside it in formats that have minima.
+    `minimum` is stored beside the scale, in formats that have minima.
     """
 
     amax: Ratio | None
@@ -59,13 +59,14 @@ class ScaleStep(Record):
 
 
 class BlockDerivation(Answering, Record):
-    """The derivation of a block, from values to codes.
+    """The derivation of a block, from its values to its codes.
 
-    `amax` is None if a NaN or an infinity is among the values; the block's scale is then NaN, unless the rule of a
-    library says otherwise. `exponent` is amax's exponent as the rule defines it (None for rules that use no exponent).
-    `wanted` is the scale before it was rounded into the scale's format (None if amax is zero or None). `steps` are the
-    lines of the rule for the tensor and for this block. `groups` are the exponents, 0 or 1, of the groups of each size
-    that the format has. `minimum` is stored beside the scale, in formats with minima.
+    `amax` is None if a NaN or an infinity is among the values. The block's scale is then NaN, unless the rule of a
+    library specifies another one. `exponent` is the exponent of amax as the rule defines it; it is None if the rule
+    uses no exponent. `wanted` is the scale before it is rounded to the scale's format; it is None if amax is zero or
+    None. `steps` are the lines of the rule that were computed for the tensor and for this block. `groups` has the
+    exponents (0 or 1) of the groups, for each size of groups in the format. `minimum` is stored beside the scale, in
+    formats with minima.
     """
 
     format: BlockFormat
@@ -108,14 +109,14 @@ class BlockDerivation(Answering, Record):
 
     @property
     def multiplier(self) -> Ratio | None:
-        """The factor that decodes an element, such as the product of both scales; None if no finite number is."""
+        """The factor that decodes an element, such as the product of both scales; None if it is not a finite number."""
         if self.groups:
             return None
         known = {"scale": value_of(self.scale), "tensor": ratio(1)}
         if self.tensor is not None:
             known["tensor"] = value_of(self.tensor.datum)
             known["tensor_minimum"] = ratio(0) if self.tensor.minimum is None else value_of(self.tensor.minimum)
-        known["minimum"] = ratio(0)  # it is added, and changes no factor
+        known["minimum"] = ratio(0)  # the minimum is added to the product, so it does not change the factor
         found = evaluate(parse_formula(self.rule.value), {**known, "q": ratio(1)}, None)
         return found if isinstance(found, Ratio) else None
 

@@ -1,4 +1,4 @@
-"""The values of a block as they are given, what is measured of them, and the places of the blocks in a tensor."""
+"""The values of a block as given, their largest and smallest numbers, and the positions of a tensor's blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floatlab.numbers.reading import read
 
 
 def tiles(format: BlockFormat, rows: int, columns: int) -> list[list[int]]:
-    """Return the indices of the elements of each block, for a tensor of this shape; blocks at its end may be short.
+    """Return the indices of the elements of each block, for a tensor of this shape; blocks at its ends may be smaller.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> tiles(parse_recipe("e4m3/1x2").format, 2, 3), tiles(parse_recipe("e4m3/2x2").format, 2, 3)
@@ -34,7 +34,7 @@ def tiles(format: BlockFormat, rows: int, columns: int) -> list[list[int]]:
 
 
 def first_run(places: list[int]) -> int:
-    """Return the length of the first row of a block: how many indices follow one another.
+    """Return the length of the first row of a block: the number of consecutive indices at its beginning.
 
     >>> first_run([4, 5, 8, 9])
     2
@@ -43,7 +43,7 @@ def first_run(places: list[int]) -> int:
 
 
 def input_format(values: Sequence[object]) -> Format:
-    """Return the format in which a library takes the values: binary32, or a narrower one that all values have."""
+    """Return the format in which a library reads the values: binary32, or a narrower format that all values have."""
     formats = {
         value.result.format if isinstance(value, Derivation) else getattr(value, "format", None) for value in values
     }
@@ -60,7 +60,7 @@ def typed_text(value: object) -> str | None:
 
 
 def exact_value(value: object) -> Value:
-    """Return the exact value of anything that can be read, without rounding it."""
+    """Return the exact value of anything that `read` accepts, without rounding it."""
     given = value.result if isinstance(value, Derivation) else value
     operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
     if isinstance(operand, Datum):
@@ -74,7 +74,7 @@ def exact_value(value: object) -> Value:
 
 
 def largest_magnitude(values: Sequence[Value]) -> Value:
-    """Return the largest magnitude: a NaN if one is among the values, else ∞ if one is.
+    """Return the largest magnitude; NaN if a value is NaN, else ∞ if a value is infinite.
 
     >>> largest_magnitude([ratio(-3), ratio(2)]).as_fraction()
     Fraction(3, 1)
@@ -85,7 +85,7 @@ def largest_magnitude(values: Sequence[Value]) -> Value:
 
 
 def greatest(values: Sequence[Value]) -> Value:
-    """Return the largest of 0 and the values; a NaN is ignored."""
+    """Return the largest of 0 and the values; NaNs are ignored."""
     most: Value = ratio(0)
     for value in values:
         most = value if is_less(most, value) else most
@@ -93,7 +93,7 @@ def greatest(values: Sequence[Value]) -> Value:
 
 
 def measures(values: Sequence[Value]) -> dict[str, Value]:
-    """Return what the lines of a rule know of a block: its `amax`, `low`, `high`, and `peak`; all NaN if a value is.
+    """Return the quantities of a block for the lines of a rule; if a value is NaN, all of them are NaN.
 
     >>> {name: str(each.as_fraction()) for name, each in measures([ratio(2), ratio(-3), ratio(3)]).items()}
     {'amax': '3', 'low': '-3', 'high': '3', 'peak': '-3'}

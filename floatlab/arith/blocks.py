@@ -1,7 +1,7 @@
-"""Quantization of blocks by a recipe: the largest magnitude, the scale, and the scaled and rounded elements.
+"""Quantizes blocks by a recipe: finds the largest magnitude and the scale, then scales and rounds the elements.
 
-In floatlab's own rules all intermediate values are exact: the tensor scale, the block scale and the elements are each
-rounded once. The rules of libraries round after each operation; `formats.scale_rules` has their formulas.
+The rules of floatlab compute with exact intermediate values: the tensor scale, the block scale and the elements are
+each rounded once. The rules of libraries round after each operation; `formats.scale_rules` has their formulas.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
     Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
-BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose an exponent
-ERROR = "error at grow"  # begins the names of the steps that measure the errors of a choice
+BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose the exponent of a power of two
+ERROR = "error at grow"  # the first words in the names of the steps that measure the errors of a choice
 TIES_TO_ZERO, TIES_DOWN = "RNZ", "RND"
 _DISTANCE = parse_formula("q * scale - x")
 
@@ -73,9 +73,8 @@ _DISTANCE = parse_formula("q * scale - x")
 def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
-    With a minimum, elements below it become 0. Integer elements have no subnormal numbers, so `flush_results` is
-    ignored for them. Raises ContextError for `flush_inputs`: an input has no format before it is scaled, so it cannot
-    be subnormal.
+    In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
+    ContextError for `flush_inputs`, because an input has no format before it is scaled, and cannot be subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
@@ -97,12 +96,13 @@ def quantize_blocks(
 ) -> tuple[BlockDerivation, ...]:
     """Scale and round values by a recipe, and record every step; the last block may be shorter.
 
-    A value is anything that `read` accepts; text and fractions are used exactly, not rounded first, unless the rule is
-    a library's: these take binary32, or a narrower format that all values have. Of a derivation from `read`, the result
-    is used. `values` is one row, or a list of rows (lists) of a tensor with two axes. The default tensor scale is
-    amax / (largest element · largest scale), rounded to nearest into its format. The random draw of a stochastic
-    rounding has the index of its value. Raises LiteralError for values that are not numbers; UnsupportedError for
-    numbers too long for exact arithmetic, and for an invalid tensor scale.
+    `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts;
+    of a derivation from `read`, the result is used. Text and fractions are used exactly, without rounding them first.
+    The rules of libraries are an exception: they first round values to binary32, or to a narrower format that all
+    values have. The default tensor scale is amax / (largest element · largest scale), rounded to nearest into its
+    format. The random draw of a stochastic rounding has the index of its value. Raises LiteralError for values that are
+    not numbers, and UnsupportedError for numbers that are too long for exact arithmetic and for an invalid tensor
+    scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
@@ -143,7 +143,7 @@ def read_tensor_scale(value: object, kind: Format) -> Datum:
 
 
 def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
-    """Return the scale of a tensor with largest magnitude `amax`: 1 if `amax` is zero; never zero or ∞.
+    """Return the scale of a tensor with largest magnitude `amax`; it is never zero or ∞, and is 1 if `amax` is zero.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> tensor_scale_for(2688, parse_block_format("nvfp4")), tensor_scale_for(0, parse_block_format("nvfp4"))
@@ -166,7 +166,7 @@ def wider(numbers: Format) -> Format:
 
 
 class _Quantizer:
-    """Quantizes the blocks of a tensor; holds everything that they share."""
+    """Quantizes the blocks of a tensor; holds what is common to all of its blocks."""
 
     def __init__(
         self, format: BlockFormat, rule: ScaleRule, context: Context, source: Format | None, tensor_scale: object
@@ -194,7 +194,7 @@ class _Quantizer:
     def tensor_scales(
         self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
     ) -> list[OfTensor]:
-        """Return for each block the scale of its tensor (or row, or group), the steps to it, and all known values."""
+        """Return for each block the scale of its tensor, row or group, the steps to it, and all named values."""
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
         members: dict[int, list[int]] = {}
@@ -208,7 +208,7 @@ class _Quantizer:
     def _tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]
-        if self.rule.is_exact:  # a NaN or an infinity affects its own block only
+        if self.rule.is_exact:  # in exact rules, a NaN or an infinity affects only the block that contains it
             largest = [each for each in largest if isinstance(each, Ratio)] or [ratio(0)]
         amax = largest_magnitude(largest or [ratio(0)])
         known["tensor_amax"] = amax
@@ -276,7 +276,7 @@ class _Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Return the scale, the steps to it, the elements, all known values, and the exponents of groups."""
+        """Return the scale, the steps to it, the elements, all named values, and the exponents of groups."""
         steps, kind = [], self.format.scale
         scale = Datum(kind, kind.smallest_magnitude)
         for line in self.rule.steps():
@@ -346,11 +346,11 @@ class _Quantizer:
         if isinstance(kind, Integers):
             return self._integer(kind, scaled, found, index)
         if self.format.minimum:
-            flags &= ~Flags.UNDERFLOW  # integers have no underflow
+            flags &= ~Flags.UNDERFLOW  # rounding to integers cannot underflow
         return found, code, flags
 
     def _integer(self, kind: Integers, scaled: Ratio, found: Rounded, index: int) -> tuple[Rounded, int, Flags]:
-        """Return the rounding, the code and the flags of an integer, of which there may be one more below zero."""
+        """Return the rounding, code and flags of an integer; it may have one more negative than positive value."""
         n, numbers = kind.magnitudes.magnitude(found.code), wider(kind.magnitudes)
         if found.overflowed and found.negative and not self.rule.is_exact:
             n, wide = -kind.lowest, self._once(scaled, numbers, index)
@@ -359,7 +359,7 @@ class _Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value in the rule's direction, unless the caller asked for another one than nearest."""
+        """Round a scaled value in the rule's direction, or in the caller's direction if that is not to nearest."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:
@@ -373,7 +373,7 @@ class _Quantizer:
         return round_exact(exact, numbers, context, sticky, index)
 
     def _closest(self, value: Value, known: dict[str, Value]) -> int:
-        """Return the first code whose value is closest to x, with errors in the working precision."""
+        """Return the first code whose value is closest to x; the errors are computed in the working precision."""
         numbers, best, least = self.format.magnitudes, 0, None
         for code in range(1 << numbers.width):
             known["q"] = value_of(Datum(numbers, code))
@@ -383,7 +383,7 @@ class _Quantizer:
         return best
 
     def _before_wrapping(self, element: Element) -> Value:
-        """Return the value of an element's code, without the scales; beyond the largest, where its code wraps."""
+        """Return the value of an element's code without the scales; if the code wrapped, the value before wrapping."""
         found, numbers = element.rounded, self.format.magnitudes
         if not self.rule.wraps or found is None or not found.overflowed or element.scaled is None:
             return element_value(element.code, self.format) or NAN

@@ -19,13 +19,13 @@ from floatlab.numbers.rounding import DEFAULT, Context
 Value = Ratio | Infinity | NotANumber
 
 NAN = NotANumber(False)
-_LOG_BITS = 96  # fractional bits of a logarithm: many more than any working precision rounds to
+_LOG_BITS = 96  # number of fractional bits of a logarithm, far more than any working precision keeps
 _GUARD_BITS = 320
 _BEYOND = 128
 
 
 def ratio(x: Fraction | int, negative: bool | None = None) -> Ratio:
-    """Return a fraction as a Ratio; `negative` gives the sign of a zero.
+    """Return a fraction as a Ratio; `negative` gives the sign if the fraction is zero.
 
     >>> from fractions import Fraction
     >>> ratio(Fraction(-1, 3))
@@ -49,7 +49,7 @@ def value_of(datum: Datum) -> Value:
 
 
 def rounded(value: Value, working: Format | None, context: Context = DEFAULT) -> Value:
-    """Return a value rounded into a format; unchanged if the format is None.
+    """Return a value rounded to a format, or unchanged if the format is None.
 
     >>> from floatlab import parse_format
     >>> rounded(ratio(449), parse_format("e4m3")).as_fraction()
@@ -62,7 +62,7 @@ def rounded(value: Value, working: Format | None, context: Context = DEFAULT) ->
 
 
 def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") -> Datum:
-    """Return a result of a rule as it is stored: without `saturates`, an overflow gives ∞ if there is one.
+    """Return a rule's result as its format stores it; if it overflows, `saturates` selects the largest number, not ∞.
 
     >>> stored(ratio(1 << 20), parse_format("fp16"), False), stored(ratio(1 << 20), parse_format("e4m3"), False)
     (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 450))
@@ -78,7 +78,7 @@ def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") 
 
 
 def positive(scale: Datum) -> Datum:
-    """Return the scale, or the smallest positive number if it is zero: elements are divided by the scale.
+    """Return the scale, or the smallest positive number if the scale is zero, since elements are divided by it.
 
     >>> positive(Datum(parse_format("fp16"), 0))
     Datum(binary16 0x0001 = 6e-8)
@@ -104,7 +104,7 @@ def power_of_two(exponent: int) -> Fraction:
 
 
 def evaluate(term: Formula, known: Mapping[str, Value], working: Format | None) -> Value:
-    """Return the value of a formula; each operation is rounded into `working`, or exact if that is None.
+    """Return the value of a formula; each operation is rounded to `working`, or is exact if `working` is None.
 
     >>> from floatlab.formats.formulas import parse_formula
     >>> evaluate(parse_formula("amax / 6"), {"amax": ratio(3)}, None).as_fraction()
@@ -215,7 +215,7 @@ def _log2(a: Value) -> Value:
         c = c * c >> _GUARD_BITS
         fraction = 2 * fraction + (c >> _GUARD_BITS + 1)
         c >>= c >> _GUARD_BITS + 1
-    # A logarithm of a number that is no power of two is irrational: the last digit stands for the rest.
+    # The logarithm of a number that is not a power of two is irrational. A last digit of 1 stands for the remainder.
     return ratio(e + (2 * fraction + 1) * power_of_two(-_LOG_BITS - 1))
 
 
@@ -238,7 +238,7 @@ def _ceil(a: Value) -> Value:
 
 
 def _exponent(a: Value) -> Value:
-    """Return the exponent of the leading digit; that of ∞ is the exponent field of a binary32 ∞, that of zero −∞."""
+    """Return the exponent of the leading digit; for ∞, the exponent field of a binary32 ∞; for zero, −∞."""
     if isinstance(a, Infinity):
         return ratio(_BEYOND)
     assert isinstance(a, Ratio)
@@ -246,7 +246,7 @@ def _exponent(a: Value) -> Value:
 
 
 def _rounded_to(a: Value, count: Value) -> Value:
-    """Return a magnitude rounded to a number of digits, ties away from zero."""
+    """Return a number whose magnitude is rounded to `count` digits, with ties away from zero."""
     if not isinstance(a, Ratio) or not isinstance(count, Ratio) or not a.numerator:
         return a
     x = a.as_fraction()
@@ -289,7 +289,7 @@ _OPERATIONS: dict[str, Callable[..., Value]] = {
     "rounded": _rounded_to,
     "mod": _modulo,
 }
-# These return one of their arguments, unrounded.
+# These functions return one of their arguments without rounding it.
 _CHOICES: dict[str, Callable[..., Value]] = {
     "min": _minimum,
     "max": _maximum,
@@ -304,7 +304,7 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 
 
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
-    """Return the size of a block's errors by a choice's measure, with every operation rounded.
+    """Return the errors of a block, combined by the measure of a choice; every operation is rounded.
 
     >>> measured(ScaleChoice(("1",), "q - x", "absolute"), [ratio(-1), ratio(2)], None, 2).as_fraction()
     Fraction(3, 1)

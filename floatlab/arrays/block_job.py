@@ -1,4 +1,4 @@
-"""Blocks along one axis by floatlab's own rules: one call, from the array to the codes of its scales and elements."""
+"""Quantizes blocks along one axis by floatlab's exact rules, from the array to the codes of scales and elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from floatlab.numbers.rounding import AnyContext
 
 _SINGLES, _DOUBLES = WORDS
 _KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
-_EVERY: dict[DType, Array] = {  # all bits but the sign
+_EVERY: dict[DType, Array] = {  # masks of all bits except the sign
     _SINGLES: np.array((1 << 31) - 1, np.int32),
     _DOUBLES: np.array((1 << 63) - 1, np.int64),
 }
@@ -45,13 +45,13 @@ class Job:
         block: int | None = None,
         lane: str | None = None,
     ) -> None:
-        """Read and check everything before anything is computed."""
+        """Read and check all arguments before anything is computed."""
         self.recipe = recipe_of(format, block, scale)
         self.fmt = self.recipe.format
         self.context = saturating_context(rules_of(context, rounding), self.fmt)
         self.lane = dispatch.parse_lane(lane)
         self.steps = scales_for(self.fmt, self.recipe.rule)
-        # The NumPy lane is faster with float32, but stochastic draws need digits that float32 lacks.
+        # NumPy works faster on float32, but stochastic rounding needs digits that float32 does not have.
         drawn = self.context.rounding.is_stochastic
         self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
         source = source_of(x)
@@ -60,14 +60,14 @@ class Job:
         else:
             self.array = decode_array(source.codes, source.format, threads=1)
         self.array = self.array.reshape(source.codes.shape)
-        # Integers are read as float64, but the result for them is float32.
+        # Integers are read as float64, but their results are float32.
         whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
         self.dtype = np.dtype(np.float32) if whole else self.array.dtype
         self.cut = BlockLayout(self.array.shape, axis, self.fmt)
         self.given = given_scale(tensor_scale, self.fmt)
 
     def scales(self) -> tuple[Array, np.float32 | None]:
-        """Return the codes of the scales, as (rows of blocks, 1, columns), and the tensor's scale."""
+        """Return the codes of the scales, of shape (rows of blocks, 1, columns), and the tensor's scale."""
         amax = self.largest()
         top = float(amax.max(initial=0))
         self.finite = top < np.inf
@@ -78,12 +78,12 @@ class Job:
         return self.steps.codes(amax, top, tensor), tensor
 
     def largest(self) -> Array:
-        """Return the largest magnitude of each block; NaN or ∞ if the block has one."""
-        # Codes without their signs, compared as integers, have the order of the magnitudes; NaNs come last.
+        """Return the largest magnitude of each block; NaN or ∞ if the block contains one."""
+        # Codes without their signs, compared as integers, are ordered as the magnitudes; NaNs come last.
         every = _EVERY[self.array.dtype]
         bits = self.array.view(every.dtype)
         rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
-        # Contiguous blocks are faster without the axis of length 1.
+        # Contiguous blocks are processed faster without the axis of length 1.
         blocks = bits.reshape((rows, size) if inner == 1 else (rows, size, inner))
         found = np.empty((rows, 1, inner), every.dtype)
         into = found.reshape((rows,) if inner == 1 else (rows, inner))
@@ -94,7 +94,7 @@ class Job:
     def round(
         self, scales: Array, tensor: np.float32 | None, into: Array | None, target: Format | None = None
     ) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield rows of blocks, their elements' codes (or values in `target`), and s·t; `into` receives all codes."""
+        """Yield slices of rows of blocks, the codes of their elements (or values in `target`), and the factors s·t."""
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)
         for rows in cut.slabs():
@@ -109,7 +109,7 @@ class Job:
 
 
 def given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
-    """Return the caller's tensor scale as float32; raises UnsupportedError for formats without one.
+    """Return the caller's tensor scale as float32; raises UnsupportedError for formats without a tensor scale.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> given_scale("0.5", parse_block_format("nvfp4"))
@@ -125,13 +125,13 @@ def given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
 
 
 def silent() -> np.errstate:
-    """Return an `errstate` without warnings."""
+    """Return an `errstate` that ignores all floating-point errors."""
     return np.errstate(all="ignore")
 
 
 @lru_cache(maxsize=64)
 def from_magnitudes(kind: Integers) -> Array:
-    """Return the two's complement code for every sign-magnitude code."""
+    """Return an array that maps each sign-magnitude code to its two's complement code."""
     half = 1 << (kind.width - 1)
     return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
 
@@ -157,7 +157,7 @@ def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -
 
 @lru_cache(maxsize=64)
 def reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
-    """Return a function that decodes the codes of elements, or sign-magnitude codes, into a dtype."""
+    """Return a function that decodes codes of elements, or sign-magnitude codes, to a dtype."""
     element = fmt.element
     if isinstance(element, Format):
         return partial(decode_array, format=element, dtype=kind, threads=1)

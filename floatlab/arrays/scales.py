@@ -80,7 +80,9 @@ class BlockLayout:
         """Check the axis; raises UnsupportedError."""
         if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
             dimensions = "none" if not shape else f"{-len(shape)} to {len(shape) - 1}"
-            raise UnsupportedError(f"axis {quoted(str(axis))} is no axis of x, whose shape is {shape}: {dimensions}")
+            raise UnsupportedError(
+                f"axis {quoted(str(axis))} is not an axis of x, whose shape is {shape}: {dimensions}"
+            )
         at = axis.__index__() % len(shape)
         size = shape[at] if fmt.block is None else fmt.block
         if shape[at] % size:

@@ -1,1 +1,1 @@
-"""Whole checkpoints: quantised ones read as numbers, and two checkpoints compared tensor by tensor."""
+"""Audits of checkpoints: reads quantised checkpoints as numbers, and compares two checkpoints tensor by tensor."""

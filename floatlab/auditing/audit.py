@@ -1,4 +1,4 @@
-"""Is a quantised checkpoint right? With the original it is measured; without it, only what the bytes prove is said."""
+"""Checks a quantised checkpoint against its original; without an original, reports what its bytes prove."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Progress = Callable[[int], None]
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
-_SAMPLE = 1 << 22  # a repair is tried on this many elements
-_IMPLAUSIBLE = 1e4  # weights of models are smaller
+_SAMPLE = 1 << 22  # a repair is tried on at most this many elements of a weight
+_IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
 
 class AuditedTensor(Record):
-    """A quantised weight, the verdict on it, and the reasons.
+    """The verdict on a quantised weight, and its reasons.
 
-    `verdict` is sound, broken or cannot tell. `fidelity` has the measures beside the original, None without one.
-    `largest` is the largest magnitude of the numbers.
+    `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None without an
+    original. `largest` is the largest magnitude of the weight's numbers.
     """
 
     name: str
@@ -50,7 +50,7 @@ class AuditedTensor(Record):
 class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
-    `original` is empty if there was none.
+    `original` is the name of the original checkpoint; it is empty if none was given.
     """
 
     _ASKS = ".is_sound"
@@ -66,11 +66,11 @@ class Audit(Record, Answering):
 
     @property
     def is_broken(self) -> bool:
-        """Whether a weight is broken."""
+        """Whether at least one weight is broken."""
         return any(each.verdict == BROKEN for each in self.tensors)
 
     def __repr__(self) -> str:
-        """Return one line."""
+        """Return one line that counts the verdicts."""
         counts = {verdict: sum(each.verdict == verdict for each in self.tensors) for verdict in _ORDER}
         said = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items() if count)
         return f"Audit({said or 'no quantised weights'})"
@@ -87,21 +87,23 @@ def audit(
     only: str | None = None,
     progress: Callable[[int], Progress] | None = None,
 ) -> Audit:
-    """Check a quantised checkpoint: measure it beside its original, or find what its bytes prove.
+    """Check a quantised checkpoint against its original; without one, report only what its bytes prove.
 
-    A weight is broken if its numbers are farther from the original than a quantiser leaves them, or without an original
-    if it has NaNs; and if parts are missing or do not fit. A cause is named only if the numbers fit once it is undone.
+    With an original, a weight is broken if its error is larger than a quantiser with the right scales leaves. Without
+    an original, it is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit
+    together. A cause is named only if the weight fits the original after the cause has been corrected.
 
     Parameters
     ----------
     place
-        The checkpoint, as for `load_quantized`.
+        The checkpoint, given as for `load_quantized`.
     against
         The checkpoint before it was quantised. Without it, no weight is called sound.
     only
-        Glob that chooses weights by name.
+        A glob that chooses weights by name.
     progress
-        Called with the number of elements; returns the function that gets the number done since its last call.
+        A function that is called with the number of elements. It returns a function that is called with the number of
+        elements done since its last call.
 
     Returns
     -------
@@ -110,9 +112,9 @@ def audit(
     Raises
     ------
     FileFormatError
-        For files that are not valid.
+        If a file is not valid.
     UnsupportedError
-        For a glob that matches no quantised weight, and for a checkpoint without any.
+        If a glob matches no quantised weight, or if the checkpoint has no quantised weights.
 
     Examples
     --------
@@ -120,14 +122,14 @@ def audit(
     >>> codes, scale = np.int8([[32, -64, 96, 127] * 8]), np.float32([1 / 32])
     >>> found = audit({"l.weight": codes, "l.weight_scale": 1 / scale}, {"l.weight": x})
     >>> found.tensors[0].verdict, found.tensors[0].reasons[-1]
-    ('broken', 'l.weight_scale is the reciprocal: undone, 0.0057 of the original is left instead of 1.02e+03')
+    ('broken', 'l.weight_scale is the reciprocal; corrected, the relative error is 0.0057 instead of 1.02e+03')
     """
     with load_quantized(place) as read:
         original = None if against is None else load_quantized(against)
         try:
             known = [name for name in read.names if name in read.weights or name in read.unreadable]
             if not known:
-                raise UnsupportedError(f"{shown(read.name)} has no quantised weights of a convention that is known")
+                raise UnsupportedError(f"{shown(read.name)} has no quantised weights in a format that floatlab reads")
             names = matching(known, only, read.name)
             sizes = {name: prod(read.weights[name].shape) for name in names if name in read.weights}
             done = (lambda count: None) if progress is None else progress(sum(sizes.values()))
@@ -181,9 +183,9 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return a line for each part with scales of 0 under codes that are not 0.
+    """Return a message for each part that has scales of 0 whose codes are not 0.
 
-    That proves nothing: the scale of a block that is tiny beside the others can underflow.
+    This does not prove an error. If a block is tiny compared with the others, its scale may underflow to 0.
     """
     found = []
     for part in weight.parts:
@@ -194,7 +196,8 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
             is_zero = native(scales.whole()) == 0
         if not is_zero.any():
             continue
-        # The weight, read with 1 for each scale of 0 and 0 for the others, is not 0 where a code has vanished.
+        # Each scale of 0 is replaced by 1, and every other scale by 0. Numbers of the weight that are then not 0
+        # are the codes that a scale of 0 has removed.
         marked = stored.replace(open=partial(HeldSource, is_zero.astype(np.float32), part))
         marks = recognised(read.parts.having(marked), read.checkpoint.tensors[weight.codes])
         if marks is not None:
@@ -202,14 +205,14 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
                 vanished = sum(int(np.count_nonzero(native(piece))) for piece in source.blocks())
             if vanished:
                 zeros = _counted(int(np.count_nonzero(is_zero)), "scale")
-                found.append(f"{zeros} in {part}: 0 over {_counted(vanished, 'code')} other than 0")
+                found.append(f"{zeros} in {part} are 0, though {_counted(vanished, 'code')} of their blocks are not")
     return tuple(found)
 
 
 def _beside(
     read: QuantizedCheckpoint, weight: Weight, original: QuantizedCheckpoint | None
 ) -> tuple[Fidelity | None, tuple[str, ...]]:
-    """Return the measures beside the original, and what is wrong if the weight does not fit."""
+    """Return the errors relative to the original, and the reasons why the weight does not fit it, if it does not."""
     if original is None:
         return None, ()
     if weight.name not in original:
@@ -230,7 +233,7 @@ def _beside(
                 causes.append((repaired.left, repair.words))
         if causes:
             left, words = min(causes)
-            return fidelity, (f"{words}: undone, {left:.2g} of the original is left instead of {fidelity.left:.3g}",)
+            return fidelity, (f"{words}; corrected, the relative error is {left:.2g} instead of {fidelity.left:.3g}",)
         with weight.open() as q:
             if _has_scaled_columns(q, x):
                 return fidelity, (_RESCALED,)
@@ -244,13 +247,13 @@ def _unexplained(found: Fidelity) -> str:
     if found.bad_blocks and found.left < 1:
         are = "is" if found.bad_blocks == 1 else "are"
         share = f"{found.bad_blocks:,} of {_counted(found.blocks, 'block')} {are} far from the original"
-        return f"{share} ({found.left:.3g} of it is left over all); the cause is not known"
-    amount = "infinitely much" if isinf(found.left) else f"{found.left:.3g}"
-    return f"{amount} of the original is left; the cause is not known"
+        return f"{share} (relative error {found.left:.3g} overall); the cause is not known"
+    amount = "infinite" if isinf(found.left) else f"{found.left:.3g}"
+    return f"the relative error is {amount}; the cause is not known"
 
 
 def _has_scaled_columns(read: ArraySource, original: ArraySource) -> bool:
-    """Return whether the columns are multiples of the original's columns, by different factors."""
+    """Return whether each column is a multiple of the original's column, and the factors differ between columns."""
     if len(read.shape) < 2 or not read.size:
         return False
     length = read.shape[-1]

@@ -1,4 +1,4 @@
-"""Two checkpoints compared tensor by tensor: matched by name, measured as arrays, the worst first."""
+"""Compares two checkpoints tensor by tensor: tensors are matched by name and compared as arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from floatlab.record import Record
 Place = str | os.PathLike[str] | Mapping[str, object]
 Progress = Callable[[int], None]
 
-# The results of a tensor, the worst first.
+# Possible results of a tensor, the worst first.
 UNREADABLE, MISSING, EXTRA, SHAPES = "unreadable", "only in expected", "only in actual", "other shape"
 BEYOND, CLOSE, EQUAL, SAME = "beyond tolerance", "close", "equal", "same bits"
 _ORDER = (UNREADABLE, MISSING, EXTRA, SHAPES, BEYOND, CLOSE, EQUAL, SAME)
@@ -30,7 +30,7 @@ _FAILING = _ORDER[:5]
 
 
 class TensorSide(Record):
-    """A tensor of one checkpoint: its shape, its type, and for a quantised weight its convention."""
+    """A tensor of one checkpoint: its shape, its type, and the convention by which it was quantised, if it was."""
 
     shape: tuple[int, ...]
     kind: str
@@ -38,12 +38,12 @@ class TensorSide(Record):
 
 
 class TensorDifference(Record):
-    """A tensor of two checkpoints, and how it differs.
+    """The difference between the tensors that have the same name in two checkpoints.
 
     `result` is one of: unreadable (`reason` says why), only in expected, only in actual, other shape, beyond tolerance,
-    close, equal (the same numbers), same bits. `failing` elements of `size` are beyond tolerance. `share` is the
-    largest error as a multiple of the tolerance. `absolute` and `relative` are the largest errors, `ulps` the largest
-    distance in ulps of `ulp_format`. `rounded` says that one is the other one, rounded.
+    close, equal (the same numbers), same bits. `failing` of the `size` elements are beyond tolerance. `share` is the
+    largest error divided by the tolerance. `absolute` and `relative` are the largest errors. `ulps` is the largest
+    distance in ulps of `ulp_format`. `rounded` is set if one tensor equals the other one after rounding.
     """
 
     tensor: str
@@ -79,23 +79,23 @@ class CheckpointDifferences(Record, Answering):
 
     @property
     def within(self) -> bool:
-        """Whether both have the same tensors, and all are within tolerance."""
+        """Whether both checkpoints have the same tensors, and all tensors are within tolerance."""
         return all(each.within for each in self.tensors)
 
     @property
     def rounded(self) -> NarrowedCopy | None:
-        """The rounding that explains all tensors that differ, if one does."""
+        """The rounding that explains all tensors that differ; None if no single rounding does."""
         apart = [each.rounded for each in self.tensors if each.result not in (EQUAL, SAME)]
         return apart[0] if apart and apart[0] is not None and all(each == apart[0] for each in apart) else None
 
     def __repr__(self) -> str:
-        """Return one line."""
+        """Return one line with the numbers of tensors."""
         failing = sum(not each.within for each in self.tensors)
         return f"CheckpointDifferences(tensors: {len(self.tensors)}, failing: {failing}, within: {self.within})"
 
 
 class _Side:
-    """A checkpoint to compare: its numbers, or with `stored` the tensors as they are stored."""
+    """A checkpoint to compare: quantised weights are read as numbers, or as codes and scales if `stored` is true."""
 
     def __init__(self, checkpoint: Checkpoint, stored: bool) -> None:
         self.checkpoint = checkpoint
@@ -107,7 +107,7 @@ class _Side:
         return self.checkpoint.tensors[name].shape if weight is None else weight.shape
 
     def side(self, name: str) -> TensorSide:
-        """Return the tensor's shape and type."""
+        """Return the shape and the type of a tensor."""
         weight = self.numbers.weights.get(name) if self.numbers is not None else None
         if weight is not None:
             return TensorSide(weight.shape, "number", weight.convention)
@@ -115,7 +115,7 @@ class _Side:
         return TensorSide(stored.shape, stored.kind or stored.dtype)
 
     def reason(self, name: str) -> str:
-        """Return why a tensor cannot be read; empty if nothing is wrong with its parts."""
+        """Return the reason why a tensor cannot be read; an empty text if it can be read."""
         return "" if self.numbers is None else self.numbers.unreadable.get(name, "")
 
     def open(self, name: str) -> ArraySource:
@@ -135,34 +135,35 @@ def compare_checkpoints(
     format: Format | str | None = None,
     progress: Callable[[int], Progress] | None = None,
 ) -> CheckpointDifferences:
-    """Compare two checkpoints tensor by tensor; quantised weights are read as numbers.
+    """Compare two checkpoints tensor by tensor; quantised weights are compared as numbers.
 
     Parameters
     ----------
     actual, expected
-        Checkpoints as for `load_quantized`: files, folders, or mappings of names to arrays.
+        Checkpoints, given as for `load_quantized`: files, folders, or mappings of names to arrays.
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     only
-        Glob that chooses tensors by name.
+        A glob that chooses tensors by name.
     stored
-        True: compare the tensors as they are stored, codes and scales, instead of their numbers.
+        Whether codes and scales are compared as they are stored, instead of the numbers that they stand for.
     format
-        Format whose ulps are counted; by default the narrower format of each pair.
+        The format whose ulps are counted; by default, the narrower format of each pair.
     progress
-        Called with the number of elements; returns the function that gets the number done since its last call.
+        A function that is called with the number of elements. It returns a function that is called with the number of
+        elements done since its last call.
 
     Returns
     -------
     CheckpointDifferences
-        Its `tensors` are sorted, the worst first; `within` says whether all are within tolerance.
+        The `tensors` of the result are sorted, the worst first; `within` tells whether all are within tolerance.
 
     Raises
     ------
     FileFormatError
-        For files that are not valid.
+        If a file is not valid.
     UnsupportedError
-        For tolerances that are not finite, and for a glob that matches nothing.
+        If a tolerance is not finite, or if a glob matches no tensor.
 
     Examples
     --------
@@ -187,7 +188,7 @@ def compare_checkpoints(
 
 
 def _badness(found: TensorDifference) -> float:
-    """Return the error by which tensors of the same result are sorted."""
+    """Return the error that sorts tensors with the same result."""
     return inf if found.share != found.share else found.share or found.relative or 0.0
 
 

@@ -1,4 +1,4 @@
-"""`dequantize`: write a quantised checkpoint as plain numbers."""
+"""`dequantize`: writes a quantised checkpoint as plain numbers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Progress = Callable[[int], None]
 
 
 class ReadWeight(Record):
-    """A quantised weight that was written as numbers: its convention, its formula, and how it was recognised.
+    """A quantised weight that was written as numbers: its convention, its formula, and the evidence for these.
 
-    `overflows` is the number of values beyond the format that was written; they became infinite.
+    `overflows` is the number of values that were too large for the written format and became infinite.
     """
 
     name: str
@@ -43,10 +43,10 @@ class ReadWeight(Record):
 
 
 class Dequantization(Record, Drawn):
-    """A checkpoint that was written as numbers of `format`.
+    """A quantised checkpoint that was written as numbers of `format`.
 
-    `weights` are the quantised weights. `unchanged` are the names of tensors that were copied; `left_out` those of
-    scales and other parts of quantised weights.
+    `weights` has the quantised weights. `unchanged` has the names of tensors that were copied. `left_out` has the names
+    of scales and of other parts of quantised weights, which were not written.
     """
 
     source: str
@@ -66,20 +66,22 @@ def dequantize(
     only: str | None = None,
     progress: Callable[[int], Progress] | None = None,
 ) -> Dequantization:
-    """Write a quantised checkpoint as a `.safetensors` of plain numbers; other tensors are copied unchanged.
+    """Write a quantised checkpoint as a `.safetensors` file of plain numbers; other tensors are copied unchanged.
 
     Parameters
     ----------
     place
-        The checkpoint, as for `load_quantized`.
+        The checkpoint, given as for `load_quantized`.
     target
-        The file to write, which is replaced when all is written. It may be larger than the memory.
+        The file to write. An existing file is replaced after everything has been written. The file may be larger than
+        memory.
     to
-        Format of the weights: fp32, bf16, fp16 or fp64. Each number is rounded once, from its exact value.
+        The format of the written weights: fp32, bf16, fp16 or fp64. Each exact value is rounded once.
     only
-        Glob that chooses tensors by name, such as `model.layers.0.*`.
+        A glob that chooses tensors by name, such as `model.layers.0.*`.
     progress
-        Called with the number of elements; returns the function that gets the number done since its last call.
+        A function that is called with the number of elements. It returns a function that is called with the number of
+        elements done since its last call.
 
     Returns
     -------
@@ -88,9 +90,9 @@ def dequantize(
     Raises
     ------
     FileFormatError
-        For files that are not valid, for weights that cannot be read, and for a target that cannot be written.
+        If a file is not valid, if a weight cannot be read, or if the target cannot be written.
     UnsupportedError
-        For another format, and for a glob that matches nothing.
+        For another format, and if a glob matches no tensor.
 
     Examples
     --------
@@ -134,7 +136,7 @@ def dequantize(
 
 
 def target_format(name: str) -> Format:
-    """Return the format of the numbers to write; raises UnsupportedError for other formats."""
+    """Return the format of the written numbers; raises UnsupportedError for formats that cannot be written."""
     format = array_format(name)
     if not any(format == array_format(each) for each in TARGETS):
         raise UnsupportedError(
@@ -144,7 +146,7 @@ def target_format(name: str) -> Format:
 
 
 def _refuse_own_files(place: object, path: str) -> None:
-    """Raise FileFormatError if the target is the file, or is in the folder, that is read."""
+    """Raise FileFormatError if the target is the file that is read, or lies in the folder that is read."""
     if isinstance(place, Mapping):
         return
     read, written = os.path.realpath(os.fspath(place)), os.path.realpath(path)  # type: ignore[call-overload]
@@ -158,7 +160,7 @@ def _beside(read: str, written: str) -> bool:
 
 
 def _rounded(weight: Weight, format: Format, overflows: dict[str, int], done: Progress) -> NewTensor:
-    """Return a quantised weight as numbers of a format."""
+    """Return a tensor to write: a quantised weight, rounded to a format."""
 
     def pieces() -> Iterator[Array]:
         with weight.open() as source:
@@ -174,13 +176,13 @@ def _rounded(weight: Weight, format: Format, overflows: dict[str, int], done: Pr
 
 
 def _copied(stored: StoredTensor, done: Progress) -> NewTensor:
-    """Return a tensor as it is stored."""
+    """Return a tensor to write: a copy of a stored tensor."""
     dtype = dtype_called(stored.kind)
     with stored.open() as source:
         size = source.format.width // 8 if source.dtype is None else source.dtype.itemsize
         by_columns = source.by_columns
     if not dtype or not size:
-        raise UnsupportedError(f"{stored.name} is {stored.dtype}, which is not copied; --only can leave it out")
+        raise UnsupportedError(f"{stored.name} is {stored.dtype}, which cannot be copied; --only can leave it out")
 
     def pieces() -> Iterator[Array]:
         with stored.open() as source:

@@ -1,8 +1,8 @@
-"""Quantised weights as streams of numbers: element codes times scales, piece by piece.
+"""Quantised weights as streams of numbers: piece by piece, the codes of elements are multiplied by their scales.
 
-A *reader* takes a first index and a count, and returns that many numbers as float64. Indices follow the order of the
-weight in memory (row-major). A product of a code of at most 8 bits, a scale of at most 11 and one of 24 bits has at
-most 53 bits, so float64 contains every value exactly; only a quotient by a scale is rounded.
+A *reader* is a function of a first index and a count, which returns this many numbers as float64. Indices have the
+order of the weight in memory (row-major). A product of a code of at most 8 bits, a scale of at most 11 bits and a scale
+of 24 bits has at most 43 bits, so float64 represents it exactly. Only quotients by a scale are rounded.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from floatlab.fpmode import in_default_mode
 
 Reader = Callable[[int, int], Array]
 
-_LONGEST_ROW = 1 << 22  # rows that are read whole have at most this many elements
+_LONGEST_ROW = 1 << 22  # rows that must be read whole may have at most this many elements
 
 
 class Dequantized(ArraySource):
-    """A quantised weight as numbers of float64; closing it closes the arrays that it is read from."""
+    """A quantised weight as numbers of float64; closing it also closes the arrays from which it is read."""
 
     def __init__(self, name: str, shape: tuple[int, ...], reader: Reader, held: tuple[ArraySource, ...]) -> None:
-        """Take the reader of the numbers, and the arrays that it reads from."""
+        """Take the reader of the numbers, and the arrays from which it reads."""
         super().__init__(name, shape, np.dtype(np.float64))
         self.reader, self.held = reader, held
 
     @in_default_mode
     def read(self, first: int, count: int) -> Piece:
-        """Return `count` numbers from index `first` on."""
+        """Return `count` numbers, beginning with index `first`."""
         with np.errstate(all="ignore"):
             return self.reader(first, count)
 
     def close(self) -> None:
-        """Close the arrays."""
+        """Close the arrays from which the weight is read."""
         for each in self.held:
             each.close()
 
 
 def numbers(source: ArraySource) -> Reader:
-    """Return the reader of an array's own numbers.
+    """Return a reader of the numbers that an array stores.
 
     >>> numbers(HeldSource(np.int8([3, -4, 5])))(1, 2)
     array([-4.,  5.])
@@ -57,7 +57,7 @@ def numbers(source: ArraySource) -> Reader:
 
 
 def codes_as(source: ArraySource, values: Array) -> Reader:
-    """Return the reader of bytes that are codes: `values` has the number of each code."""
+    """Return a reader of bytes that are codes; `values` maps each code to its number."""
 
     def read(first: int, count: int) -> Array:
         found: Array = values[octets(source, first, count)]
@@ -67,7 +67,7 @@ def codes_as(source: ArraySource, values: Array) -> Reader:
 
 
 def octets(source: ArraySource, first: int, count: int) -> Array:
-    """Return the bytes of an array of integers or of 8-bit codes; words are little-endian."""
+    """Return the bytes of an array of integers or of 8-bit codes; integers of several bytes are little-endian."""
     size = 1 if source.dtype is None else source.dtype.itemsize
     start = first // size
     piece = source.read(start, -(-(first + count) // size) - start)
@@ -77,9 +77,9 @@ def octets(source: ArraySource, first: int, count: int) -> Array:
 
 
 def packed(source: ArraySource, values: Array, bits: int = 4, high_first: bool = False) -> Reader:
-    """Return the reader of codes of 1, 2, 4 or 8 bits, packed into bytes; `values` has the number of each code.
+    """Return a reader of codes of 1, 2, 4 or 8 bits, packed into bytes; `values` maps each code to its number.
 
-    The first code is in the low bits of a byte, or with `high_first` in the high bits.
+    The first code is in the low bits of a byte, or in the high bits if `high_first` is true.
 
     >>> source = HeldSource(np.uint8([0x21, 0x43]))
     >>> packed(source, np.arange(16.0))(1, 3), packed(source, np.arange(16.0), high_first=True)(1, 3)
@@ -99,7 +99,7 @@ def packed(source: ArraySource, values: Array, bits: int = 4, high_first: bool =
 
 
 def without_padding(read: Reader, length: int, stored: int) -> Reader:
-    """Return the reader of rows of `length` numbers that are stored as rows of `stored`."""
+    """Return a reader of rows of `length` numbers, where the stored rows are padded to `stored` numbers."""
     if length == stored:
         return read
     check_row(stored)
@@ -119,9 +119,9 @@ def check_row(length: int) -> None:
 
 
 def spread(scales: Reader, shape: tuple[int, ...], block: tuple[int, int]) -> Reader:
-    """Return the reader that gives each element of an array of this shape the scale of its block.
+    """Return a reader that gives each element of an array of this shape the scale of its block.
 
-    Blocks have `block[0]` rows and `block[1]` columns; those at the ends of the last two axes may be smaller.
+    A block has `block[0]` rows and `block[1]` columns. Blocks at the ends of the last two axes may be smaller.
 
     >>> read = spread(numbers(HeldSource(np.float32([[1, 2], [3, 4]]))), (3, 5), (2, 3))
     >>> read(3, 9).tolist()
@@ -137,7 +137,7 @@ def spread(scales: Reader, shape: tuple[int, ...], block: tuple[int, int]) -> Re
         return found
 
     def read(first: int, count: int) -> Array:
-        if length % across and height * prod(shape[:-2]) > 1:  # blocks do not have the same length
+        if length % across and height * prod(shape[:-2]) > 1:  # the last block of each row is shorter than the others
             index = np.arange(first, first + count)
             return _gathered(scales, tile_of(index // length, index % length // across))
         start, end = first // across, -(-(first + count) // across)
@@ -153,7 +153,7 @@ def spread(scales: Reader, shape: tuple[int, ...], block: tuple[int, int]) -> Re
 
 
 def _gathered(scales: Reader, index: Array) -> Array:
-    """Return the scales with these indices, which are close together."""
+    """Return the scales at these indices, which lie close together."""
     if not len(index):
         return np.zeros(0)
     low, high = int(index.min()), int(index.max())
@@ -162,7 +162,7 @@ def _gathered(scales: Reader, index: Array) -> Array:
 
 
 def product(codes: Reader, *scales: Reader) -> Reader:
-    """Return the reader of products, multiplied from left to right."""
+    """Return a reader of products, which are multiplied from left to right."""
 
     def read(first: int, count: int) -> Array:
         found = codes(first, count)
@@ -174,24 +174,24 @@ def product(codes: Reader, *scales: Reader) -> Reader:
 
 
 def times(read: Reader, factor: float) -> Reader:
-    """Return the reader of numbers multiplied by one scale of the whole tensor."""
+    """Return a reader of numbers multiplied by one factor, the scale of the whole tensor."""
     return lambda first, count: read(first, count) * factor
 
 
 def divided(read: Reader, divisor: float) -> Reader:
-    """Return the reader of numbers divided by one scale of the whole tensor; division by 0 follows IEEE 754."""
+    """Return a reader of numbers divided by the scale of the whole tensor; division by 0 follows IEEE 754."""
     return lambda first, count: read(first, count) / np.float64(divisor)
 
 
 def one_number(source: ArraySource) -> float:
-    """Return the only number of an array; raises FileFormatError if it has several."""
+    """Return the only number of an array; raises FileFormatError if the array has several."""
     if source.size != 1:
-        raise FileFormatError(f"{source.name} has {source.size:,} numbers; one scale for the whole tensor is expected")
+        raise FileFormatError(f"{source.name} has {source.size:,} numbers, but one scale of the whole tensor is needed")
     return float(numbers(source)(0, 1)[0])
 
 
 def unswizzled(source: ArraySource, shape: tuple[int, int]) -> HeldSource:
-    """Return scales of rows × columns that are stored in the 128×4 layout of Blackwell's matrix units.
+    """Return scales as rows × columns; they are stored in the 128×4 layout of Blackwell's matrix units.
 
     The grid is padded to multiples of 128 and 4. Scale (r, c) is at (r//128 · C/4 + c//4)·512 + (r%32)·16 +
     (r%128)//32·4 + c%4, where C is the padded number of columns (NVIDIA, cuBLAS: block scaling factors layout).
@@ -200,7 +200,7 @@ def unswizzled(source: ArraySource, shape: tuple[int, int]) -> HeldSource:
     wide = -(-columns // 4) * 4
     if source.size != -(-rows // 128) * 128 * wide or source.size > MOST_AT_ONCE:
         raise FileFormatError(
-            f"{source.name} has {source.size:,} scales, which are no 128×4 layout of {rows}×{columns}"
+            f"{source.name} has {source.size:,} scales, which does not fit the 128×4 layout of {rows}×{columns}"
         )
     r, c = np.indices(shape)
     place = (r // 128 * (wide // 4) + c // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + c % 4

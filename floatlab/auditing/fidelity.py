@@ -1,4 +1,4 @@
-"""How well a weight that was read represents its original: measures of the whole tensor and of its blocks."""
+"""How well a quantised weight represents its original: errors of the whole tensor and of its blocks."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from floatlab.arrays.sources import BLOCK, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.record import Record
 
-# A quantiser whose scales fit leaves less than this of a block. In e2m1, an element is off by at most a quarter of the
-# block's largest (saturated by OCP's rule: 7.9 becomes 6), and 32 elements that vanish beside it by a third together.
+# A quantiser whose scales fit leaves a smaller relative error in every block. In e2m1, an element changes by at most a
+# quarter of the block's largest magnitude: OCP's rule saturates 7.9 to 6. If 32 elements beside the largest one all
+# become 0, they add at most a third.
 MOST_LEFT = 0.5
-_TINY = 12  # blocks below 2^-12 of the tensor's largest number may vanish: their scales can underflow
-_SIZES = (32, 16)  # the sizes of blocks that are looked at
+# Blocks below 2^-12 of the tensor's largest magnitude are not counted as bad, because their scales can underflow.
+_TINY = 12
+_SIZES = (32, 16)  # sizes of the blocks in which errors are measured; the first one that divides the rows is used
 
 
 class Fidelity(Record):
-    """The measures of a weight beside its original.
+    """The errors of a quantised weight relative to its original.
 
-    `left` is |read − original| / |original| in the Euclidean norm; `sqnr` is the same in dB (infinite if nothing is
-    left). `cosine` is that of the angle between both. `largest_error` and `mse` are absolute. `nans` elements are NaN
-    or infinite, but finite in the original; the other measures leave them out. In `bad_blocks` of `blocks` (of 32 or 16
-    elements in a row), more is left than a quantiser leaves.
+    `left` is |read − original| / |original| in the Euclidean norm. `sqnr` is −20·log10(`left`), in dB; it is infinite
+    if there is no error. `cosine` is the cosine of the angle between both weights. `largest_error` and `mse` are
+    absolute. `nans` elements are NaN or infinite but finite in the original; all other measures leave them out.
+    `bad_blocks` of `blocks` (of 32 or 16 elements in a row) have a larger relative error than a quantiser leaves.
     """
 
     elements: int
@@ -40,12 +42,12 @@ class Fidelity(Record):
 
     @property
     def fits(self) -> bool:
-        """Whether the error is one that a quantiser with the right scales can leave."""
+        """Whether the error is small enough for a quantiser with the right scales."""
         return self.left < MOST_LEFT and not self.bad_blocks and not self.nans
 
 
 def measure(read: ArraySource, original: ArraySource, most: int | None = None) -> Fidelity:
-    """Measure a weight beside its original, of the same shape; `most` limits the number of elements.
+    """Measure a weight against its original, which has the same shape; `most` limits the number of elements.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([[1, 2, 3, 4] * 8])
@@ -59,7 +61,7 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None) -
     sums: list[tuple[float, ...]] = []
     largest_error = largest = 0.0
     nans = blocks = 0
-    bad = np.zeros(1 << 12, np.int64)  # the number of bad blocks by the exponent of their largest number
+    bad = np.zeros(1 << 12, np.int64)  # number of bad blocks, indexed by the exponent of the block's largest magnitude
     with np.errstate(all="ignore"):
         for first in range(0, total, BLOCK):
             count = min(BLOCK, total - first)
@@ -70,7 +72,7 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None) -
             if either.any():
                 q, x = np.where(either, 0.0, q), np.where(either, 0.0, x)
             error = q - x
-            # Not by BLAS, whose sums depend on the number of threads.
+            # BLAS is not used here, since its sums depend on the number of threads.
             sums.append(tuple(float((a * b).sum()) for a, b in ((error, error), (x, x), (q, q), (q, x))))
             largest_error = max(largest_error, float(np.abs(error).max(initial=0)))
             largest = max(largest, float(np.abs(x).max(initial=0)))
@@ -94,12 +96,12 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None) -
 
 
 def _exponent(x: float) -> int:
-    """Return the index of the counter for blocks whose largest number is x."""
+    """Return the index in the array of bad blocks for blocks whose largest magnitude is x."""
     return int(np.frexp(x)[1]) + (1 << 11)
 
 
 def _bad_blocks(error: Array, x: Array) -> Array:
-    """Count the blocks in which more is left than MOST_LEFT, by the exponents of their largest numbers."""
+    """Count the blocks whose relative error exceeds MOST_LEFT, by the exponent of the block's largest magnitude."""
     noise, signal = np.square(error).sum(axis=1), np.square(x).sum(axis=1)
     found = np.abs(x[noise > MOST_LEFT**2 * signal]).max(axis=1, initial=0)
     exponents = np.frexp(found[found > 0])[1] + (1 << 11)

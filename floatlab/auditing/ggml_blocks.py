@@ -1,6 +1,7 @@
-"""The numbers of ggml's quantised blocks (GGUF), from their bytes.
+"""Decodes ggml's quantised blocks (GGUF) from their bytes to numbers.
 
-Nibbles are in split halves: the low nibbles of a group of bytes are its first elements, the high nibbles the others.
+Each byte of a group holds two codes of 4 bits (nibbles). The low nibbles are the first half of the group's elements,
+the high nibbles the second half.
 The layouts are those of ggml's `ggml-common.h` and of the Python package gguf.
 """
 
@@ -18,19 +19,19 @@ from floatlab.errors import UnsupportedError
 from floatlab.files.gguf import block_of
 
 _NUMBERS = np.arange(256)
-_PAIRS = np.array([[0], [2], [4], [6]], np.uint8)  # the shifts of the pairs of bits in a byte
+_PAIRS = np.array([[0], [2], [4], [6]], np.uint8)  # how far the four pairs of bits in a byte must be shifted
 E2M1 = decode_array(np.arange(16, dtype=np.uint8), "e2m1").astype(np.float64)
 _E8M0 = decode_array(_NUMBERS.astype(np.uint8), "e8m0").astype(np.float64)
-# ggml reads the scales of NVFP4 without a sign, and the code of NaN as 0 (480 if its sign is set).
+# ggml ignores the sign of NVFP4 scales. It reads the code of NaN as 0, or as 480 if the sign bit is set.
 _UE4M3 = decode_array((_NUMBERS & 0x7F).astype(np.uint8), "e4m3").astype(np.float64)
 _UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
 
 
 def reader(source: ArraySource, dtype: str) -> Reader:
-    """Return the reader of a tensor of a quantised type; `source` has its bytes. Raises UnsupportedError."""
+    """Return a reader of a tensor of a quantised type, whose bytes `source` holds; raises UnsupportedError."""
     block, decode = block_of(dtype), _DECODERS.get(dtype)
     if decode is None or block is None:
-        raise UnsupportedError(f"{source.name} is {dtype}, which is not read; these are: {', '.join(_DECODERS)}")
+        raise UnsupportedError(f"{source.name} is {dtype}, which is not one of the types read: {', '.join(_DECODERS)}")
     elements, size = block
 
     def read(first: int, count: int) -> Array:
@@ -42,17 +43,17 @@ def reader(source: ArraySource, dtype: str) -> Reader:
 
 
 def _half(blocks: Array, place: int) -> Array:
-    """Return the binary16 number at a place of each block, as a column."""
+    """Return the binary16 number at byte `place` of each block, as a column."""
     return np.ascontiguousarray(blocks[:, place : place + 2]).view("<f2").astype(np.float64)
 
 
 def _halves(octets_: Array) -> Array:
-    """Return nibbles: the low ones of all bytes of the last axis, then the high ones."""
+    """Return nibbles: first the low ones of all bytes along the last axis, then the high ones."""
     return np.concatenate((octets_ & 15, octets_ >> 4), axis=-1)
 
 
 def _fifth_bits(blocks: Array, place: int) -> Array:
-    """Return the fifth bits of 32 elements, which are in four bytes, as 0 or 16."""
+    """Return the fifth bits of 32 elements as 0 or 16; they are stored in four bytes."""
     return np.unpackbits(blocks[:, place : place + 4], axis=1, bitorder="little") << 4
 
 
@@ -77,7 +78,7 @@ def _q5_1(blocks: Array) -> Array:
 
 
 def _scales_and_minima(packed: Array) -> tuple[Array, Array]:
-    """Return eight scales and eight minima of 6 bits from the 12 bytes of a K block."""
+    """Return eight scales and eight minima of 6 bits each, from the 12 bytes of a K block (a block of 256 elements)."""
     low, middle, high = packed[:, :4], packed[:, 4:8], packed[:, 8:]
     scales = np.concatenate((low & 63, (high & 15) | (low >> 6 << 4)), axis=1)
     minima = np.concatenate((middle & 63, (high >> 4) | (middle >> 6 << 4)), axis=1)
@@ -85,7 +86,7 @@ def _scales_and_minima(packed: Array) -> tuple[Array, Array]:
 
 
 def _of_k(blocks: Array, codes: Array) -> Array:
-    """Return d·scale·code − dmin·minimum; `codes` are eight groups of 32 codes."""
+    """Return d·scale·code − dmin·minimum; `codes` has eight groups of 32 codes."""
     scales, minima = _scales_and_minima(blocks[:, 4:16])
     d, least = (_half(blocks, 0) * scales)[..., None], (_half(blocks, 2) * minima)[..., None]
     found: Array = d * codes - least

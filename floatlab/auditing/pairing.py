@@ -1,4 +1,4 @@
-"""The parts of quantised weights: stored tensors found by name, their types and shapes checked."""
+"""The parts of quantised weights: finds stored tensors by name, and checks their types and shapes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ Shape = tuple[int, ...]
 
 
 class Weight(Individual):
-    """A quantised weight: its name and shape as numbers, the convention that it follows, and its stored tensors.
+    """A quantised weight: its name, its shape as numbers, its convention, and its stored tensors.
 
-    `formula` says how a code becomes a number. `evidence` says how the convention was recognised. `codes` is the stored
-    tensor with the codes. `parts` are all stored tensors that the numbers replace, `codes` among them.
+    `formula` says how a code becomes a number. `evidence` says how the convention was recognised. `codes` is the name
+    of the stored tensor that has the codes. `parts` has the names of all stored tensors that the weight consists of,
+    including `codes`.
     """
 
     name: str
@@ -38,34 +39,34 @@ class Weight(Individual):
 
 
 class StoredParts:
-    """The stored tensors of a checkpoint, for the functions that recognise a convention."""
+    """The stored tensors of a checkpoint, for the functions that recognise conventions."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        """Take an open checkpoint, and read the configuration beside it."""
+        """Take an open checkpoint, and read the configuration files beside it."""
         self.checkpoint, self.tensors = checkpoint, checkpoint.tensors
         self.settings: QuantizationSettings = read_settings(checkpoint)
 
     def having(self, stored: StoredTensor) -> StoredParts:
-        """Return the same tensors, but one of them replaced by another one of its name."""
+        """Return the same tensors, except that `stored` replaces the tensor of its name."""
         found = copy(self)
         found.tensors = self.tensors | {stored.name: stored}
         return found
 
     def get(self, name: str) -> StoredTensor | None:
-        """Return a stored tensor, or None."""
+        """Return a stored tensor; None if there is none with this name."""
         return self.tensors.get(name)
 
     def need(self, name: str, owner: str, *kinds: str) -> StoredTensor:
         """Return a stored tensor of one of these kinds; raises FileFormatError if it is missing or of another kind."""
         found = self.tensors.get(name)
         if found is None:
-            raise FileFormatError(f"{quoted(owner, _LONG)} has no {quoted(name, _LONG)} beside it")
+            raise FileFormatError(f"{quoted(owner, _LONG)} needs the tensor {quoted(name, _LONG)}, which is missing")
         if kinds and found.kind not in kinds:
             raise FileFormatError(f"{quoted(name, _LONG)} is {found.dtype}, but {' or '.join(kinds)} is expected")
         return found
 
     def present(self, *names: str) -> tuple[str, ...]:
-        """Return those of the names that the checkpoint has."""
+        """Return the names that the checkpoint has."""
         return tuple(name for name in names if name in self.tensors)
 
 
@@ -84,14 +85,14 @@ def check_shape(tensor: StoredTensor, shape: Shape, owner: str) -> None:
 
 
 def grouped_shape(shape: Shape, size: int) -> Shape:
-    """Return the shape of the scales of groups of `size` elements along the last axis."""
+    """Return the shape of the scales for groups of `size` elements along the last axis."""
     return (*shape[:-1], -(-shape[-1] // size))
 
 
 def groups_of(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> int:
-    """Return the size of the groups along the last axis that scales of this shape have.
+    """Return the size of the groups along the last axis to which scales of this shape belong.
 
-    The size is checked with the configuration. Raises FileFormatError if the shapes do not fit.
+    The size must agree with the configuration. Raises FileFormatError if it does not, or if the shapes do not fit.
     """
     length = shape[-1]
     count = scale.shape[-1] if len(scale.shape) == len(shape) else 0
@@ -105,12 +106,12 @@ def groups_of(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str)
 
 
 def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner: str) -> tuple[int, int]:
-    """Return rows and columns of the blocks that have a scale each; raises FileFormatError if the shapes do not fit."""
+    """Return the rows and columns of the blocks that share a scale; raises FileFormatError if the shapes do not fit."""
     rows, columns = shape[-2] if len(shape) > 1 else 1, shape[-1] if shape else 1
     if prod(scale.shape) == 1 and (len(scale.shape) < 2 or not parts.settings.blocks):
         if prod(shape[:-2]) == 1 or len(shape) < 3:
             return max(rows, 1), max(columns, 1)
-        raise shape_error(scale, "a scale for each of its matrices", owner)
+        raise shape_error(scale, "one or more scales for each of its matrices", owner)
     squeezed = tuple(n for n in scale.shape if n != 1)
     if len(shape) > 1 and scale.shape in (shape[:-1], (*shape[:-1], 1)):
         return 1, columns
@@ -127,7 +128,7 @@ def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner
 
 
 def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> Reader:
-    """Return the reader of the scale of each element of a weight; a single scale is read once."""
+    """Return a reader of the scale of each element of a weight; if there is only one scale, it is read once."""
     if source.size == 1:
         value = one_number(source)
         return lambda first, count: value  # type: ignore[return-value]  # broadcasts
@@ -135,7 +136,7 @@ def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> R
 
 
 def opened(name: str, shape: Shape, stored: tuple[StoredTensor, ...], make: Callable[..., Reader]) -> ArraySource:
-    """Open the stored tensors, and return the weight as numbers; `make` gets the arrays and returns the reader."""
+    """Open stored tensors and return the weight as numbers; `make` takes the opened arrays and returns the reader."""
     sources: list[ArraySource] = []
     try:
         for each in stored:

@@ -1,4 +1,4 @@
-"""Quantised checkpoints read as numbers: `load_quantized`, and the conventions that it recognises."""
+"""Quantised checkpoints as numbers: `load_quantized`, and the conventions of quantisation that it recognises."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from floatlab.fpmode import in_default_mode
 
 Rule = Callable[[StoredParts, str], Weight | None]
 
-# The functions that recognise a convention, by the end of the name of the tensor with the codes. The first that returns
-# a weight decides.
+# Functions that recognise a convention, by the end of the name of the tensor with the codes. The first function that
+# returns a weight decides.
 _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".weight_packed", (compressed, packed_words)),
     ("_qdata", (lambda parts, stem: torchao(parts, f"{stem}_qdata"),)),
@@ -37,7 +37,7 @@ _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".blocks", (lambda parts, stem: blocks_and_scales(parts, stem, ".blocks", ".scales"),)),
     (".weight", (weight_with_inverse_scale, bitsandbytes, weight_with_scale)),
 )
-# Scales, and the ends of the names of which one must be there.
+# Ends of the names of scales. Of each scale, one of the tensors that end as stated must be there, too.
 _OWNERS = (
     (".weight_scale_inv", (".weight",)),
     (".weight_scale_2", (".weight",)),
@@ -50,12 +50,12 @@ _OWNERS = (
 
 
 class QuantizedCheckpoint(Mapping[str, Array]):
-    """A checkpoint as numbers: quantised weights by their names, and all other tensors as they are.
+    """A checkpoint as numbers: the quantised weights by their names, and all other tensors unchanged.
 
-    As a mapping, it gives each tensor as an array of float32 (exactly rounded), or of float64 for tensors of float64;
-    integers are unchanged. An array is read when it is asked for. `weights` are the quantised weights by name, with the
-    convention of each. `plain` are the other tensors. `unreadable` says for each weight that cannot be read what is
-    wrong. Close it after use, or open it in a `with`.
+    As a mapping, it gives each tensor as an array of float32 (correctly rounded), or of float64 if the tensor is
+    float64. Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name,
+    with their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
+    to the reason. Close the checkpoint after use, or open it in a `with` statement.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -74,7 +74,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
                     if part in used:
                         raise FileFormatError(f"{quoted(part, 90)} belongs to {used[part]} and to {weight.name}")
                 if weight.name in self.weights or (weight.name in checkpoint.tensors and weight.name != stored.name):
-                    raise FileFormatError(f"{quoted(weight.name, 90)} is there twice: quantised, and once more")
+                    raise FileFormatError(f"{quoted(weight.name, 90)} is stored twice, once as a quantised weight")
             except FloatlabError as trouble:
                 self.unreadable[stored.name] = str(trouble)
                 continue
@@ -88,13 +88,13 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         self._find_orphans()
 
     def _find_orphans(self) -> None:
-        """Note scales without a weight."""
+        """Record scales that do not belong to a weight as unreadable."""
         for name in list(self.plain):
             for end, owners in _OWNERS:
                 stem = name.removesuffix(end)
                 if stem != name and not any(f"{stem}{owner}" in self.checkpoint.tensors for owner in owners):
                     if end != "_scales" or self.plain[name].kind == "uint8":
-                        self.unreadable[name] = f"{quoted(name, 90)} is a scale without its weight"
+                        self.unreadable[name] = f"{quoted(name, 90)} is a scale, but its weight is missing"
                         del self.plain[name]
                     break
 
@@ -108,14 +108,14 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tensors: the order of the file, quantised weights at the place of their codes."""
+        """The names of all tensors in the order of the file; a quantised weight is at the place of its codes."""
         place = {weight.codes: name for name, weight in self.weights.items()}
         names = (place.get(name, name) for name in self.checkpoint.tensors)
         return [name for name in names if name in self]
 
     @property
     def conventions(self) -> dict[str, int]:
-        """The conventions of the weights, and how many weights have each."""
+        """The conventions of the weights, each with the number of its weights."""
         found: dict[str, int] = {}
         for weight in self.weights.values():
             found[weight.convention] = found.get(weight.convention, 0) + 1
@@ -123,9 +123,9 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     @in_default_mode
     def array(self, name: str, format: str = "binary32") -> Array:
-        """Return a tensor whole, as floats rounded into a format (`fp32`, `bf16`, `fp64`), or as integers.
+        """Return a whole tensor as floats rounded to a format (`fp32`, `bf16`, `fp64`), or as integers.
 
-        At most 2^25 numbers are read at once; larger tensors are read by `open(name).blocks()`.
+        At most 2^25 numbers are read at once; `open(name).blocks()` reads larger tensors.
         """
         with self.open(name) as source:
             piece = source.whole()
@@ -135,17 +135,17 @@ class QuantizedCheckpoint(Mapping[str, Array]):
             return found.astype(float_for(array_format(format)), copy=False)
 
     def __getitem__(self, name: str) -> Array:
-        """Return a tensor as float32, or as integers."""
+        """Return a tensor as float32 (or float64 if it is stored so), or as integers."""
         if name not in self:
             raise KeyError(name)
         return self.array(name)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a tensor of this name."""
+        """Return whether the checkpoint has a readable tensor of this name."""
         return name in self.weights or name in self.plain or name in self.unreadable
 
     def __iter__(self) -> Iterator[str]:
-        """Return the names."""
+        """Yield the names of the tensors."""
         return iter(self.names)
 
     def __len__(self) -> int:
@@ -166,7 +166,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
 
 def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
-    """Return the quantised weight whose codes are this tensor, or None; raises FloatlabError if parts do not fit."""
+    """Return the quantised weight whose codes are in this tensor, or None; raises FloatlabError for wrong parts."""
     if not stored.kind:
         return _ggml(parts, stored)
     for end, rules in _RULES:
@@ -177,9 +177,9 @@ def recognised(parts: StoredParts, stored: StoredTensor) -> Weight | None:
 
 
 def _ggml(parts: StoredParts, stored: StoredTensor) -> Weight | None:
-    """Return a tensor of GGUF's quantised types. NVFP4 can have a scale of the whole tensor, which multiplies."""
+    """Return a weight of one of GGUF's quantised types; NVFP4 may also have a scale for the whole tensor."""
     if parts.checkpoint.kind != "gguf":
-        return None  # a type that is not read
+        return None  # the type is not supported
     stem = stored.name.removesuffix(".weight")
     scales = parts.present(f"{stem}.scale", f"{stored.name}.scale") if stored.dtype == "NVFP4" else ()
     second = parts.need(scales[0], stored.name, "float32") if scales else None
@@ -202,22 +202,26 @@ def load_quantized(place: str | os.PathLike[str] | Mapping[str, object]) -> Quan
     """Open a quantised checkpoint as a mapping of names to arrays of numbers.
 
     Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, torchao, gpt-oss,
-    bitsandbytes, GPTQ, AWQ and GGUF, which are recognised by names, shapes, and the configuration beside the file.
+    bitsandbytes, GPTQ, AWQ and GGUF. Conventions are recognised by names, by shapes, and by the configuration beside
+    the file.
 
     Parameters
     ----------
     place
-        A `.safetensors`, an index of several, a `.gguf`, `.npz` or `.npy`, a folder, or a mapping of names to arrays.
+        A `.safetensors`, `.gguf`, `.npz` or `.npy` file, an index of several `.safetensors`, a folder, or a mapping of
+        names to arrays.
 
     Returns
     -------
     QuantizedCheckpoint
-        Its `weights` say for each quantised weight which convention it has; `open(name)` reads a tensor piece by piece.
+        A mapping. Its `weights` give the convention of each quantised weight, and `open(name)` reads a tensor piece by
+        piece.
 
     Raises
     ------
     FileFormatError
-        For files that are not valid. Weights that cannot be read are listed in `unreadable`, and raise when asked for.
+        If a file is not valid. Weights that cannot be read are listed in `unreadable`; they raise this error when
+        requested.
 
     Examples
     --------

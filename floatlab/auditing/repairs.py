@@ -1,6 +1,6 @@
-"""Repairs of a weight that does not fit its original: each changes one stored part, and the weight is read again.
+"""Possible repairs of a weight that does not fit its original: each changes one stored part and reads the weight again.
 
-A cause is named only if the numbers then fit: the claim is made after its replay.
+A cause is named only if the repaired weight fits the original, as measured.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from floatlab.errors import FloatlabError
 from floatlab.files.checkpoints import StoredTensor
 from floatlab.record import Individual
 
-_MOST_OTHERS = 32  # scales of this many other weights are tried, those with the most similar names first
+_MOST_OTHERS = 32  # the scales of this many other weights are tried, those with the most similar names first
 _SCALE_WORDS = ("scale", "absmax")
 
 
 class Repair(Individual):
-    """A change of stored tensors that may be what is wrong, in words, and the weight that it gives."""
+    """A possible repair: `words` describes the error that it corrects, and `weight` is the repaired weight."""
 
     words: str
     weight: Weight
 
 
 def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]:
-    """Yield the weight as it would be read with one thing changed."""
+    """Yield the possible repairs of a weight, each with one change."""
     tensors = checkpoint.checkpoint.tensors
     scales = [tensors[name] for name in weight.parts if is_scale(name)]
     for scale in scales:
@@ -55,13 +55,13 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
 
 
 def is_scale(name: str) -> bool:
-    """Return whether a part of a weight holds scales of its elements; scales of activations do not."""
+    """Return whether a part of a weight holds scales of its elements; scales of activations do not count."""
     last = name.rpartition(".")[2]
     return any(word in last for word in _SCALE_WORDS) and not last.startswith(("input", "output"))
 
 
 def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTensor) -> list[StoredTensor]:
-    """Return scales of other weights with the same name of the part, shape and type."""
+    """Return scales of other weights that have the same part name, shape and type."""
     end = scale.name.rpartition(".")[2]
     found = [
         each
@@ -76,7 +76,7 @@ def _similar(checkpoint: QuantizedCheckpoint, weight: Weight, scale: StoredTenso
 
 
 def _alike(x: str, y: str) -> int:
-    """Return the number of characters that two names have in common before they differ."""
+    """Return the length of the common beginning of two names."""
     return next((i for i, (a, b) in enumerate(zip(x, y, strict=False)) if a != b), min(len(x), len(y)))
 
 
@@ -98,7 +98,7 @@ def _changed(
 
 
 def _with(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTensor, words: str) -> Iterator[Repair]:
-    """Yield the weight that is recognised with another stored tensor."""
+    """Yield the weight that is recognised if `stored` replaces the stored tensor of the same name."""
     parts = checkpoint.parts.having(stored)
     try:
         found = recognised(parts, parts.tensors[weight.codes])
@@ -123,7 +123,7 @@ def _swapped(octets: Array) -> Array:
 
 
 def _straightened(shape: tuple[int, ...], codes: Array) -> Array:
-    """Return scales in rows, if they were in the 128×4 layout; unchanged if their number does not allow that."""
+    """Return scales in rows if they could be in the 128×4 layout; unchanged if their number does not allow that."""
     rows, columns = int(np.prod(shape[:-1])), shape[-1]
     try:
         found = unswizzled(HeldSource(np.ascontiguousarray(codes)), (rows, columns)).whole()

@@ -1,4 +1,4 @@
-"""Recognises that the numbers of one array are those of another, rounded into a narrower format."""
+"""Recognises that the numbers of one array are those of another array, rounded to a narrower format."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from floatlab.formats import Format
 from floatlab.numbers.rounding import IN_WORDS, Direction
 from floatlab.record import Record
 
-_NARROW = ("bf16", "fp16", "e4m3", "e5m2")  # formats into which numbers are rounded and then stored in a wider one
+# Formats to which numbers are often rounded before they are stored in a wider format.
+_NARROW = ("bf16", "fp16", "e4m3", "e5m2")
 _DIRECTIONS = (Direction.RNE, Direction.RTZ)
-_FIRST = 1 << 10  # the size of the first piece: on it, most candidates fail
+_FIRST = 1 << 10  # number of elements in the first piece, in which most wrong candidates already differ
 
 
 class NarrowedCopy(Record):
-    """The relation "one array is the other one, rounded": the format, the direction, and what overflow gives.
+    """The relation "one array is the other one, rounded": the format, the direction, and the result of overflows.
 
-    `expected_is_rounded` says which array is the copy: expected if True, else actual.
+    `expected_is_rounded` is true if expected is the rounded array, and false if actual is.
     """
 
     format: Format
@@ -32,7 +33,7 @@ class NarrowedCopy(Record):
 
     @property
     def words(self) -> str:
-        """The relation in words."""
+        """The relation as a phrase, such as "actual is expected rounded to binary16"."""
         copy, whole = ("expected", "actual") if self.expected_is_rounded else ("actual", "expected")
         how = "" if self.direction is Direction.RNE else f" {IN_WORDS[self.direction]}"
         more = ", saturating" if self.overflow == "saturate" else ""
@@ -40,7 +41,7 @@ class NarrowedCopy(Record):
 
 
 def narrowed_copy(actual: ArraySource, expected: ArraySource) -> NarrowedCopy | None:
-    """Return the rounding that turns one array into the other, if there is one; the arrays have the same shape.
+    """Return the rounding that turns one array into the other, None if there is none; both have the same shape.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([0.1, 0.2, 3])
@@ -61,7 +62,7 @@ def narrowed_copy(actual: ArraySource, expected: ArraySource) -> NarrowedCopy | 
 
 
 def _candidates(actual: Format, expected: Format) -> Iterator[NarrowedCopy]:
-    """Return what is tried: the array's own format, or if both have the same, the usual narrower ones."""
+    """Yield the roundings to try: to the format of either array, or to narrower ones if both have the same format."""
     pairs = [(actual, False), (expected, True)]
     if actual == expected:
         narrow = [found for found in map(array_format, _NARROW) if found != actual and holds(actual, found)]
@@ -73,7 +74,7 @@ def _candidates(actual: Format, expected: Format) -> Iterator[NarrowedCopy]:
 
 
 def _is_copy(copy: Piece, whole: Piece, rounding: NarrowedCopy) -> bool:
-    """Return whether each number of `copy` is the rounded number of `whole`; NaNs of any payload are alike."""
+    """Return whether each number of `copy` is the rounded number of `whole`; all NaNs count as equal."""
     with np.errstate(all="ignore"):
         found: Array = native(round_array(whole, rounding.format, rounding.direction, rounding.overflow))
         x = native(copy)

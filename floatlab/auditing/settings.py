@@ -1,4 +1,4 @@
-"""What the configuration beside a checkpoint says about its quantisation."""
+"""The quantisation settings that the configuration files beside a checkpoint give."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LARGEST = 1 << 31
 
 
 class QuantizationSettings(Individual):
-    """The quantisation settings: `method` (modelopt, fp8, gptq …) and sizes, empty if nothing is said.
+    """Quantisation settings: `method` (modelopt, fp8, gptq, …) is empty if the configuration does not name one.
 
-    `source` names the file. `groups`, `blocks` and `bits` are all group sizes, block shapes and widths that it names;
-    they may differ between layers. `options` are the settings as they are.
+    `source` is the name of the file. `groups`, `blocks` and `bits` have all group sizes, block shapes and widths that
+    it names; they may differ between layers. `options` has the settings as they are in the file.
     """
 
     method: str = ""
@@ -29,11 +29,11 @@ class QuantizationSettings(Individual):
     options: tuple[tuple[str, object], ...] = ()
 
     def option(self, name: str) -> object:
-        """Return a setting by its name, or None."""
+        """Return the setting of this name, or None."""
         return dict(self.options).get(name)
 
     def evidence(self, *methods: str) -> str:
-        """Return how a convention was recognised, in words; `methods` are the methods that mean this convention."""
+        """Return in words how a convention was recognised; `methods` are the names of the convention in files."""
         if not self.method:
             return "names and shapes"
         if self.method in methods:
@@ -42,7 +42,7 @@ class QuantizationSettings(Individual):
 
 
 def read_settings(checkpoint: Checkpoint) -> QuantizationSettings:
-    """Return the settings of a checkpoint; raises FileFormatError for impossible ones."""
+    """Return the settings of a checkpoint; raises FileFormatError if they are impossible."""
     for file, member in _PLACES:
         found = checkpoint.configs.get(file, {}).get(member)
         if isinstance(found, dict):
@@ -52,7 +52,7 @@ def read_settings(checkpoint: Checkpoint) -> QuantizationSettings:
 
 
 def _producer(config: dict[str, object]) -> object:
-    """Return the library that wrote hf_quant_config.json."""
+    """Return the name of the library that wrote hf_quant_config.json."""
     producer = config.get("producer")
     return producer.get("name") if isinstance(producer, dict) else None
 
@@ -64,7 +64,7 @@ def _settings(method: str, file: str, said: dict[str, object]) -> QuantizationSe
         weights = group.get("weights") if isinstance(group, dict) else None
         parts += [weights] if isinstance(weights, dict) else []
     sizes = {_size(file, "group_size", part["group_size"]) for part in parts if part.get("group_size") is not None}
-    # Other methods have widths that are no integers, such as 4.25; they are of no use here.
+    # Other methods may have widths that are not integers, such as 4.25. These are not needed here.
     widths = [part.get(name) for part in parts for name in ("bits", "num_bits")]
     bits = {width for width in widths if type(width) is int}
     blocks = set()
@@ -72,7 +72,7 @@ def _settings(method: str, file: str, said: dict[str, object]) -> QuantizationSe
         for name in ("weight_block_size", "block_structure"):
             if (shape := part.get(name)) is not None:
                 if not isinstance(shape, list) or len(shape) != 2:
-                    raise FileFormatError(f"{file} has {name} = {quoted(str(shape))}, which is no shape of a block")
+                    raise FileFormatError(f"{file} has {name} = {quoted(str(shape))}, which is not a block shape")
                 blocks.add((_size(file, name, shape[0]), _size(file, name, shape[1])))
     return QuantizationSettings(
         method=method, source=file, groups=frozenset(sizes - {-1}), blocks=frozenset(blocks), bits=frozenset(bits),
@@ -82,5 +82,5 @@ def _settings(method: str, file: str, said: dict[str, object]) -> QuantizationSe
 
 def _size(file: str, name: str, value: object) -> int:
     if type(value) is not int or not (1 <= value < _LARGEST or (value == -1 and name == "group_size")):
-        raise FileFormatError(f"{file} has {name} = {quoted(str(value))}, which is no size")
+        raise FileFormatError(f"{file} has {name} = {quoted(str(value))}, which is not a size")
     return value

@@ -1,8 +1,9 @@
-"""Checkpoints: the named tensors of a model, in one file, in several files, or in memory; each is read as a stream.
+"""Checkpoints: the named tensors of a model, in one file, in several files, or in memory. Each is read in pieces.
 
-A checkpoint is a `.safetensors`, an index of such files (`model.safetensors.index.json`), a `.npz`, a `.npy`, a
-`.gguf`, a folder of such files, or a mapping of names to arrays. Opening it reads headers only. A file is opened again
-for each tensor, so that the number of open files does not depend on the number of parts.
+A checkpoint is a `.safetensors`, `.npz`, `.npy` or `.gguf` file, a folder of these files, an index of several
+`.safetensors` (`model.safetensors.index.json`), or a mapping of names to arrays. Opening it reads only headers. A file
+is opened again for each tensor, so that the number of open files does not depend on the number of files in the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -26,18 +27,19 @@ from floatlab.files.safetensors import kind_called, open_entry, read_safetensors
 from floatlab.record import Record
 from floatlab.sandbox import admitted, is_folder
 
-INDEX = ".safetensors.index.json"  # the end of the name of an index
-KINDS = (".safetensors", ".gguf", ".npz", ".npy")  # of several kinds in a folder, the first is read
+INDEX = ".safetensors.index.json"  # how the name of an index ends
+KINDS = (".safetensors", ".gguf", ".npz", ".npy")  # if a folder has files of several kinds, the first kind is read
 MOST_FILES, MOST_TENSORS = 4096, 1 << 19
-_MOST_LISTED = 20_000  # the largest number of entries of a folder
+_MOST_LISTED = 20_000  # the largest number of entries in a folder
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
 class StoredTensor(Record):
-    """A tensor in a checkpoint: its name, its dtype as the file calls it, its shape, and how it is opened.
+    """A tensor in a checkpoint: its name, its dtype as the file names it, its shape, and a function that opens it.
 
-    `kind` is the name of NumPy's dtype, else of the format; it is empty for GGUF's quantised types, and for types that
-    are not read. `open` returns the numbers, or for GGUF's quantised types the bytes of the blocks, a row each.
+    `kind` is the name of NumPy's dtype, or else of floatlab's format. It is empty for GGUF's quantised types and for
+    types that are not supported. `open` returns the numbers; for GGUF's quantised types, it returns bytes, with one row
+    for each block.
     """
 
     name: str
@@ -48,14 +50,14 @@ class StoredTensor(Record):
 
 
 class Checkpoint:
-    """The tensors of a checkpoint by name, in the order of the file; close it after use, or open it in a `with`.
+    """The tensors of a checkpoint by name, in file order; close it after use, or open it in a `with` statement.
 
-    `kind` is the kind of file: safetensors, npz, npy, gguf, or memory. `metadata` are the texts in the headers of its
-    files. `configs` are the JSON objects beside the files: `config.json` and `hf_quant_config.json`.
+    `kind` is the kind of file: safetensors, npz, npy, gguf, or memory. `metadata` has the texts in the headers of the
+    files. `configs` has the JSON objects of the files `config.json` and `hf_quant_config.json` beside them.
     """
 
     def __init__(self, name: str, kind: str) -> None:
-        """Start with no tensors."""
+        """Start without tensors."""
         self.name, self.kind = name, kind
         self.tensors: dict[str, StoredTensor] = {}
         self.metadata: dict[str, object] = {}
@@ -63,7 +65,7 @@ class Checkpoint:
         self._held = ExitStack()
 
     def add(self, found: Iterable[StoredTensor], where: str) -> None:
-        """Add tensors of the file `where`; raises FileFormatError for a name that is there already."""
+        """Add the tensors of the file `where`; raises FileFormatError for a name that has already been added."""
         for each in found:
             if each.name in self.tensors:
                 raise FileFormatError(f"{shown(where)} has the tensor {quoted(each.name, 80)}, which another file has")
@@ -72,11 +74,11 @@ class Checkpoint:
             raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which are not read")
 
     def matching(self, only: str | None) -> list[str]:
-        """Return the names that a glob matches, all without one; raises UnsupportedError if it matches none."""
+        """Return the names that a glob matches, or all names if it is None; raises UnsupportedError if none matches."""
         return matching(list(self.tensors), only, self.name)
 
     def open(self, name: str) -> ArraySource:
-        """Open a tensor, as `StoredTensor.open`; raises FileFormatError for an unknown name."""
+        """Open a tensor by `StoredTensor.open`; raises FileFormatError for an unknown name."""
         if name not in self.tensors:
             raise FileFormatError(f"{shown(self.name)} has no tensor {quoted(name, 80)}")
         return self.tensors[name].open()
@@ -99,9 +101,9 @@ class Checkpoint:
 
 
 def has_several(path: str) -> bool:
-    """Return whether a checkpoint is a folder or an index, or has another number of tensors than one.
+    """Return whether a checkpoint is a folder or an index, or does not have exactly one tensor.
 
-    Raises the errors of `open_checkpoint`.
+    Raises the same errors as `open_checkpoint`.
     """
     if is_folder(path) or path.endswith(INDEX):
         return True
@@ -128,8 +130,8 @@ def matching(names: list[str], only: str | None, where: str) -> list[str]:
 def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Checkpoint:
     """Open a checkpoint: a file, an index, a folder, or a mapping of names to arrays.
 
-    Raises FileFormatError in one line for files that are not valid, for pickles, and for missing or doubled tensors,
-    and RefusedError for a place that this process may not read.
+    Raises FileFormatError, with a message of one line, for invalid files, for pickles, and for missing or repeated
+    tensors. Raises RefusedError for a place that this process may not read.
 
     >>> import numpy as np
     >>> with open_checkpoint({"a": np.float32([1, 2]), "b": np.float16([3])}) as checkpoint:
@@ -164,7 +166,7 @@ def _itself(array: ArraySource) -> ArraySource:
 
 
 def _of_folder(folder: str) -> Checkpoint:
-    """Open a folder by its index; without one, all files of the first kind in KINDS."""
+    """Open a folder by its index; if it has none, open all files of the first kind in KINDS that it has."""
     try:
         names = sorted(os.listdir(admitted(folder)))
     except OSError as trouble:
@@ -189,10 +191,10 @@ def _of_folder(folder: str) -> Checkpoint:
 
 
 def _of_index(path: str) -> Checkpoint:
-    """Open the files that an index names. They are in the index's own folder, and hold the tensors it says."""
+    """Open the files that an index names; they must be in its folder and have the tensors that it places in them."""
     placed = read_json(path).get("weight_map")
     if not isinstance(placed, dict) or not placed:
-        raise FileFormatError(f"{shown(path)} is no index of a checkpoint: it has no weight_map")
+        raise FileFormatError(f"{shown(path)} is not an index of a checkpoint: it has no weight_map")
     for name, file in placed.items():
         if not isinstance(file, str) or not _is_plain_name(file):
             said = quoted(file) if isinstance(file, str) else "no name"
@@ -213,19 +215,19 @@ def _of_index(path: str) -> Checkpoint:
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether a name is that of a .safetensors in the same folder, for every operating system."""
+    """Return whether a name is that of a .safetensors file in the same folder on every operating system."""
     return name.endswith(".safetensors") and name.isprintable() and not set(name) & set("/\\:") and name[0] != "."
 
 
 def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None) -> Checkpoint:
-    """Open files of one kind; `placed` says for each tensor from which file it is taken, if several files have it."""
+    """Open files of one kind; `placed` maps each tensor to the file from which it is read."""
     if len(paths) > MOST_FILES:
         raise FileFormatError(f"{shown(name)} has {len(paths):,} files; at most {MOST_FILES:,} are read")
     kind = next((kind for kind in KINDS if paths[0].lower().endswith(kind)), None)
     if kind is None:
         if (pickled := pickle_kind(paths[0], b"")) is not None:
             raise refuse_pickle(paths[0], pickled)
-        raise FileFormatError(f"{shown(paths[0])} is no checkpoint: it takes a folder, {', '.join(KINDS)} or *{INDEX}")
+        raise FileFormatError(f"{shown(paths[0])} is not a checkpoint: give a folder, {', '.join(KINDS)} or *{INDEX}")
     checkpoint = Checkpoint(name, kind[1:])
     try:
         for path in paths:
@@ -272,7 +274,7 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
 
 
 def _npy(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
-    """Return the only array of a `.npy`, named like the file."""
+    """Return the only array of a `.npy` file, under the name of the file."""
     with open_npy(path) as array:
         name = os.path.basename(path)[: -len(".npy")]
         return [StoredTensor(name, array.kind, array.kind, array.shape, partial(open_npy, path))]
@@ -282,7 +284,7 @@ _READERS = {".safetensors": _safetensors, ".gguf": _gguf, ".npz": _npz, ".npy": 
 
 
 def _read_configs(checkpoint: Checkpoint, folder: str) -> None:
-    """Read the configuration beside `.safetensors`; other kinds of files have none."""
+    """Read the configuration files beside `.safetensors` files; other kinds of files have none."""
     if checkpoint.kind != "safetensors":
         return
     for name in ("config.json", "hf_quant_config.json"):

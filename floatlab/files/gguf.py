@@ -1,9 +1,9 @@
-"""Reads the header of GGUF files (llama.cpp): the metadata, and for each tensor its type, shape and place.
+"""Reads the headers of GGUF files (llama.cpp): the metadata, and the type, shape and position of each tensor.
 
-The header is metadata (a key, a type and a value each) and entries of tensors. After it, at a multiple of
-`general.alignment`, are the bytes of the tensors. All numbers are little-endian. The format is described at
-<https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. The order of a shape is reversed: its first number is the
-length of a row.
+The header consists of metadata (each with a key, a type and a value) and of one entry for each tensor. The bytes of the
+tensors come after it, at a multiple of `general.alignment`. All numbers are little-endian. The format is described at
+<https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. Shapes are stored in reverse order: the first number is
+the length of a row.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 
-_MAX_HEADER = 64 << 20  # the longest header that is read, in bytes: vocabularies take up to about 20 MB
+_MAX_HEADER = 64 << 20  # the longest accepted header, in bytes; vocabularies take up to about 20 MB
 _MAX_TENSORS, _MAX_KEYS, _MAX_NAME = 1 << 18, 1 << 16, 1 << 10
 _MAX_AXES, _MAX_DEPTH, _MAX_ALIGNMENT = 8, 4, 1 << 20
 _PIECE = 1 << 20
-_KEPT_TEXT = 1 << 12  # longer texts, and all arrays, are skipped
-_LEAST_ENTRY, _LEAST_KEY = 24, 13  # the smallest sizes in bytes of an entry of a tensor, and of a key with its value
+_KEPT_TEXT = 1 << 12  # longer texts are skipped, and so are all arrays
+_LEAST_ENTRY, _LEAST_KEY = 24, 13  # the smallest sizes in bytes of the entry of a tensor, and of a key with its value
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<B", 10: "<Q", 11: "<q", 12: "<d"}
 
-# ggml's types: name, elements of a block, bytes of a block.
+# ggml's types: name, number of elements in a block, number of bytes in a block.
 _TYPES = {
     0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
     7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110),
@@ -47,7 +47,7 @@ _BLOCKS = {name: (elements, size) for name, elements, size in _TYPES.values() if
 
 
 class GgufTensor(Record):
-    """A tensor's entry; `start` is counted from the start of the file, and `shape` is in the order of NumPy."""
+    """The entry of a tensor: `start` is its position in the file, and `shape` has the order of NumPy."""
 
     name: str
     dtype: str
@@ -57,26 +57,26 @@ class GgufTensor(Record):
 
 
 class GgufHeader(Record):
-    """The tensors of a file, and its metadata except arrays and long texts."""
+    """The tensors of a file, and its metadata except for arrays and long texts."""
 
     tensors: dict[str, GgufTensor]
     metadata: dict[str, object]
 
 
 class _Header:
-    """The header's bytes, read forwards in pieces; raises FileFormatError at the end of the file or of the limit."""
+    """The bytes of the header, read in pieces; raises FileFormatError if the file or the longest header ends."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.length = file, length_of(file)
-        self.held, self.start, self.place = b"", 0, 0  # the bytes held begin at `start` in the file
+        self.held, self.start, self.place = b"", 0, 0  # `held` has the bytes from position `start` of the file
 
     def skip(self, count: int) -> int:
-        """Step over `count` bytes; return where they begin."""
+        """Skip `count` bytes; return the position of the first of them."""
         before, self.place = self.place, self.place + count
         if self.place > self.length:
             raise FileFormatError(f"is no GGUF: its header ends early, {self.place - self.length:,} bytes are missing")
         if self.place > _MAX_HEADER:
-            raise FileFormatError(f"has a GGUF header of over {_MAX_HEADER:,} bytes, which is not read")
+            raise FileFormatError(f"has a GGUF header of over {_MAX_HEADER:,} bytes, which is too long")
         return before
 
     def take(self, count: int) -> bytes:
@@ -87,16 +87,16 @@ class _Header:
         return self.held[first - self.start : first - self.start + count]
 
     def number(self, form: str) -> int | float:
-        """Return the next number; `form` is its format for `struct`."""
+        """Return the next number; `form` is its format in the notation of `struct`."""
         found: int | float = struct.unpack(form, self.take(struct.calcsize(form)))[0]
         return found
 
     def count(self, form: str = "<Q") -> int:
-        """Return the next number, which is an unsigned integer."""
+        """Return the next number as an unsigned integer."""
         return int(self.number(form))
 
     def text(self, most: int, noun: str) -> str:
-        """Return a string of at most `most` bytes."""
+        """Return the next string, of at most `most` bytes."""
         length = self.count()
         if length > most:
             raise FileFormatError(f"is no GGUF: {noun} has {length:,} bytes; at most {most:,} are read")
@@ -106,7 +106,7 @@ class _Header:
             raise FileFormatError(f"is no GGUF: {noun} is not UTF-8") from None
 
     def value(self, kind: int, depth: int = 0) -> object:
-        """Return the next value of metadata; None for arrays and long texts, which are skipped."""
+        """Return the next value of the metadata; None for arrays and long texts, which are skipped."""
         if kind in _SCALARS:
             return self.number(_SCALARS[kind])
         if kind == _STRING:
@@ -131,7 +131,7 @@ class _Header:
         return None
 
     def _skip_strings(self, count: int) -> None:
-        """Step over strings. A vocabulary has some hundred thousand, so this loop avoids the other methods."""
+        """Skip strings. A vocabulary has several hundred thousand, so this loop calls no other method."""
         place, start, held = self.place, self.start, self.held
         for _ in range(count):
             at = place - start
@@ -145,7 +145,7 @@ class _Header:
 
 
 def read_gguf(file: IO[bytes]) -> GgufHeader:
-    """Return the tensors and the metadata of an open file after checking the whole header; raises FileFormatError."""
+    """Check the whole header of an open file; return its tensors and metadata. Raises FileFormatError."""
     header = _Header(file)
     if header.length < 24 or header.take(4) != b"GGUF":
         raise FileFormatError("is no GGUF: its first bytes are wrong")
@@ -174,7 +174,7 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
         found[entry.name] = entry
     alignment = metadata.get("general.alignment", 32)
     if type(alignment) is not int or not 1 <= alignment <= _MAX_ALIGNMENT:
-        raise FileFormatError("is no GGUF: its general.alignment is no number of bytes")
+        raise FileFormatError("is no GGUF: its general.alignment is not a number of bytes")
     base = -(-header.place // alignment) * alignment
     placed = [each.replace(start=base + each.start, end=base + each.end) for each in found.values()]
     _check_places(placed, base, alignment, header.length)
@@ -182,7 +182,7 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
 
 
 def _entry(header: _Header) -> GgufTensor:
-    """Read the entry of a tensor; its place is counted from the end of the header."""
+    """Read the entry of a tensor; its position is counted from the end of the header."""
     name = header.text(_MAX_NAME, "the name of a tensor")
     axes = header.count("<I")
     if not axes <= _MAX_AXES:
@@ -217,7 +217,7 @@ def _check_places(tensors: list[GgufTensor], base: int, alignment: int, length: 
 
 
 def block_of(dtype: str) -> tuple[int, int] | None:
-    """Return the elements and the bytes of a block of a quantised type; None for plain numbers.
+    """Return the numbers of elements and bytes in a block of a quantised type; None for plain numbers.
 
     >>> block_of("Q4_K"), block_of("F32")
     ((256, 144), None)
@@ -230,12 +230,12 @@ def _kind(dtype: str) -> Format | DType:
 
 
 def plain_kind(dtype: str) -> str:
-    """Return the name of NumPy's dtype or of the format of a type; empty for quantised types."""
+    """Return the name of NumPy's dtype or of floatlab's format for a type; an empty text for quantised types."""
     return "" if dtype in _BLOCKS else _kind(dtype).name
 
 
 def open_tensor(path: str, tensor: GgufTensor) -> ArraySource:
-    """Open a tensor: plain numbers in their shape, quantised ones as rows with the bytes of a block each."""
+    """Open a tensor: plain numbers in their shape; quantised ones as bytes, with one row for each block."""
     with keeping_open(path) as file, named(path):
         block = block_of(tensor.dtype)
         shape = tensor.shape if block is None else ((tensor.end - tensor.start) // block[1], block[1])
@@ -244,7 +244,7 @@ def open_tensor(path: str, tensor: GgufTensor) -> ArraySource:
 
 
 def open_gguf(path: str, name: str | None) -> ArraySource:
-    """Open a tensor of plain numbers of a file by its name, or the only tensor; raises FileFormatError in one line."""
+    """Open a tensor of plain numbers by its name, or the only tensor of a file; raises FileFormatError."""
     from floatlab.files.safetensors import chosen
 
     with keeping_open(path) as file, named(path):

@@ -1,4 +1,4 @@
-"""Reads JSON objects from files of unknown origin: limited in length and nesting, without doubled names."""
+"""Reads JSON objects from files of unknown origin; limits length and nesting, and refuses repeated names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 from floatlab.errors import FileFormatError
 from floatlab.files.safe_open import length_of, named, open_file, read_bytes
 
-_LONGEST = 32 << 20  # the longest file in bytes: an index of some hundred thousand tensors
-_MAX_NESTING = 1 << 20  # the largest number of brackets
+_LONGEST = 32 << 20  # the longest accepted file, in bytes; an index of several hundred thousand tensors fits
+_MAX_NESTING = 1 << 20  # the largest number of brackets in a file
 
 
 def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
-    """Return the JSON object that a text is; raises FileFormatError, whose message begins with `noun`.
+    """Return the JSON object in a text; raises FileFormatError, whose message begins with `noun`.
 
     >>> parse_object(b'{"a": [1, 2]}')
     {'a': [1, 2]}
@@ -38,7 +38,7 @@ def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
 
 
 def read_json(path: str) -> dict[str, object]:
-    """Return the JSON object in a file; raises FileFormatError in one line."""
+    """Return the JSON object in a file; raises FileFormatError with a message of one line."""
     with open_file(path) as file, named(path):
         length = length_of(file)
         if length > _LONGEST:

@@ -17,9 +17,9 @@ from floatlab.record import Individual
 
 
 class NewTensor(Individual):
-    """A tensor to write: its dtype as the file calls it, the bytes of an element, and a function that gives pieces.
+    """A tensor to write: its dtype as the file names it, the size of an element in bytes, and a function for its data.
 
-    The pieces are arrays whose memory is written as it is, little-endian and row-major.
+    The function yields arrays whose memory is written unchanged: little-endian and row-major.
     """
 
     name: str
@@ -30,14 +30,14 @@ class NewTensor(Individual):
 
     @property
     def nbytes(self) -> int:
-        """The size in the file."""
+        """The size of the tensor in the file, in bytes."""
         return prod(self.shape) * self.itemsize
 
 
 def write_safetensors(path: str, tensors: list[NewTensor], metadata: dict[str, str] | None = None) -> int:
-    """Write a file atomically, wide elements first so that all are aligned; return the number of its bytes.
+    """Write a file atomically, large elements first so that all are aligned; return the size of the file in bytes.
 
-    Raises FileFormatError in one line for a path that cannot be written.
+    Raises FileFormatError, with a message of one line, for a path that cannot be written.
     """
     placed = sorted(tensors, key=lambda each: -each.itemsize)
     header: dict[str, object] = {"__metadata__": metadata} if metadata else {}

@@ -1,8 +1,8 @@
-"""Formulas of scales, such as `amax / (6 * tensor)`: text, and the tree of operations that it denotes.
+"""Formulas of scales, such as `amax / (6 * tensor)`: parses text into a tree of operations.
 
-Libraries that implement the same block format differ in the order of their operations and in the precision of each. A
-formula states the operations in their order; `arith.scaling` and `arrays.formulas` evaluate it, with each operation
-rounded once into the working precision of the rule.
+Libraries that implement the same block format differ in the order of their operations, and in the precision of each. A
+formula states the operations in order. `arith.scaling` and `arrays.recipes.formulas` evaluate it, and round each
+operation once to the working precision of the rule.
 
 sum        products joined by + or -
 product    atoms joined by * or /
@@ -32,7 +32,7 @@ class Formula(Record):
     number: Fraction | None = None
 
     def __str__(self) -> str:
-        """Return the formula as text, with the brackets that it needs."""
+        """Return the formula as text, with those brackets that are needed."""
         return _text(self, 0)
 
     def names(self) -> frozenset[str]:
@@ -61,7 +61,7 @@ def _text(term: Formula, outer: int) -> str:
 
 
 def parse_formula(text: str) -> Formula:
-    """Return the tree of a formula; raises FormatError for text that is none.
+    """Return the tree of a formula; raises FormatError for text that is not a formula.
 
     >>> str(parse_formula("x * ((1 / tensor) / scale)"))
     'x * (1 / tensor / scale)'

@@ -1,11 +1,11 @@
-"""Recipes: a block format and the rule for its scales, and the language in which both are written.
+"""Recipes: a block format and the rule for its scales. Also defines the language in which recipes are written.
 
 recipe     base, then /shape (of the block), /channel (of the tensor scale) and :rule; only the base is required
 base       a block format (mxfp4, q4_0), a format (e4m3, int8), or block(element, scale, shape[, tensor scale])
 shape      N (1×N), RxC, tensor, channel (row), or flatN (N elements of the flattened tensor)
 rule       a scale rule (floor, nearest, 4over6, none), or a library's (torchao, te, modelopt)
 
-A format without a shape is a recipe without scales (rule `none`); with a shape its scales are binary32.
+A format without a shape is a recipe without scales (rule `none`). If it has a shape, its scales are binary32.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _TOKEN = r"[A-Za-z_0-9+-]+|."
 _SHAPE = re.compile(r"(?:(\d{1,7})x|(flat))?(\d{1,7})")
 _LONGEST = 200
 _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
-# Recipes that shells complete and the listing of formats names; any other format and shape works too.
+# Recipes that shells complete and that the listing of formats names. Other formats and shapes can be used as well.
 NAMED_RECIPES = (
     *(row.format.name for row in BLOCK_CATALOG),
     *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
     *("bnb_fp4/64", "int8/channel", "int4/32"),
 )
-SPELLINGS = {"ocp": "floor", "rceil": "up"}  # other names of scale rules
+SPELLINGS = {"ocp": "floor", "rceil": "up"}  # alternative names of scale rules
 
 
 class Recipe(Record):
-    """A block format and the rule for its scales: everything that determines the codes of a tensor.
+    """A block format and the rule for its scales; both determine the codes of a tensor completely.
 
     >>> recipe = parse_recipe("nvfp4/16x16:te")
     >>> recipe.format.element.name, recipe.format.rows, recipe.rule.name, recipe.name
@@ -49,7 +49,7 @@ class Recipe(Record):
 
     @property
     def name(self) -> str:
-        """The recipe in its language; a default rule is left out."""
+        """The recipe as text; the default rule of the format is left out."""
         default = self.rule is default_rule(self.format)
         return self.format.name if default else f"{self.format.name}:{self.rule.name}"
 
@@ -74,7 +74,7 @@ def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
 
 
 def default_rule(format: BlockFormat) -> ScaleRule:
-    """Return the rule of a block format that is used if none is named; `none` for a format without a shape.
+    """Return the rule that a block format uses if none is named; this is `none` for a format without a shape.
 
     >>> default_rule(_named("mxfp4")).name
     'floor'
@@ -85,7 +85,7 @@ def default_rule(format: BlockFormat) -> ScaleRule:
 
 
 def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
-    """Return the rule of a name for a block format; None means the format's default. Raises ContextError.
+    """Return the rule with this name for a block format; None means the default rule. Raises ContextError.
 
     >>> parse_rule("rceil", _named("mxfp4")).name, parse_rule(None, _named("mxfp4")).name
     ('up', 'floor')
@@ -123,7 +123,7 @@ def parse_recipe(text: str | BlockFormat | Recipe) -> Recipe:
     Raises
     ------
     RecipeError
-        A FormatError, if the text is no recipe; the message marks the place with a caret.
+        A FormatError, if the text is not a recipe; the message marks the position with a caret.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _read(text: str) -> Recipe:
 
 
 def is_recipe(name: str) -> bool:
-    """Return whether a text names a block format or a recipe, rather than a format of single numbers.
+    """Return whether a text names a block format or a recipe, and not a format of single numbers.
 
     >>> is_recipe("mxfp4"), is_recipe("e4m3/tensor"), is_recipe("e4m3")
     (True, True, False)
@@ -239,11 +239,11 @@ class _Reader:
         name, place = self._argument(kind)
         found = self._element(name, place)
         if not isinstance(found, Format):
-            raise self._refuse(f"{name} is no format of scales", place)
+            raise self._refuse(f"{name} is not a format of scales", place)
         return found
 
     def _extent(self, word: str, place: int) -> tuple[int | None, int | None, bool]:
-        """Return the rows and columns of a shape, and whether it is one of the flattened tensor."""
+        """Return the rows and columns of a shape, and whether the shape refers to the flattened tensor."""
         if word.lower() in _WHOLE:
             return *_WHOLE[word.lower()], False
         found = _SHAPE.fullmatch(word.lower())
@@ -277,5 +277,5 @@ def _spelled(element: Format | Integers) -> str:
 
 
 def source_of_recipe(recipe: Recipe) -> str:
-    """Return the sources of a recipe: its format's, and its rule's."""
+    """Return the sources of a recipe: that of its format and that of its rule."""
     return f"{block_row(recipe.format).source}; {recipe.rule.source}"

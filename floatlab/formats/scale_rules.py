@@ -1,10 +1,10 @@
-"""The scale rules, one row each: floatlab's own, which are exact, and those of libraries, with their sources.
+"""The scale rules, one row each: the exact rules of floatlab, and the rules of libraries with their sources.
 
-A rule belongs to a family of block formats: `mx` (scales that are powers of two), `nvfp4` (small scales and a scale of
-the tensor), `fp32` and `fp16` (binary32 or binary16 scales), `minimum` (a minimum beside the scale), `nested` (small
-scales and minima, whose units are common to a group of blocks). The formulas follow the library's own order of
-operations and its precision, so that codes and scales are those of the library, bit for bit
-(docs/decisions/0022-recipes.md has the exceptions).
+A rule belongs to a family of block formats. The families are `mx` (scales are powers of two), `nvfp4` (scales of 8 bits
+and a scale of the tensor), `fp32` and `fp16` (scales in binary32 or binary16), `minimum` (a minimum beside each scale),
+and `nested` (integer scales and minima whose units are shared by a group of blocks). The formulas of a library's rule
+have the library's order of operations and its precision. Codes and scales thus equal those of the library bit for bit;
+docs/decisions/0022-recipes.md lists the exceptions.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def _mx(name: str, scale: str, scaled: str, source: str, **more: str | int | boo
     return ScaleRule(name, "mx", (*scale.split("; "), f"scaled = {scaled}"), source, working, **more)  # type: ignore[arg-type]
 
 
-_BY_NORMAL = "scaled = x / max(scale, 2^-126)"  # torchao applies the scale 2^-127 as 2^-126
+_BY_NORMAL = "scaled = x / max(scale, 2^-126)"  # torchao divides by 2^-126 if the scale is 2^-127
 _BY_INVERSE = "scaled = x * (1 / scale)"
-_BY_WIDE = "scaled = x / wide"  # the scale before it is stored
+_BY_WIDE = "scaled = x / wide"  # `wide` is the scale before it is rounded to its format
 _RCEIL = "scale = exp2(ceil(log2(amax / largest)))"
 _LOG_FLOOR = "scale = exp2(floor(log2(nonzero(amax, 2^-126))) - emax)"
 

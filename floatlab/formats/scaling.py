@@ -1,15 +1,16 @@
-"""Scale rules: how the scale of a block follows from its values, as formulas in the order in which they are computed.
+"""Scale rules: formulas that compute the scale of a block from its values, in the order of their evaluation.
 
-A rule is a list of lines, `name = formula`. Every operation of a line is rounded once into the rule's working
-precision; in an exact rule nothing is rounded but the results. Three names are results: `tensor` and `scale` are
-rounded into the formats in which they are stored, `scaled` into the element's format. Formats with minima have two
-more results, `minimum` and `tensor_minimum`. The lines start from `x` (an element), from `amax` (the largest magnitude
-in the block), `peak` (the first number that has it), `low` and `high` (the least and the largest number), and from
-`tensor_amax` (the largest magnitude in the tensor). They know constants of the format: `largest` (the largest
-element), `emax` (its exponent), `p` (the element's precision), `top` (the largest scale); and of the values' format:
-`input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In formats
-whose groups have exponents of their own (HiF4), `amax8` and `amax4` are the largest magnitudes in the element's groups,
-and the results `micro8` and `micro4` are the groups' factors, 1 or 2.
+A rule is a list of lines, `name = formula`. Every operation of a line is rounded once to the rule's working precision.
+An exact rule rounds nothing but its results. The results are the lines with these names: `tensor` and `scale`, which
+are rounded to the formats in which they are stored, and `scaled`, which is rounded to the element's format. Formats
+with minima have two more results, `minimum` and `tensor_minimum`. The lines may use these quantities of the values: `x`
+(an element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude), `low` and
+`high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the tensor). They may use
+these constants of the block format: `largest` (the largest element), `emax` (the exponent of this element), `p` (the
+precision of elements), and `top` (the largest scale). They may use two constants of the values' format: `input_max`
+(its largest number) and `input_eps` (2^(1 − its precision)). In HiF4, groups of elements also have exponents. There,
+`amax8` and `amax4` are the largest magnitudes in the groups of the element, and the results `micro8` and `micro4` are
+the factors of these groups, 1 or 2.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """
@@ -21,8 +22,9 @@ from functools import lru_cache
 from floatlab.formats.formulas import Formula, parse_formula
 from floatlab.record import Record
 
-TENSOR, BLOCK, ELEMENT = range(3)  # how often a line is computed: once, for each block, for each element
-PRODUCT = "q * scale * tensor"  # the value of an element, unless a rule says otherwise
+# How often a line is computed: once for the tensor, for each block, or for each element.
+TENSOR, BLOCK, ELEMENT = range(3)
+PRODUCT = "q * scale * tensor"  # the formula that decodes an element, unless a rule has another one
 _LEVELS = {
     **dict.fromkeys(("amax", "low", "high", "peak", "scale", "grow", "step", "depth"), BLOCK),
     **dict.fromkeys(("x", "q", "amax8", "amax4", "found"), ELEMENT),
@@ -42,12 +44,12 @@ class RuleLine(Record):
 
 
 class ScaleChoice(Record):
-    """A choice between scales: the block is rounded with each factor `grow`, and the smallest error wins.
+    """A choice between scales: the block is rounded with each factor `grow`; the smallest error decides.
 
-    `error` is the formula of an element's error, where `q` is the rounded element; `measure` says how errors are
-    combined: the sum of squares (`square`) or of magnitudes (`absolute`), or the `largest` magnitude. A sum adds one
-    element after the other in each row, then the rows in pairs, row i to row i + n/2. Of equal errors, the first factor
-    wins.
+    `error` is the formula of an element's error, where `q` is the rounded element. `measure` says how the errors of a
+    block are combined: the sum of their squares (`square`), the sum of their magnitudes (`absolute`), or the `largest`
+    magnitude. A sum adds the elements of each row one after the other. It then adds the rows in pairs, row i to row i +
+    n/2. If several factors give the same error, the first one is kept.
     """
 
     factors: tuple[str, ...]
@@ -56,18 +58,18 @@ class ScaleChoice(Record):
 
 
 class ScaleRule(Record):
-    """A rule for scales; see the module's text for its lines.
+    """A rule for scales; the module's docstring explains its lines.
 
-    `working` is the format in which every operation is rounded: a format's name; `input` for that of the values; empty
-    for exact arithmetic. `stored` is the direction in which scales are rounded into their format, `rounding` that of
-    elements: a direction, `RNZ` or `RND` (nearest with ties toward zero, or to the lower number), or `closest` (the
-    first code with the least |q·scale − x|, computed in the working precision). `nan` is the code of an element that is
-    NaN, for formats without NaN. `wraps`: elements beyond the largest do not saturate; the exponent's excess bits are
-    lost. `elements` are the elements to which the rule applies; empty for all floating-point elements. `value` is the
-    formula that decodes an element `q`, exactly. `search` names an algorithm (`arith.searches`) that gives quantities
-    of a block to the lines, such as `step`; `tensor_step` is then the largest of them, and `found` is an element as the
-    search left it. `takes` is the format into which values are rounded first; empty for binary32 or the values' own
-    narrower format.
+    `working` is the format to which every operation is rounded: the name of a format, `input` for the format of the
+    values, or empty for exact arithmetic. `stored` is the direction in which scales are rounded to their format.
+    `rounding` is the rounding of elements: a direction, `RNZ` or `RND` (nearest with ties toward zero, or toward −∞),
+    or `closest` (the first code with the smallest |q·scale − x|, computed in the working precision). `nan` is the code
+    of a NaN in formats without NaN. If `wraps` is true, elements beyond the largest number do not saturate; the excess
+    bits of the exponent are lost. `elements` are the element formats to which the rule applies; if it is empty, the
+    rule applies to all floating-point formats. `value` is the exact formula that decodes an element `q`. `search` names
+    an algorithm (`arith.searches`) that finds quantities of a block for the lines, such as `step`. `tensor_step` is
+    then the largest step in the tensor, and `found` is the element that the search gave. `takes` is the format to which
+    values are rounded first; if it is empty, they are rounded to binary32 or keep a narrower format.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]
@@ -95,12 +97,12 @@ class ScaleRule(Record):
 
     @property
     def scales(self) -> bool:
-        """Whether scales depend on the values; they are constant in the rule `none`."""
+        """Whether the rule has scales that depend on the values; in the rule `none`, they are constant."""
         return any(line.formula.names() & {"amax", "peak", "high", "step"} for line in self.steps())
 
     @property
     def is_exact(self) -> bool:
-        """Whether only the results are rounded."""
+        """Whether the rule rounds only its results."""
         return not self.working
 
 

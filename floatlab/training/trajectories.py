@@ -100,11 +100,11 @@ class Reference:
 class Trajectory(Record):
     """The result of one remedy after some steps.
 
-    `error` is weight − reference; for several weights, the error of largest magnitude. `carried_error` is the error of
-    the master copy or of the compensated value, None if there is neither. A weight is stalled if the reference moved
-    after the last step that moved the weight. `stalled` is that last step (0: no step moved the weight; None: it is not
-    stalled); for several weights, it is the latest such step. `still` is the number of stalled weights. `why` is the
-    outcome of the next step.
+    `error` is weight − reference; for several weights, it is the error of largest magnitude. `carried_error` is the
+    error of the master copy or of the compensated value; it is None if the remedy has neither. A weight is stalled if
+    the reference still changed after the last step that changed the weight. `stalled` is the number of this last step:
+    0 if no step changed the weight, None if it is not stalled. For several weights, it is the largest such number.
+    `still` is the number of stalled weights. `why` is the outcome of the next step.
     """
 
     label: str

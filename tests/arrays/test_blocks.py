@@ -428,9 +428,9 @@ ONES = np.ones(64, np.float32)
     ("ask", "error", "words"),
     [
         (lambda: encode_blocks(ONES[:48], "mxfp4"), UnsupportedError, "axis 0 of x has 48 elements, which blocks"),
-        (lambda: encode_blocks(ONES, "mxfp4", axis=1), UnsupportedError, "axis '1' is no axis of x"),
-        (lambda: encode_blocks(ONES, "mxfp4", axis="a"), UnsupportedError, "axis 'a' is no axis of x"),
-        (lambda: encode_blocks(np.float32(1), "mxfp4"), UnsupportedError, "axis '-1' is no axis of x"),
+        (lambda: encode_blocks(ONES, "mxfp4", axis=1), UnsupportedError, "axis '1' is not an axis of x"),
+        (lambda: encode_blocks(ONES, "mxfp4", axis="a"), UnsupportedError, "axis 'a' is not an axis of x"),
+        (lambda: encode_blocks(np.float32(1), "mxfp4"), UnsupportedError, "axis '-1' is not an axis of x"),
         (lambda: encode_blocks(ONES * 1j, "mxfp4"), UnsupportedError, "x is an array of complex"),
         (lambda: encode_blocks(["a"] * 32, "mxfp4"), UnsupportedError, "x is an array of str"),
         (lambda: encode_blocks(ONES, "mxfp5"), FormatError, "did you mean 'mxfp4'"),

@@ -128,7 +128,7 @@ def test_four_over_six_takes_the_scale_with_the_smaller_error():
             UnsupportedError,
             "stochastic rounding is for blocks",
         ),
-        (lambda x: encode_blocks(x, "e4m3/tensor", axis=5), UnsupportedError, "axis '5' is no axis of x"),
+        (lambda x: encode_blocks(x, "e4m3/tensor", axis=5), UnsupportedError, "axis '5' is not an axis of x"),
         (lambda x: encode_blocks(x, "e4m3/tensor", tensor_scale=1), UnsupportedError, "no scale for a whole tensor"),
         (lambda x: decode_blocks(([1], x.astype(int)), "e4m3/tensor"), UnsupportedError, "scales has shape"),
     ],

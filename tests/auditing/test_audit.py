@@ -17,13 +17,13 @@ from tests.auditing.test_libraries_checkpoints import BROKEN, FOLDER, SOUND
 needs_checkpoints = pytest.mark.skipif(not BROKEN, reason="the checkpoints of the libraries are not on this machine")
 # What is wrong with the broken ones: the weights, and words of the reason.
 CAUSES = {
-    "broken_nvfp4_global_reciprocal": ("_proj", "weight_scale_2 is the reciprocal: undone"),
-    "broken_nvfp4_nibbles_gate": ("gate_proj", "the nibbles are in the other order: undone"),
-    "broken_nvfp4_scales_exchanged": ("mlp", "are exchanged: undone"),
-    "broken_nvfp4_scale_missing": ("q_proj", "weight_scale' beside it"),
-    "broken_nvfp4_swizzled_gate": ("gate_proj", "weight_scale is swizzled (128×4): undone"),
+    "broken_nvfp4_global_reciprocal": ("_proj", "weight_scale_2 is the reciprocal; corrected"),
+    "broken_nvfp4_nibbles_gate": ("gate_proj", "the nibbles are in the other order; corrected"),
+    "broken_nvfp4_scales_exchanged": ("mlp", "are exchanged; corrected"),
+    "broken_nvfp4_scale_missing": ("q_proj", "weight_scale', which is missing"),
+    "broken_nvfp4_swizzled_gate": ("gate_proj", "weight_scale is swizzled (128×4); corrected"),
     "broken_nvfp4_nan_scale": ("up_proj", "16 of 8,192 numbers are NaN"),
-    "broken_deepseek_reciprocal": ("_proj", "weight_scale_inv is the reciprocal: undone"),
+    "broken_deepseek_reciprocal": ("_proj", "weight_scale_inv is the reciprocal; corrected"),
 }
 
 
@@ -85,10 +85,10 @@ def test_sound_and_swizzled_and_exchanged(tmp_path):
     (_, scales), (_, others) = nvfp4(X)[1], nvfp4(Y)[1]
     wrong = audited(tmp_path, parts(x__weight_scale=("F8_E4M3", swizzled(scales))))
     assert [each.verdict for each in wrong.values()] == ["broken", "sound"]
-    assert wrong["x.weight"].reasons[0].startswith("x.weight_scale is swizzled (128×4): undone, 0.09")
+    assert wrong["x.weight"].reasons[0].startswith("x.weight_scale is swizzled (128×4); corrected, the relative")
     wrong = audited(tmp_path, parts(x__weight_scale=("F8_E4M3", others), y__weight_scale=("F8_E4M3", scales)))
-    assert wrong["x.weight"].reasons[0].startswith("x.weight_scale and y.weight_scale are exchanged: undone")
-    assert wrong["y.weight"].reasons[0].startswith("y.weight_scale and x.weight_scale are exchanged: undone")
+    assert wrong["x.weight"].reasons[0].startswith("x.weight_scale and y.weight_scale are exchanged; corrected")
+    assert wrong["y.weight"].reasons[0].startswith("y.weight_scale and x.weight_scale are exchanged; corrected")
 
 
 @pytest.mark.parametrize("bias", [126, 128])
@@ -101,7 +101,7 @@ def test_a_bias_of_mx(tmp_path, bias):
         tensors = {"x_blocks": ("U8", octets), "x_scales": ("U8", (exponents + stored).astype(np.uint8))}
         [found] = audited(tmp_path, tensors, {"x": X}).values()
         assert found.verdict == verdict
-    assert found.reasons[0].startswith(f"x_scales has a bias of {bias} instead of 127: undone")
+    assert found.reasons[0].startswith(f"x_scales has a bias of {bias} instead of 127; corrected")
 
 
 def test_one_block_of_another_scale_is_found_and_not_explained(tmp_path):
@@ -125,7 +125,7 @@ def test_a_block_that_vanishes_beside_the_others_is_sound(tmp_path):
     tensors = {"x.weight": (kind, codes), "x.weight_scale": ("F8_E4M3", scales), "x.weight_scale_2": whole}
     found = audited(tmp_path, tensors, {"x.weight": x})["x.weight"]
     assert found.verdict == "sound"
-    assert found.reasons == ("512 scales in x.weight_scale: 0 over 8,192 codes other than 0",)
+    assert found.reasons == ("512 scales in x.weight_scale are 0, though 8,192 codes of their blocks are not",)
 
 
 def test_columns_that_were_rescaled_are_told_apart(tmp_path):
@@ -138,7 +138,7 @@ def test_columns_that_were_rescaled_are_told_apart(tmp_path):
 def test_another_original_is_not_explained(tmp_path):
     found = audited(tmp_path, parts(), {"x.weight": Y, "y.weight": Y[:5]})
     assert (found["x.weight"].verdict, found["y.weight"].verdict) == ("broken", "cannot tell")
-    assert found["x.weight"].reasons == ("1.41 of the original is left; the cause is not known",)
+    assert found["x.weight"].reasons == ("the relative error is 1.41; the cause is not known",)
     assert "the shapes of the weight and of the original differ: 256×128 and 5×128" in found["y.weight"].reasons
 
 
@@ -177,7 +177,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert "of 2 weights, 1 is broken and 1 is sound" in " ".join(capsys.readouterr().out.split())
     assert main(["audit", "w.safetensors", "--against", "o.safetensors", "--only", "y*", "--quiet"]) == 0
     for words, message in (
-        (["o.safetensors"], "has no quantised weights of a convention that is known"),
+        (["o.safetensors"], "has no quantised weights in a format that floatlab reads"),
         (["w.safetensors", "--only", "z*"], "--only 'z*' matches no tensor"),
         (["w.safetensors", "o.safetensors"], "audit takes one checkpoint, not 2"),
         (["w.safetensors", "--against", "nowhere.safetensors"], "is no file"),

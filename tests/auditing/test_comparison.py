@@ -109,7 +109,7 @@ def test_a_weight_that_cannot_be_read_has_a_row(tmp_path):
     path = write_checkpoint(tmp_path / "a.safetensors", parts, {"quant_method": "fp8"})
     found = fl.compare_checkpoints(path, path)
     assert results(found)["model.layers.0.mlp.down_proj.weight"] == "unreadable"
-    assert "has no 'model.layers.0.mlp.down_proj.weight_scale' beside it" in found.tensors[0].reason
+    assert "needs the tensor 'model.layers.0.mlp.down_proj.weight_scale', which is missing" in found.tensors[0].reason
     assert found.tensors[0].reason in found.page().text(400)
 
 

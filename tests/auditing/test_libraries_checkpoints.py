@@ -92,7 +92,10 @@ def test_broken_checkpoints_are_read_as_they_are_stored(checkpoint):
         unreadable = dict(read.unreadable)
     if stated is None:
         assert list(unreadable) == ["model.layers.0.self_attn.q_proj.weight"]
-        assert "has no 'model.layers.0.self_attn.q_proj.weight_scale' beside it" in unreadable.popitem()[1]
+        assert (
+            "needs the tensor 'model.layers.0.self_attn.q_proj.weight_scale', which is missing"
+            in unreadable.popitem()[1]
+        )
         return
     assert not unreadable
     largest = [each[np.isfinite(each)].max() for each in errors(checkpoint).values()]

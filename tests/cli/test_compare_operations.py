@@ -112,7 +112,7 @@ def test_every_verb_takes_printed_arrays(capsys, verb, tmp_path):
 def test_observed_arrays_are_divided_at_outer_commas(capsys):
     x = "[[1.5, 2.5], [3.5, 4.5]]"
     assert main(["matmul", x, "[[1, 0], [0, 1]]", "--observed", f"{x},{x}", "--quiet"]) == 0
-    assert capsys.readouterr().out == "one way to compute gives both\n"
+    assert capsys.readouterr().out == "one computation gives both\n"
 
 
 @pytest.mark.parametrize("name", ["w.pt", "w.pkl"])

@@ -107,7 +107,7 @@ def test_lists_say_how_much_they_leave_out(capsys):
     assert "and 26 other candidates" in out
     assert "pairs of candidates that give both results, the first 6 " in out
     _, out, _ = run(capsys, "dot", "--preset", "forum", "--observed", "0.06,0.056")
-    assert "one way to compute gives both" in out
+    assert "one computation gives both" in out
     assert "pairs of ways" not in out
 
 

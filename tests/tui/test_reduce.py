@@ -98,7 +98,7 @@ async def test_an_order_is_picked_or_typed_and_what_is_wrong_has_a_caret():
         await person.press("s")
         await pick(person, "blocked(64, laness)")
         lines = said(person).splitlines()
-        assert lines[0].startswith("! 'laness' is no schedule")
+        assert lines[0].startswith("! 'laness' is not a schedule")
         assert lines[-1].index("^") == lines[-2].index("laness")
         assert result(person) == kept
 

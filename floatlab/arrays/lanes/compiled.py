@@ -172,7 +172,7 @@ def _reading_bytes(fmt: Format, word: Format) -> Array:
 
 
 class KernelPass:
-    """One pass over a block: reads codes as words, applies an operation or none, rounds, writes codes or values."""
+    """One pass over a block: it reads codes, applies an operation if any, rounds, and writes codes or values."""
 
     def __init__(
         self, rule: RoundingRule, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
@@ -188,7 +188,7 @@ class KernelPass:
         self._program = packed_stage(operation, rule, operands, to, _place(1, 1), _place(2, 1))
 
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
-        """Process a block whose first element has index `first`; return the union of raised flags, and the marks."""
+        """Round a block whose first element has index `first`; return all raised flags, and those of each element."""
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
         marks = np.empty(len(to), np.uint8) if self._marks else None

@@ -63,10 +63,10 @@ class NarrowLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same function in NumPy: by the upper 16 bits; by a search if these do not determine the code."""
+        """Return the same function in NumPy: it uses the upper 16 bits, or a search if these do not give the code."""
         rule = self.rule
-        # The index is the upper half of a word, with its last bit set if any lower bit of the word is set. An odd index
-        # thus covers all words after the single word with the preceding even index.
+        # An index consists of the upper 16 bits of a word. Its last bit is also set if one of the lower 16 bits is set.
+        # An even index thus stands for a single word, and the next odd index for all words up to the next even one.
         evens = np.arange(0, 1 << 16, 2, dtype=np.uint32) << np.uint32(16)
         at, after, last = (search(rule, evens + np.uint32(more))[0] for more in (0, 1, (1 << 17) - 1))
         table = np.stack([at, after], axis=1).reshape(-1)

@@ -1,1 +1,1 @@
-"""Recipes on arrays: formulas of scale rules, blocks of any shape, and the rules of libraries."""
+"""Recipes on arrays: evaluates formulas of scale rules, cuts arrays into blocks, and quantizes by library rules."""

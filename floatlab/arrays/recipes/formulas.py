@@ -1,8 +1,9 @@
-"""Evaluates the formulas of scale rules on arrays, with the bits of `arith.scaling`.
+"""Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.scaling`.
 
-Arrays are float32 if the working precision is binary32 or narrower, else float64. An operation of a narrower working
-format (such as bfloat16) is computed in float64 and rounded: with 53 ≥ 2p + 2 digits, the first rounding of a sum,
-difference, product or quotient does not change the second (Figueroa, When is double rounding innocuous?, 1995).
+Arrays are float32 if the working precision is binary32 or narrower, and else float64. If the working format has fewer
+digits than the array (such as bfloat16), an operation is computed in float64 and rounded to this format. Since 53 ≥ 2p
++ 2, rounding a sum, difference, product or quotient to float64 first does not change the result (Figueroa, When is
+double rounding innocuous?, 1995).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _BEYOND = 128.0  # the exponent of ∞, as `arith.scaling` defines it
 
 
 def word_of(working: Format) -> DType:
-    """Return the dtype in which a working precision is computed.
+    """Return the dtype of the arrays for a working precision.
 
     >>> from floatlab import parse_format
     >>> word_of(parse_format("bf16"))
@@ -35,7 +36,7 @@ def word_of(working: Format) -> DType:
 
 
 def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> Array:
-    """Return the values of a formula; each operation is rounded into `working`.
+    """Return the values of a formula; each operation is rounded to `working`.
 
     >>> from floatlab import parse_format
     >>> from floatlab.formats.formulas import parse_formula
@@ -57,7 +58,7 @@ def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> A
 
 
 def round_to(values: Array, working: Format) -> Array:
-    """Return float32 or float64 values rounded to nearest into a working precision."""
+    """Return float32 or float64 values, rounded to nearest in a working precision."""
     if working in (SINGLE, DOUBLE):
         return np.asarray(values, word_of(working))
     rounded: Array = round_array(np.asarray(values, np.float64), working, threads=1)
@@ -105,7 +106,8 @@ def _at_most(a: Array, b: Array, then: Array, otherwise: Array) -> Array:
 
 
 _WIDTHS = ("fp32", "fp64")
-_WIDE = ("log2", "exp2", "rounded", "mod")  # computed in float64: their exact results have more than 24 digits
+# These are computed in float64, because their exact results have more than 24 digits.
+_WIDE = ("log2", "exp2", "rounded", "mod")
 _OPERATIONS: dict[str, Operation] = {
     "+": np.add,
     "-": np.subtract,

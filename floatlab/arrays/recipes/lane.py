@@ -1,8 +1,8 @@
-"""The scale rules of libraries on arrays, and choices between scales.
+"""Applies the scale rules of libraries, and choices between scales, to arrays.
 
-A rule costs a few operations for each block, by its formulas; for each element it costs the multiplication or division
-that the rule states, and one rounding into the element's format. `arrays.blocks` has the faster code for floatlab's
-own rules on blocks in one axis.
+For each block, a rule takes a few operations, those of its formulas. For each element, it takes the multiplication or
+division that the rule states, and one rounding to the element's format. For the exact rules of floatlab on blocks along
+one axis, `arrays.block_job` is faster.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from floatlab.formats.recipes import Recipe
 from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR
 from floatlab.numbers import Context, Direction, encode
 
-_NUDGE = 1 - 2.0**-40  # moves a binary32 tie toward zero, and no other number past a tie
+_NUDGE = 1 - 2.0**-40  # a factor that moves a binary32 tie toward zero, but moves no other number past a tie
 _DISTANCE, _SUM, _SQUARE = parse_formula("q * scale - x"), parse_formula("a + b"), parse_formula("e * e")
 
 
 class FormulaLane:
-    """Quantizes a matrix whose rows are blocks by a rule that rounds each operation; holds what all blocks share."""
+    """Quantizes a matrix whose rows are blocks, by a rule that rounds each operation; holds what all blocks share."""
 
     def __init__(self, recipe: Recipe, source: Format, context: Context) -> None:
-        """Prepare the constants of the formulas; `source` is the format of the values."""
+        """Compute the constants of the formulas; `source` is the format of the values."""
         fmt, rule = recipe.format, recipe.rule
         self.fmt, self.rule, self.context, self.numbers = fmt, rule, context, fmt.magnitudes
         self.working = source if rule.working == "input" else parse_format(rule.working)
@@ -51,10 +51,10 @@ class FormulaLane:
     def __call__(
         self, blocks: Array, rows: Array | None, width: int, given: object
     ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
-        """Return the codes of scales and of elements, the tensor's scale (or each row's), and exponents of groups.
+        """Return the codes of scales and elements, the tensor's (or each row's) scale, and the groups' exponents.
 
-        `rows` are the rows in which the blocks lie if each row has its own tensor scale; `width` is the number of
-        columns of a block.
+        `rows` is given if each row has its own tensor scale; it has the row in which each block lies. `width` is the
+        number of columns of a block.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}
@@ -80,7 +80,7 @@ class FormulaLane:
         return scales[:, 0], codes, tensor, groups
 
     def _tensor(self, known: dict[str, Array], rows: Array | None, given: object) -> Array | None:
-        """Evaluate the lines for the tensor; return its scale as it is stored."""
+        """Evaluate the tensor's lines, and return the tensor's scale as it is stored; None if the rule has none."""
         kind, amax = self.fmt.tensor, known["amax"]
         tensor: Array | None = None
         if rows is None:
@@ -103,7 +103,7 @@ class FormulaLane:
         return np.broadcast_to(tensor, (len(rows), 1))[firsts, 0]
 
     def _attempt(self, known: dict[str, Array], factor: str) -> tuple[Array, Array, Array]:
-        """Return codes of scales and elements for one factor, and the errors of the elements if there is a choice."""
+        """Return the codes of scales and elements for one factor, and the elements' errors if there is a choice."""
         known["grow"] = np.asarray(factor, np.float32)
         scales = np.zeros((len(known["x"]), 1), container(self.fmt.scale))
         for line in self.rule.steps():
@@ -123,7 +123,7 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of elements and, if a choice needs them, their values."""
+        """Return the codes of the elements; if a choice needs them, also their values."""
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
         scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape))
@@ -151,7 +151,7 @@ class FormulaLane:
         return codes, values.astype(np.float32)
 
     def _integers(self, kind: Integers, scaled: Array, lost: Array) -> Array:
-        """Return the codes of integers, of which there may be one more below zero."""
+        """Return the codes of integers; there may be one more negative than positive integers."""
         wide, half = wider(self.numbers), 1 << kind.width - 1
         unit = 2.0**kind.quantum
         n = decode_array(self._rounded(scaled, wide), wide, np.float64, threads=1) / unit
@@ -159,7 +159,7 @@ class FormulaLane:
         return np.where(lost, self.rule.nan, codes & (2 * half - 1)).astype(np.uint8)
 
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
-        """Return codes of scaled values: rounded as the rule says, unless the caller asked for another direction."""
+        """Return codes of scaled values, rounded in the rule's direction; a caller's direction replaces it."""
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:
@@ -172,7 +172,7 @@ class FormulaLane:
         return codes
 
     def _closest(self, known: dict[str, Array]) -> Array:
-        """Return the first code whose value is closest to x, with errors in the working precision."""
+        """Return the first code whose value is closest to x; the errors are computed in the working precision."""
         codes = np.zeros(known["x"].shape, container(self.numbers))
         least = None
         for code in range(1 << self.numbers.width):
@@ -187,7 +187,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return the size of the errors of each block, as (blocks, 1), like `arith.scaling.measured`."""
+        """Return the size of each block's errors, of shape (blocks, 1), as `arith.scaling.measured` computes it."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"
@@ -210,7 +210,7 @@ def _nearest(value: Fraction | int) -> float:
 
 
 def stored(values: Array, kind: Format, direction: str) -> Array:
-    """Return the codes of scales that a rule of a library gives, in the scale's format, in which they saturate.
+    """Return the codes of scales in their format; scales that are too large saturate.
 
     >>> stored(np.array([3.0, np.inf, np.nan]), parse_format("e8m0"), "RNE").tolist()
     [129, 254, 255]
@@ -222,7 +222,7 @@ def stored(values: Array, kind: Format, direction: str) -> Array:
 
 
 def summed_in_halves(rows: Array, add: Callable[[Array, Array], Array]) -> Array:
-    """Return the sums along the last axis: the second half is added to the first, until one number is left.
+    """Return the sums along the last axis: the second half is added to the first half until one number remains.
 
     >>> summed_in_halves(np.array([[1, 2, 3]]), np.add).tolist()
     [6]
@@ -237,5 +237,5 @@ def summed_in_halves(rows: Array, add: Callable[[Array, Array], Array]) -> Array
 
 @lru_cache(maxsize=64)
 def lane_for(recipe: Recipe, source: Format, context: Context) -> FormulaLane:
-    """Return the lane of a recipe; everything that does not depend on the values is computed once."""
+    """Return the lane of a recipe; what does not depend on the values is computed only once."""
     return FormulaLane(recipe, source, context)

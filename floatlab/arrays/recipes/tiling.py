@@ -1,4 +1,4 @@
-"""Cuts arrays into the blocks of a recipe, and puts them together again."""
+"""Cuts arrays into the blocks of a recipe, and reassembles arrays from blocks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from floatlab.formats.blocks import BlockFormat
 
 
 class Tiling:
-    """The blocks of an array, each as one row of a matrix; short blocks at the end are padded with zeros.
+    """The blocks of an array, each as one row of a matrix; shorter blocks at the ends are padded with zeros.
 
-    Blocks of several rows lie in the last two axes. `scales_shape` is the shape of an array with one number per block.
+    Blocks of several rows extend over the last two axes. `scales_shape` is the shape of an array with one number per
+    block.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> tiling = Tiling((2, 3), parse_recipe("e4m3/2x2").format)
@@ -23,14 +24,14 @@ class Tiling:
     """
 
     def __init__(self, shape: tuple[int, ...], fmt: BlockFormat, axis: object = -1) -> None:
-        """Check the axis; raises UnsupportedError."""
+        """Prepare to cut arrays of this shape; raises UnsupportedError for an axis that the shape does not have."""
         if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
-            raise UnsupportedError(f"axis {quoted(str(axis))} is no axis of x, whose shape is {shape}")
+            raise UnsupportedError(f"axis {quoted(str(axis))} is not an axis of x, whose shape is {shape}")
         self.axis, self.shape = axis.__index__() % len(shape), shape
         turned = (*shape[: self.axis], *shape[self.axis + 1 :], shape[self.axis])
         if fmt.flat:
             turned = (1, math.prod(shape))
-        elif fmt.rows is None:  # one block for the tensor, or for each range of columns
+        elif fmt.rows is None:  # the tensor is one block, or each range of columns is one
             turned = (math.prod(turned[:-1]), turned[-1])
         *outer, high, wide = turned if len(turned) > 1 else (1, *turned)
         self.outer = math.prod(outer)
@@ -53,7 +54,7 @@ class Tiling:
         return np.ascontiguousarray(apart.swapaxes(2, 3)).reshape(-1, self.rows * self.columns)
 
     def join(self, blocks: Array) -> Array:
-        """Return the array whose blocks are the rows of a matrix; padding is removed."""
+        """Return the array that these rows of blocks form; padding is removed."""
         apart = blocks.reshape(self.outer, self.counts[0], self.counts[1], self.rows, self.columns).swapaxes(2, 3)
         whole = apart.reshape(self.outer, self.counts[0] * self.rows, self.counts[1] * self.columns)
         kept = whole[:, : self.extent[0], : self.extent[1]]
@@ -63,6 +64,6 @@ class Tiling:
         return np.ascontiguousarray(np.moveaxis(kept.reshape(turned), -1, self.axis))
 
     def row_of_block(self) -> Array:
-        """Return for each block the row (of all outer rows) in which it begins."""
+        """Return the row (counted over all outer axes) in which each block begins."""
         outer, rows, columns = np.indices((self.outer, *self.counts))
         return (outer * self.counts[0] + rows).reshape(-1) if columns.size else np.zeros(0, np.intp)

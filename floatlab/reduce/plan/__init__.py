@@ -1,1 +1,1 @@
-"""Orders of evaluation: plans, schedules, and the expression language for schedules."""
+"""Orders of additions: plans, schedules, and the expressions that describe schedules."""

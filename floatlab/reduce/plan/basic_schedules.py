@@ -1,8 +1,8 @@
 """Orders of addition: rules for the order in which any number of terms are added.
 
-The method `add_batches` of a schedule adds its batches to a `BatchBuilder`. Its argument is an array of slots, with one
-row per term and one column per independent sum. One call thus handles all the blocks, or all the lanes, of the
-enclosing schedule.
+The method `add_batches` of a schedule adds its batches to a `BatchBuilder`. It takes an array of slots, with one row
+for each term and one column for each independent sum. One call thus adds all blocks or all lanes of an enclosing
+schedule.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Schedule(Record):
     Plan((((0 1) (2 3)) 4))
     """
 
-    word: ClassVar[str]  # its name in expressions; by default the class name in small letters
-    # The kind of each argument in brackets (schedule, order, way, tree, or the description of a number), and its
-    # default (None if the argument is required).
+    word: ClassVar[str]  # the name of the schedule in expressions; by default the class name in lower case
+    # For each argument in brackets: its kind (schedule, order, way, tree, or a description of the number), and its
+    # default, which is None if the argument is required.
     signature: ClassVar[tuple[tuple[str, object], ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -49,7 +49,7 @@ class Schedule(Record):
         cls.word = vars(cls).get("word", cls.__name__.lower())
 
     def __post_init__(self) -> None:
-        """Check the schedules and the numbers among the arguments; raises PlanError."""
+        """Check those arguments that are schedules or numbers; raises PlanError."""
         for value, (kind, _) in zip(self._values(), self.signature, strict=True):
             if kind == "schedule" and not isinstance(value, Schedule):
                 raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes from text, not {value!r}")
@@ -57,17 +57,17 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the batches that sum each column of slots (terms, lanes); return the slots of the sums."""
+        """Add the batches that sum each column of `slots` (terms, lanes); return the slots of these sums."""
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
-        """Return the order for a number of terms as batches of chains; raises PlanError if there is none."""
+        """Return the order for a number of terms as batches of chains; raises PlanError if the schedule has none."""
         check_number("a sum", "a number of terms", terms)
         into = BatchBuilder(terms)
         return into.finished(self.add_batches(np.arange(terms)[:, None], into))
 
     def plan(self, terms: int) -> Plan:
-        """Return the order for a number of terms as a plan; raises PlanError if there is none."""
+        """Return the order for a number of terms as a plan; raises PlanError if the schedule has none."""
         return self.batches(terms).plan()
 
     @property
@@ -116,7 +116,7 @@ class Serial(Schedule):
     """
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add one chain per lane."""
+        """Add one chain of additions per lane."""
         return into.chains(slots[0], slots[1:, None])
 
 
@@ -137,7 +137,7 @@ class Reversed(Schedule):
 
 
 class Permuted(Schedule):
-    """Adds the terms in a given order, which also determines their number.
+    """Adds the terms in a given order; the order also determines their number.
 
     >>> Permuted((2, 0, 1)).plan(3)
     Plan(((2 0) 1))
@@ -162,9 +162,10 @@ class Permuted(Schedule):
 
 
 class Sorted(Schedule):
-    """Adds the terms by magnitude, from the smallest (`up`) or the largest (`down`): the order depends on the values.
+    """Adds the terms by magnitude, from the smallest (`up`) or from the largest (`down`).
 
-    It must be the outermost schedule. The terms are sorted (see `places`) before they are added.
+    The order depends on the values of the terms, which are sorted (see `places`) before they are added. This schedule
+    cannot be an argument of another schedule.
     """
 
     way: str = "up"
@@ -179,7 +180,7 @@ class Sorted(Schedule):
             raise PlanError(f"sorted goes up or down, not {self.way!r}")
 
     def places(self, magnitudes: Array) -> Array:
-        """Return the sorted order of the terms along the first axis (stable, NaNs last).
+        """Return the indices that sort the terms along the first axis; the sort is stable, and NaNs are last.
 
         >>> Sorted("down").places(np.array([1.0, 3.0, 2.0])).tolist()
         [1, 2, 0]
@@ -188,12 +189,12 @@ class Sorted(Schedule):
             return np.argsort(-magnitudes if self.way == "down" else magnitudes, axis=0, kind="stable")
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Raise PlanError: the order depends on the values."""
+        """Raise PlanError, because the order depends on the values."""
         raise PlanError("sorted depends on the numbers: without them it has no plan; it is allowed only outermost")
 
 
 class Adjacent(Schedule):
-    """Adds pairs of neighbours, then pairs of neighbouring sums, and so on; an unpaired one waits for the next round.
+    """Adds neighbours in pairs, then neighbouring sums in pairs, and so on; an unpaired one waits for the next round.
 
     >>> Adjacent().plan(5)
     Plan((((0 1) (2 3)) 4))
@@ -210,7 +211,7 @@ class Adjacent(Schedule):
 
 
 class Folded(Schedule):
-    """Adds term i + h to term i, where h is half the number of terms, rounded up, and so on, as threads of a GPU do.
+    """Adds term i + h to term i, where h is half the number of terms, rounded up; then repeats this with the h sums.
 
     >>> Folded().plan(4), Folded().plan(5)
     (Plan(((0 2) (1 3))), Plan((((0 3) 2) (1 4))))
@@ -228,7 +229,7 @@ class Folded(Schedule):
 
 
 class Fused(Schedule):
-    """Nodes with many operands, as in tensor cores: first `count` terms, then the sum and `count` more, and so on.
+    """Nodes with many operands, as in tensor cores: the first adds `count` terms, the next adds `count` more to it.
 
     >>> Fused(4).plan(8)
     Plan(((0 1 2 3) 4 5 6 7))
@@ -250,9 +251,9 @@ class Fused(Schedule):
 
 
 class Halving(Schedule):
-    """Splits the terms into halves, and these again, down to blocks of at most `limit` terms for another schedule.
+    """Halves the terms repeatedly, down to blocks of at most `limit` terms, which another schedule adds.
 
-    The left half's length is a multiple of `multiple`; if the halves differ, the left one is shorter.
+    The length of the left half is a multiple of `multiple`. If the halves differ in length, the left one is shorter.
 
     >>> PAIRWISE.plan(5)
     Plan(((0 1) (2 (3 4))))
@@ -265,7 +266,7 @@ class Halving(Schedule):
     signature = (("a limit", None), ("schedule", Serial()), ("a multiple", 1))
 
     def __post_init__(self) -> None:
-        """Check that halves are never empty."""
+        """Check that no half is empty."""
         super().__post_init__()
         if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
             raise PlanError(f"halving into multiples of {self.multiple} needs a limit from {2 * self.multiple - 1} on")
@@ -275,7 +276,7 @@ class Halving(Schedule):
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
-        """Return the slots (parts, lanes) of the sums of `parts`, which are pairs of length and start position."""
+        """Return the slots (parts, lanes) of the sums of `parts`, which maps each length to its start positions."""
         wanted: dict[int, list[Array]] = {}
         halves = {}
         for length, starts in parts.items():
@@ -313,7 +314,7 @@ PAIRWISE = Halving(1)
 
 
 class ExplicitTree(Schedule):
-    """An explicit tree, which determines the number of terms.
+    """An explicit tree; it determines the number of terms.
 
     >>> ExplicitTree(Plan.from_tree(((0, 1), (2, 3)))).text
     '((0 1) (2 3))'
@@ -334,7 +335,7 @@ class ExplicitTree(Schedule):
         return self.tree.text
 
     def batches(self, terms: int) -> Batches:
-        """Return the batches, which are computed once for many simulations."""
+        """Return the batches; they are computed once and kept for later simulations."""
         _same_count("the tree", self.tree.terms, terms)
         return _batches_of(self.tree)
 

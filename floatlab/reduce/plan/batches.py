@@ -1,10 +1,10 @@
-"""The form of a plan for computing with arrays: batches of many nodes, instead of one tuple per node.
+"""Plans for computing with arrays: a batch stands for many nodes of a plan, which has one tuple for each node.
 
-A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Its step k is
-one node of the plan, which adds the numbers in the slots `rest[k, :, l]` (one or more) to the sum so far. Slots 0 … n−1
-hold the terms, and each batch stores the results of its chains in the next free slots. Sums within a chain have no
-slot. A serial sum of ten million terms is thus one batch of one chain, and a pairwise sum is two dozen batches of one
-step each.
+A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Step k of this
+chain is one node of the plan: it adds the numbers in the slots `rest[k, :, l]` (one or more) to the sum so far. Slots 0
+… n−1 hold the terms. Each batch stores the results of its chains in the next free slots; partial sums within a chain
+have no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of as many terms
+is about two dozen batches of one step each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from floatlab.reduce.plan.plan import Plan
 
 
 class Batch(Record):
-    """Parallel chains of additions. `first` (lanes,) and `rest` (steps, further operands, lanes) are slot numbers."""
+    """Parallel chains of additions. `first` (lanes,) and `rest` (steps, operands, lanes) hold slot numbers."""
 
     first: Array
     rest: Array
@@ -49,7 +49,7 @@ class Batches(Record):
 
     @property
     def nodes(self) -> int:
-        """The number of nodes; each rounds once, besides the roundings of products."""
+        """The number of nodes; each node rounds once, not counting the roundings of products."""
         return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
@@ -65,7 +65,7 @@ class Batches(Record):
         """The number of nodes on the longest path from a term to the result."""
         levels = np.zeros(self.terms + self.slots, np.int64)
         for batch, results, _ in self.walk():
-            # An operand that is added at step k takes part in step k and all later ones.
+            # An operand that is added at step k passes through step k and all later steps of its chain.
             entered = levels[batch.rest].max(axis=1) + np.arange(batch.steps, 0, -1)[:, None]
             levels[results] = np.maximum(levels[batch.first] + batch.steps, entered.max(axis=0))
         return int(levels[self.root])
@@ -91,7 +91,7 @@ class BatchBuilder:
         self.each: list[Batch] = []
 
     def chains(self, first: Array, rest: Array) -> Array:
-        """Add a batch and return the slots of its results; a chain without steps is its own result."""
+        """Add a batch and return the slots of its results; the result of a chain without steps is its first number."""
         if not len(rest):
             return first
         self.each.append(Batch(first, rest))
@@ -99,7 +99,7 @@ class BatchBuilder:
         return np.arange(self.slots - len(first), self.slots)
 
     def tree(self, plan: Plan, slots: Array) -> Array:
-        """Add a plan of slots (terms, lanes), one batch per level and length of chains; return the result's slots."""
+        """Add the batches of a plan for each column of `slots` (terms, lanes); return the slots of the results."""
         n, lanes = plan.terms, slots.shape[1]
         table = np.empty((n + len(plan.nodes), lanes), np.int64)
         table[:n] = slots
@@ -112,15 +112,15 @@ class BatchBuilder:
         return np.asarray(table[plan.root])
 
     def finished(self, root: Iterable[int]) -> Batches:
-        """Return the batches, given the slot of the result."""
+        """Return the batches collected so far; `root` has the slot of the result."""
         (slot,) = root
         return Batches(self.terms, tuple(self.each), int(slot))
 
 
 def _chains_by_level(plan: Plan) -> list[list[list[int]]]:
-    """Split the nodes into chains, whose nodes add only terms to the previous node; group equally long chains."""
+    """Split the nodes into chains, whose nodes add only terms to the previous node; group chains by length."""
     n, nodes = plan.terms, plan.nodes
-    chains: dict[int, list[int]] = {}  # chains by the id of their last node
+    chains: dict[int, list[int]] = {}  # maps the id of a chain's last node to the chain
     levels = [0] * (n + len(nodes))
     for id, node in enumerate(nodes, n):
         chain = chains.get(node[0])

@@ -1,7 +1,7 @@
-"""Schedules composed of others: in blocks, in lanes, split or unrolled.
+"""Schedules composed of other schedules: in blocks, in lanes, split or unrolled.
 
-`blocked(64, lanes(8), pairwise)` has blocks of 64 terms. Each block is split into eight lanes; a lane is added
-serially, and the sums of the lanes are added in halves. The sums of the blocks are also added in halves.
+`blocked(64, lanes(8), pairwise)` has blocks of 64 terms. Each block is split into eight lanes. The terms of a lane are
+added serially, and the sums of the lanes pairwise (in halves). The sums of the blocks are also added pairwise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from floatlab.reduce.plan.batches import BatchBuilder
 
 
 class Blocked(Schedule):
-    """Adds blocks of `count` successive terms by one schedule, their sums by another; the last block may be shorter.
+    """Adds blocks of `count` successive terms by one schedule and their sums by another; the last block may be shorter.
 
     >>> Blocked(3).plan(7)
     Plan(((((0 1) 2) ((3 4) 5)) 6))
@@ -40,12 +40,12 @@ class Blocked(Schedule):
     signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add all full blocks together, then the shorter last block, then all sums of blocks."""
+        """Add all full blocks together, then the last block if it is shorter, then all sums of blocks."""
         return _in_blocks(slots, self.count, self.inner, self.outer, into)
 
 
 class SplitK(Schedule):
-    """At most `count` contiguous blocks of equal length (the last may be shorter), as in split-K on GPUs.
+    """Adds at most `count` contiguous blocks of equal length (the last may be shorter), as split-K on GPUs does.
 
     >>> SplitK(2).plan(6)
     Plan((((0 1) 2) ((3 4) 5)))
@@ -63,7 +63,7 @@ class SplitK(Schedule):
 
 
 class Lanes(Schedule):
-    """SIMD lanes: lane j adds the terms j, j + count, j + 2·count, …; then the sums of the lanes are added.
+    """SIMD lanes: lane j adds the terms j, j + count, j + 2·count, …; the sums of the lanes are added at the end.
 
     >>> Lanes(2).plan(5)
     Plan((((0 2) 4) (1 3)))
@@ -76,7 +76,7 @@ class Lanes(Schedule):
     signature = (("a number of lanes", None), ("schedule", Serial()), ("schedule", PAIRWISE))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add first the lanes with one extra term, then the others."""
+        """Add first the lanes that have one more term than the others, then the other lanes."""
         n, lanes = slots.shape
         rows, longer = divmod(n, self.count)
         if not rows:
@@ -91,10 +91,10 @@ class Lanes(Schedule):
 
 
 class Interleaved(Schedule):
-    """Passes that each take a part of every `group` terms; a pass adds all its terms to the sum in one node.
+    """Takes a part of every `group` terms in each pass; a pass adds all its terms to the sum in one node.
 
-    Some tensor cores multiply 8-bit numbers in this order: they widen them to binary16, and use the unit for binary16
-    twice.
+    Some tensor cores add the products of 8-bit numbers in this order. They widen these numbers to binary16 and use the
+    unit for binary16 twice.
 
     >>> Interleaved(4, 2).plan(8)
     Plan(((0 1 4 5) 2 3 6 7))
@@ -123,7 +123,7 @@ class Interleaved(Schedule):
 
 
 class Unrolled(Schedule):
-    """Unrolled loops: adds the largest multiple of `count` terms by one schedule, then the remaining terms one by one.
+    """Unrolled loops: one schedule adds the largest multiple of `count` terms; the other terms are added one by one.
 
     >>> Unrolled(2, Lanes(2)).plan(5)
     Plan((((0 2) (1 3)) 4))

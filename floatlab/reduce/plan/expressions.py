@@ -68,7 +68,7 @@ class _Reader:
         return PlanError(self.tokens.marked(what, place))
 
     def whole(self) -> Schedule:
-        """Parse the whole text."""
+        """Parse the whole text as one schedule."""
         schedule = self._schedule(0)
         token, place = self.tokens.take()
         if token:
@@ -90,7 +90,7 @@ class _Reader:
                 raise self._refuse(f"{_named(token)} is a format, not a schedule: format={token!r} (-f {token})", place)
             known = sorted([*NAMED, *KINDS])
             hint = guess(name, known) if name[:1].isalpha() else ""
-            raise self._refuse(f"{_named(token)} is no schedule: {' '.join(known)}{hint}", place)
+            raise self._refuse(f"{_named(token)} is not a schedule: {' '.join(known)}{hint}", place)
         kind = KINDS[name]
         values = self._arguments(kind, place, depth)
         if kind is Sorted and depth:
@@ -98,7 +98,7 @@ class _Reader:
         return self._made(lambda: kind(*values), place)
 
     def _made(self, make: Callable[[], Schedule], place: int) -> Schedule:
-        """Make a schedule; an error in its arguments is reported at this place."""
+        """Make a schedule; errors in its arguments are reported with the position `place`."""
         try:
             return make()
         except PlanError as error:
@@ -118,7 +118,7 @@ class _Reader:
                 self.tokens.take()
             token, closed = self.tokens.take()
             if token != ")":
-                raise self._refuse(f"{_named(token)} is in the place of the ')' of {kind.word}(", closed)
+                raise self._refuse(f"{_named(token)} is where the ')' of {kind.word}( should be", closed)
         needed = sum(default is None for _, default in kind.signature)
         if len(values) < needed:
             raise self._refuse(f"{kind.word} needs {_usage(kind)}", place)
@@ -152,7 +152,7 @@ class _Reader:
         return int(digits)
 
     def _tree(self, place: int) -> list[object]:
-        """Read a tree of any depth, after its first bracket."""
+        """Read a tree of any depth; its first bracket has already been read."""
         open_ones: list[list[object]] = [[]]
         places = [place]
         while True:

@@ -1,4 +1,4 @@
-"""Describes a plan in short: by the simplest schedule that generates it, or by an outline of parts with schedules."""
+"""Short descriptions of a plan: the simplest schedule that generates it, or a tree of parts that have schedules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_STRIDES, _MOST_SIZES, _MOST_SHARES = 8, 12, 17
 
 
 def schedule_of(plan: Plan) -> Schedule | None:
-    """Return the simplest schedule whose plan is the same up to swapping operands; None if there is none.
+    """Return the simplest schedule whose plan is the same, except that operands may be swapped; None if there is none.
 
     >>> schedule_of(Lanes(4).plan(64)).text, schedule_of(Plan.from_tree(((0, 3), (1, (2, 4)))))
     ('lanes(4)', None)
@@ -73,7 +73,7 @@ def _along(plan: Plan) -> list[int]:
 
 
 def _strides(plan: Plan) -> list[int]:
-    """Return candidates for the stride of lanes: the indices of the first terms added to term 0, and powers of two."""
+    """Return candidates for the stride of lanes: powers of two, and the lowest terms that are added to term 0."""
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
     found = dict.fromkeys(met) | dict.fromkeys(1 << k for k in range(1, _MOST_STRIDES))
@@ -81,20 +81,20 @@ def _strides(plan: Plan) -> list[int]:
 
 
 def _sizes(plan: Plan) -> list[int]:
-    """Return candidates for the length of blocks: the sizes of the last subtrees with term 0, and powers of two."""
+    """Return candidates for the length of blocks: powers of two, and the sizes of the last subtrees with term 0."""
     n, sizes = plan.terms, plan.sizes
     counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])
     counts |= dict.fromkeys(1 << k for k in range(1, n.bit_length()))
     return [count for count in counts if 2 <= count < n]
 
 
-# Outlines: a tree whose leaves are subtrees with known schedules.
+# Outlines: trees whose leaves are subtrees, most of which have a simple schedule.
 
 MOST_PARTS = 9
 
 
 class OutlinePart(Record):
-    """A subtree: its terms, ascending, and the schedule of their additions (None if there is no simple one)."""
+    """A subtree: its terms in ascending order, and the schedule of their additions (None if no simple one is found)."""
 
     terms: tuple[int, ...]
     schedule: Schedule | None
@@ -107,7 +107,7 @@ class OutlinePart(Record):
 
 
 class Outline(Record):
-    """A tree of parts: nested tuples of part numbers, and the parts themselves."""
+    """A tree of parts: `tree` has part numbers in nested tuples, and `parts` has the parts."""
 
     tree: object
     parts: tuple[OutlinePart, ...]
@@ -132,7 +132,7 @@ def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
 
 
 def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
-    """Return a plan's outline with at most `most` parts. Subtrees without a schedule are split, the largest first.
+    """Return an outline of a plan with at most `most` parts; subtrees without a schedule are split, the largest first.
 
     >>> found = outline(Plan.from_tree((((0, 1), 2), (3, (4, 5)))))
     >>> found.tree, [(part.terms, part.schedule.text) for part in found.parts]
@@ -145,7 +145,7 @@ def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
         return OutlinePart(terms, schedule_of(part) if len(terms) > 1 else None)
 
     parts = {plan.root: part_of(plan.root)}
-    # Split the largest part that has no schedule, as long as the number of parts stays within the limit.
+    # The largest part that has no schedule is split, as long as the number of parts stays within the limit.
     while unknown := [id for id, part in parts.items() if id >= n and part.schedule is None]:
         id = max(unknown, key=lambda each: len(parts[each].terms))
         if len(parts) + len(plan.nodes[id - n]) - 1 > most:

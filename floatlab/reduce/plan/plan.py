@@ -1,4 +1,4 @@
-"""A plan: one order of evaluation, as a tree whose leaves are the terms and whose last node is the result."""
+"""A plan: one order of additions, as a tree. Its leaves are the terms, and its last node is the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Plan(Answering, Record):
     Raises
     ------
     PlanError
-        If an id other than the last is not added exactly once. The last id is the result.
+        If the last id, which is the result, is added, or another id is not added exactly once.
 
     Examples
     --------
@@ -53,8 +53,8 @@ class Plan(Answering, Record):
         n, added = self.terms, sum(map(len, self.nodes))
         if n < 1:
             raise PlanError(f"a plan has at least one term, not {n}")
-        if n > added + _MANY:  # check this before allocating n bytes
-            raise PlanError(f"nodes that add {added} numbers make no plan of more than {added + 1} terms")
+        if n > added + _MANY:  # checked before n bytes are allocated
+            raise PlanError(f"nodes that add {added} numbers cannot make a plan of more than {added + 1} terms")
         used = bytearray(n + len(self.nodes))
         for i, node in enumerate(self.nodes):
             if len(node) < 2:
@@ -64,7 +64,7 @@ class Plan(Answering, Record):
                     where = "later" if n + i <= id < len(used) else "nowhere"
                     raise PlanError(f"node {n + i} adds {id}, which is {where}: ids run from 0 to {n + i - 1} there")
                 if used[id]:
-                    raise PlanError(f"{_kind(id, n)} is added twice, so this is no tree")
+                    raise PlanError(f"{_kind(id, n)} is added twice, so this is not a tree")
                 used[id] = 1
         spare = used.find(0)
         if spare != len(used) - 1:
@@ -76,7 +76,7 @@ class Plan(Answering, Record):
         return self.terms + len(self.nodes) - 1
 
     def accumulate(self, leaves: Iterable[T], combine: Callable[[Iterable[T]], T]) -> list[T]:
-        """Return a value for each id: a term's is in `leaves`, a node's is `combine` of the values of its arguments.
+        """Return a value for each id: for a term from `leaves`, for a node `combine` of the values of its arguments.
 
         >>> Plan.from_tree(((0, 1), 2)).accumulate([1, 1, 1], sum)
         [1, 1, 1, 2, 3]
@@ -88,7 +88,7 @@ class Plan(Answering, Record):
 
     @property
     def node_levels(self) -> list[int]:
-        """The level of each node: one more than the highest level among its arguments; terms are at level 0."""
+        """The level of each node: one more than the highest level of its arguments; terms have level 0."""
         return self.accumulate([0] * self.terms, lambda levels: 1 + max(levels))[self.terms :]
 
     @property
@@ -98,7 +98,7 @@ class Plan(Answering, Record):
 
     @property
     def levels(self) -> list[list[int]]:
-        """The ids of the nodes at each level; they depend on lower levels only.
+        """The ids of the nodes at each level; a node depends only on nodes of lower levels.
 
         >>> Plan.from_tree(((0, 1), (2, 3))).levels
         [[4, 5], [6]]
@@ -110,12 +110,12 @@ class Plan(Answering, Record):
 
     @property
     def sizes(self) -> list[int]:
-        """The number of terms below each id; 1 if the id is a term."""
+        """The number of terms below each id; a term counts itself."""
         return self.accumulate([1] * self.terms, sum)
 
     @property
     def first_terms(self) -> list[int]:
-        """The lowest term below each id; a term itself if the id is a term.
+        """The lowest term below each id; for a term, the term itself.
 
         >>> Plan.from_tree((2, (1, 0))).first_terms
         [0, 1, 2, 0, 0]
@@ -124,7 +124,7 @@ class Plan(Answering, Record):
 
     @property
     def order(self) -> list[int]:
-        """The terms from left to right, as the tree is drawn.
+        """The terms from left to right, in the order in which the tree is written.
 
         >>> Plan.from_tree((2, (0, 1))).order
         [2, 0, 1]
@@ -132,7 +132,7 @@ class Plan(Answering, Record):
         return [id for id, _ in self._visits(self.nodes) if id < self.terms]
 
     def _visits(self, arguments: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
-        """Yield the ids depth first: a node before its arguments (False), and again after them (True)."""
+        """Yield the ids depth first: each node before its arguments (with False) and again after them (with True)."""
         waiting = [(self.root, False)]
         while waiting:
             id, is_done = waiting.pop()
@@ -151,7 +151,7 @@ class Plan(Answering, Record):
         leaves = 0
         nodes: list[list[int]] = []
         waiting: list[tuple[object, bool]] = [(tree, False)]
-        # finished subtrees: a term id, or ~i for node i, because node ids are unknown until all terms are counted
+        # Finished subtrees: a term id, or ~i for node i, because the ids of nodes depend on the number of terms.
         done: list[int] = []
         while waiting:
             branch, is_open = waiting.pop()
@@ -198,7 +198,7 @@ class Plan(Answering, Record):
         return "".join(words).replace(" )", ")").strip()
 
     def canonical(self) -> Plan:
-        """Return the same sums, with the operands of each node sorted by first term, and nodes numbered left to right.
+        """Return the same sums, with operands sorted by their first terms and nodes numbered from left to right.
 
         Two plans have the same canonical form if they differ only in the order of operands within nodes.
 

@@ -1,1 +1,1 @@
-"""Replays candidate computations on given inputs, and counts how many elements of a result each reproduces."""
+"""Computes candidates on given inputs, and counts how many elements of an observed result each one reproduces."""

@@ -1,4 +1,4 @@
-"""Candidate computations of a product or a sum: orders, adders and models of matrix units."""
+"""Candidate computations of a product or a sum. Each has an order and an adder, or is a model of a matrix unit."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SCHEDULES = (
     *(f"unrolled({1 << k}, lanes({1 << k}))" for k in range(2, 7)),
 )  # fmt: skip
 FUSED = tuple(f"fused({1 << k})" for k in range(1, 6))
-_FEW = 1 << 8  # for more products, nodes of many operands are tried only on request
-_LONG = 1 << 14  # for more terms, models of matrix units are tried only on request
-_ONE_BY_ONE = 1 << 12  # for more terms, the library is not probed for which products it fuses
+_FEW = 1 << 8  # if all sums together have more terms, orders whose nodes add many operands are tried only on request
+_LONG = 1 << 14  # if a sum has more terms, models of matrix units are tried only on request
+_ONE_BY_ONE = 1 << 12  # if a sum has more terms, floatlab does not probe which products a library fuses
 WIDER = ("binary32", "binary64")
-_COMPARED = 1 << 11  # for more terms, orders are not compared node by node
+_COMPARED = 1 << 11  # if a sum has more terms, two orders count as equal only if their expressions are equal
 
 
 CandidateAdder = Adder | PartlyFused | Joined | TensorCore
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class InputRounding(Record):
-    """The rounding of all inputs to a format, in a direction; `alike`: other directions that give the same inputs."""
+    """Rounding of all inputs to `format` in direction `rounding`; the directions in `alike` give the same inputs."""
 
     format: Format
     rounding: str
@@ -51,13 +51,13 @@ class InputRounding(Record):
 
 
 class Candidate(Record):
-    """One computation: an order and an adder. Both are None for the exact sum, rounded once."""
+    """A candidate computation: an order and an adder. For the exact sum, which is rounded once, both are None."""
 
     schedule: Schedule | None
     adder: CandidateAdder | None
-    machines: tuple[Machine, ...] = ()  # all machines with this model
+    machines: tuple[Machine, ...] = ()  # all machines that this model describes
     same: tuple[Schedule, ...] = ()  # other requested schedules with the same tree for these terms
-    order: str = ""  # a name for the order, if its expression is an explicit tree
+    order: str = ""  # the name of the order in messages, if its expression is an explicit tree
     inputs: InputRounding | None = None
 
     @property
@@ -67,7 +67,7 @@ class Candidate(Record):
 
     @property
     def adders(self) -> tuple[Adder | PartlyFused, ...]:
-        """The adders that round: none, one, or the two that make the operands of the last node."""
+        """The adders that round: none for the exact sum, two if the operands of the last node have different adders."""
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
         return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
@@ -86,7 +86,7 @@ def candidate_text(candidate: Candidate, format: Format) -> str:
     'serial with FMA'
     >>> apart = Joined(Adder(fma=True), Adder("fp64"))
     >>> candidate_text(Candidate(SERIAL, apart, order="numpy.dot's order here"), single)
-    "numpy.dot's order here, one side in binary32 with FMA, the other in binary64"
+    "numpy.dot's order here, one operand of the last addition in binary32 with FMA, the other in binary64"
     """
     if candidate.adder is None or candidate.schedule is None:
         return "exact, rounded once"
@@ -97,7 +97,7 @@ def candidate_text(candidate: Candidate, format: Format) -> str:
         name += f" of inputs rounded to {candidate.inputs.text}"
     if isinstance(candidate.adder, Joined):
         one, other = (each.accumulator.name + _adder_text(each, each.accumulator) for each in candidate.adders)
-        return f"{name}, one side in {one}, the other in {other}"
+        return f"{name}, one operand of the last addition in {one}, the other in {other}"
     return name + _adder_text(candidate.adders[0], format)
 
 
@@ -111,7 +111,7 @@ def _adder_text(adder: Adder | PartlyFused, format: Format) -> str:
         if adder.partials is not None:
             found += f", {len(adder.kept):,} partial sum{'s' * (len(adder.kept) != 1)} kept in {adder.partials.name}"
         return found
-    return found + " with FMA" * adder.fma + " but where two products meet" * (adder.fma and not adder.pairs)
+    return found + " with FMA" * adder.fma + " except in nodes that add two products" * (adder.fma and not adder.pairs)
 
 
 def list_candidates(
@@ -124,7 +124,7 @@ def list_candidates(
     elements: int = 1,
     context: Context = DEFAULT,
 ) -> list[Candidate]:
-    """Return the candidates, without duplicates, for sums of n terms or products of two factors; simple ones first.
+    """Return the candidates for sums of n terms or products of two factors, simple ones first and without duplicates.
 
     Models of machines have their own rounding; all other candidates use `context`.
     """
@@ -151,9 +151,9 @@ def adders_along(
 ) -> Iterator[CandidateAdder]:
     """Yield candidate adders for the order that was inferred for a library, simple ones first.
 
-    First come the adders that are tried with every order. Then come adders that round both products if a node has two,
-    and pairs of adders for the two operands of the last node, such as a remainder in a wider format. Last, if `fused`
-    is given, it is called to probe which products the library fuses.
+    The first adders are those that are tried with every order. The next ones round both products of a node that adds
+    two products. Then come pairs of adders, one for each operand of the last node; a library may compute the remainder
+    of a loop in a wider format. Last, if `fused` is given, it is called to probe which products the library fuses.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
@@ -178,7 +178,7 @@ def _listed(tried: Iterable[T], name: str) -> list[T]:
 
 
 def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
-    """Return the orders with different trees for n terms, each with the other schedules that have the same tree."""
+    """Map each order that has a different tree for n terms to the other schedules with the same tree."""
     alike: dict[object, dict[Schedule, None]] = {}
     for order in map(parse_schedule, schedules):
         compared = n <= _COMPARED and not isinstance(order, Sorted)
@@ -190,7 +190,7 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
-    """Return candidate adders: combinations of accumulators (default: the result's, the terms', wider formats) and FMA.
+    """Return candidate adders: each accumulator with and without FMA (by default the formats of result, terms, WIDER).
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]
@@ -211,7 +211,7 @@ def list_adders(
 
 
 def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
-    """Return whether products are exact, so that fused and separate operations are the same."""
+    """Return whether all products are exact, so that fused and separate operations give the same results."""
     if into.precision < x.precision + y.precision or not into.subnormals:
         return False
     return bool(into.largest >= x.largest * y.largest and into.smallest <= x.smallest * y.smallest)

@@ -1,4 +1,4 @@
-"""Why two observed results differ: the pairs of candidates that reproduce both, and how these candidates differ."""
+"""Explains why two observed results differ: finds pairs of candidates that reproduce both, and compares the pairs."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Cause(Enum):
 
 
 class Verdict(Enum):
-    """What explains the difference of two results, among the causes that were tried."""
+    """The cause that explains the difference of two results, among the causes that were tried."""
 
-    SAME = "one way to compute gives both"
+    SAME = "one computation gives both"
     FMA = "explained by FMA alone"
     ORDER = "explained by order alone"
     BOTH = "explained by order and FMA together"
     INPUTS = "explained by inputs that were rounded"
     OTHER = "explained by another accumulator or machine"
-    NONE = "not explained by any tried"
+    NONE = "not explained by any tried cause"
 
 
 _VERDICTS = {
@@ -56,12 +56,12 @@ _RANK = {each: i for i, each in enumerate(Cause)}
 
 
 def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
-    """Return the explanation by two candidates that differ in these causes."""
+    """Return the verdict for two candidates that differ in these causes."""
     return Verdict.INPUTS if Cause.INPUTS in causes else _VERDICTS.get(causes, Verdict.OTHER)
 
 
 class Path(Individual):
-    """The changes from one result to the other, one cause at a time; `codes`: the results before and after each."""
+    """The changes from one result to the other, one cause at a time; `codes` has the results before and after."""
 
     causes: tuple[Cause, ...]
     format: Format
@@ -73,25 +73,25 @@ class Path(Individual):
 
     @property
     def moves(self) -> list[Array]:
-        """For each cause, the steps of the format by which it changes each element, as int64; 0 if there is a NaN."""
+        """For each cause, the change of each element in steps of the format, as int64; 0 if either value is a NaN."""
         return [moved(before, after, self.format) for before, after in pairwise(self.codes)]
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause with the largest change, in steps of the format, that it makes to an element."""
+        """Each cause with the largest change that it makes to an element, in steps of the format."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]
 
 
 def moved(before: Array, after: Array, format: Format) -> Array:
-    """Return the steps of the format by which numbers differ, as int64; 0 if there is a NaN."""
+    """Return the differences of numbers in steps of the format, as int64; 0 if either is a NaN."""
     first, second = (ordinal(Source(codes, format)) for codes in (before, after))
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
 
 class ExplanationPair(Individual):
-    """Two candidates that reproduce the two observed results, how they differ, and the paths between the results."""
+    """Two candidates that reproduce the two observed results, their differences, and the paths between the results."""
 
     first: Explanation
     second: Explanation
@@ -100,11 +100,10 @@ class ExplanationPair(Individual):
 
 
 class Refutation(Individual):
-    """A cause that does not explain two results.
+    """A cause that does not explain why two results differ.
 
-    `tried` pairs of candidates differ in this cause alone, and none of them reproduces both results.
-
-    `first` and `second` are the best of these pairs, and `path` shows what the cause changes there.
+    The evaluator tried `tried` pairs of candidates that differ in this cause alone. None of them reproduces both
+    results. `first` and `second` are the pair that comes nearest, and `path` shows what the cause changes between them.
     """
 
     cause: Cause
@@ -114,16 +113,16 @@ class Refutation(Individual):
     path: Path
 
     def __repr__(self) -> str:
-        """Show the cause, and the difference that it makes."""
+        """Show the pair, and the difference that the cause makes."""
         return f"Refutation({self.first.text} → {self.second.text}: {self.path!r})"
 
 
 def pairs_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: PrintedDecimal | Fraction | None
 ) -> tuple[tuple[ExplanationPair, ...], int]:
-    """Return the pairs of candidates that reproduce both results and the observed difference, and their number.
+    """Return pairs of candidates that reproduce both results and the observed difference, and the number of all pairs.
 
-    Pairs with the fewest causes come first; at most 256 are returned.
+    The pairs that differ in the fewest causes come first; at most 256 are returned.
     """
     firsts, seconds = ([each for each in ranked if each.fits] for ranked in explanations)
     found = [(first, second) for first in firsts for second in seconds if _is_apart(first, second, apart)]
@@ -138,10 +137,10 @@ def pairs_of(
 def refutations_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
-    """Return the differences that FMA alone, and order alone, make, for two results that neither explains.
+    """For two results that neither FMA nor order alone explains, return the difference that each of them makes.
 
-    The chosen pair differs in this cause only; a pair that reproduces one of the results is preferred, then the
-    simplest.
+    The two candidates of each refutation differ in this cause only. Pairs that reproduce one of the results are
+    preferred; among these, the simplest pair is chosen.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)
@@ -165,7 +164,7 @@ def refutations_of(
 
 
 def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | Fraction | None) -> bool:
-    """Return whether two results have the observed difference, exactly or rounded to their format."""
+    """Return whether the results differ by the observed amount, either exactly or after rounding to their format."""
     if apart is None:
         return True
     x, y = (Datum(first.format, int(each.codes[0])) for each in (first, second) if each.codes is not None)
@@ -179,7 +178,7 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 
 
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
-    """Return the causes by which two candidates differ.
+    """Return the causes in which two candidates differ.
 
     >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
     >>> from floatlab.reduce.plan.composed_schedules import SERIAL
@@ -203,7 +202,7 @@ def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
 def _paths(
     evaluator: Evaluator, first: Explanation, second: Explanation, causes: tuple[Cause, ...]
 ) -> tuple[Path, ...]:
-    """Return the paths from one result to the other, one cause at a time; for two causes, in both orders."""
+    """Return the paths from one result to the other, one cause at a time. Two causes are applied in both orders."""
     if first.codes is None or second.codes is None or not causes:
         return ()
     if len(causes) == 1:
@@ -215,7 +214,7 @@ def _paths(
         turned = [
             evaluator.compared(Candidate(x.schedule, y.adder, inputs=x.inputs)) for x, y in ((other, one), (one, other))
         ]
-    except PlanError:  # the adder does not fit the other order
+    except PlanError:  # the adder cannot add in the other order
         return ()
     return tuple(
         Path(order, evaluator.into, (first.codes, middle, second.codes))

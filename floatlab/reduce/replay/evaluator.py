@@ -1,4 +1,4 @@
-"""The inputs of a product, or of sums, and the codes that each candidate computation gives for them."""
+"""The inputs of a product or of sums, and the results that each candidate computation gives for them, as codes."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals, pair_totals
 from floatlab.reduce.simulate.simulation import simulate
 
-SAMPLE = 1024  # size of the sample of a large product on which candidates are tried; smaller for long sums
-_LEAST = 64
+SAMPLE = 1024  # the largest number of elements in the sample of a large product; long sums have a smaller sample
+_LEAST = 64  # the smallest number of elements in the sample of a large product, even if its sums are long
 _TERMS = 1 << 21  # the largest number of terms in the sample
-_WHOLE = 1 << 30  # beyond this many multiply-adds, only the sample is compared
+_WHOLE = 1 << 30  # if a product has more multiply-adds, only its sample is compared
 
 
 class Evaluator:
-    """The inputs of a product, or of sums, and the codes that each candidate gives for them, computed once.
+    """Computes a product, or sums, with each candidate. The codes of a candidate's results are computed only once.
 
     Parameters
     ----------
     sides : tuple of Source
-        The factors (rows, n) and (n, columns), or one source whose rows are summed.
+        The factors, of shapes (rows, n) and (n, columns); or one source whose rows are summed.
     into : Format
         The format of the results.
     context : Context
-        The rounding of candidates that do not fix it themselves.
+        The rounding of candidates that have no rounding of their own.
     """
 
     def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
-        """Choose the sample: all elements, or some at irregular positions, so that periodic data cannot mislead."""
+        """Choose the sample: all elements, or elements at random positions, so that periodic data cannot mislead."""
         self.sides, self.into, self.context = sides, into, context
         rows, self.terms = sides[0].codes.shape
         self.shape = (rows, sides[1].codes.shape[1] if len(sides) > 1 else 1)
@@ -64,12 +64,12 @@ class Evaluator:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the sample has only some of the elements."""
+        """Whether the product has more elements than the sample."""
         return bool(len(self.places) < self.size)
 
     @property
     def is_huge(self) -> bool:
-        """Whether computing all elements takes too long."""
+        """Whether the product is so large that only the sample is compared."""
         return bool(self.size * self.terms > _WHOLE)
 
     def part(self, rows: Array, columns: Array | None = None) -> Sides:
@@ -83,20 +83,20 @@ class Evaluator:
 
     @cached_property
     def _pairs(self) -> Sides:
-        """The terms (n, elements) of the sample."""
+        """The terms or factors of the sample's elements, each of shape (n, elements)."""
         x, *others = self.part(*np.divmod(self.places, self.shape[1]))
         return Source(np.ascontiguousarray(x.codes.T), x.format), *others
 
     @cached_property
     def _factors(self) -> Sides:
-        """The terms of all elements: (n, rows) for sums, (n, rows, 1) and (n, 1, columns) for products."""
+        """The terms of all elements (n, rows); for products, factors of shapes (n, rows, 1) and (n, 1, columns)."""
         codes = [np.ascontiguousarray(self.sides[0].codes.T)]
         if len(self.sides) > 1:
             codes = [codes[0][:, :, None], np.ascontiguousarray(self.sides[1].codes)[:, None, :]]
         return tuple(map(Source, codes, self.formats))
 
     def sampled(self, candidate: Candidate) -> Array:
-        """Return the codes of the sample; raises the errors of `simulate`."""
+        """Return the codes of the candidate's results for the sample; raises the errors of `simulate`."""
         plain = candidate.plain
         if plain not in self._sampled:
             self._sampled[plain] = (
@@ -105,7 +105,7 @@ class Evaluator:
         return self._sampled[plain]
 
     def whole(self, candidate: Candidate) -> Array:
-        """Return the codes of all elements, in C order."""
+        """Return the codes of the candidate's results for all elements, in C order."""
         plain = candidate.plain
         if not self.is_sampled:
             return self.sampled(plain)
@@ -119,7 +119,7 @@ class Evaluator:
         return self._whole[plain]
 
     def compared(self, candidate: Candidate) -> Array:
-        """Return the codes of all elements, or of the sample if computing all takes too long."""
+        """Return the codes for all elements, or for the sample if computing all elements takes too long."""
         return self.sampled(candidate) if self.is_huge else self.whole(candidate)
 
     def _exact_sample(self) -> Array:
@@ -134,17 +134,17 @@ class Evaluator:
         return np.array(codes, container(self.into))
 
     def _exact_code(self, row: int, column: int) -> int:
-        """Return the code of one exact sum."""
+        """Return the exact sum of one element, rounded once, as a code."""
         first, *others = self.sides
         sides = Source(first.codes[row], first.format), *(Source(s.codes[:, column], s.format) for s in others)
         totals = exact_totals(*sides)
-        if totals is None or not totals[0]:  # infinities and NaNs; also zeros, whose sign follows a rule
+        if totals is None or not totals[0]:  # the sum is not finite; or it is zero, and its sign must be found
             fused = Adder(self.into, fma=len(sides) > 1, context=self.context)
             return int(simulate(sides, Fused(max(self.terms, 2)), fused)[()])
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
-        """Return the exact product's codes, from pairs of binary64 if their error cannot change the rounding."""
+        """Return the exact product's codes, from pairs of binary64 numbers if their error cannot change the code."""
         if len(self.sides) == 1 or not self._has_pairs:
             return self._exact(range(self.size))
         a, b = (decode(side.codes, side.format, np.float64) for side in self.sides)
@@ -154,11 +154,11 @@ class Evaluator:
 
     @property
     def _has_pairs(self) -> bool:
-        """Whether exact products fit binary64, and pairs of binary64 numbers are enough to round to the result."""
+        """Whether all products are exact in binary64, and pairs of binary64 numbers are precise enough."""
         return all(holds(SINGLE, each) for each in self.formats) and is_enough(DOUBLE, self.into)
 
     def _rounded(self, high: Array, low: Array, size: Array, places: Array) -> Array:
-        """Round double-binary64 results if their error cannot affect the rounding, and else the exact sums."""
+        """Round sums of high and low parts; where their error may change the rounding, round the exact sum instead."""
         with np.errstate(all="ignore"):
             missing = size * (self.terms**2 * 2.0**-100)
             codes, other = (
@@ -171,7 +171,7 @@ class Evaluator:
 
 
 def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: Context = DEFAULT) -> Array:
-    """Return the codes of sums of terms (n, *batch), or of products, by a candidate that has a schedule."""
+    """Return the codes of a candidate's sums of terms (n, *batch), or of its products; it must have a schedule."""
     if candidate.machines and len(sides) > 1:
         terms, reading = candidate.machines[0].terms, candidate.machines[0].reading
         codes = [side.codes if side.format == terms else encode(side, terms, context=reading) for side in sides]
@@ -183,7 +183,7 @@ def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: C
     adder, format = candidate.adder, candidate.adder.accumulator
     separate = isinstance(adder, Adder) and not adder.fma and adder.products != format
     if isinstance(adder, Adder) and separate and sides[0].codes.ndim == 2 == len(sides):
-        # Products that are rounded separately become terms of a sum, so that the processor can add them.
+        # Separately rounded products become the terms of a sum, so that the processor can add them.
         products = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
         sides = (Source(products, adder.products),)
     sums = simulate(sides, candidate.schedule, adder)
@@ -192,7 +192,7 @@ def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: C
 
 
 def rounded_inputs(inputs: InputRounding, sides: Sides) -> Sides:
-    """Return inputs rounded to a narrower format, as codes of their original format."""
+    """Return the inputs rounded to a narrower format, as codes of their original format."""
     made = []
     for side in sides:
         narrow = Source(np.asarray(encode(side, inputs.format, inputs.rounding)), inputs.format)

@@ -24,9 +24,9 @@ from floatlab.reduce.simulate.machines import Machine
 class Explanation(Individual):
     """A candidate computation, and how many of the observed elements it reproduces bit for bit.
 
-    `total` of `elements` elements were compared: a sample of huge products, and of large products that do not match.
-    `codes` has the candidate's results that were compared, in C order. It is None if the sample of a product differed,
-    so that the rest was not compared.
+    `total` of the `elements` elements were compared. Only a sample is compared if the product is huge, or if it is
+    large and its sample does not match. `codes` holds those results of the candidate that were compared, in C order. It
+    is None if the sample of a large product differed, since the other elements were then not computed.
     """
 
     candidate: Candidate
@@ -42,17 +42,17 @@ class Explanation(Individual):
 
     @property
     def schedule(self) -> Schedule | None:
-        """The order; None for the exact sum."""
+        """The order of the additions; None for the exact sum."""
         return self.candidate.schedule
 
     @property
     def same(self) -> tuple[Schedule, ...]:
-        """Other schedules that were tried and that have the same tree for these terms."""
+        """Other schedules that were tried and have the same tree for these terms."""
         return self.candidate.same
 
     @property
     def adder(self) -> CandidateAdder | None:
-        """The arithmetic of nodes; None for the exact sum, rounded once."""
+        """The arithmetic of the nodes; None for the exact sum, which is rounded once."""
         return self.candidate.adder
 
     @property
@@ -67,7 +67,7 @@ class Explanation(Individual):
 
     @property
     def products(self) -> Format | None:
-        """The format to which products are rounded before they are added; None if they are not rounded."""
+        """The format to which products are rounded before they are added; None if products are not rounded."""
         return self.adder.products if isinstance(self.adder, Adder) and not self.fma else None
 
     @property
@@ -77,7 +77,7 @@ class Explanation(Individual):
 
     @property
     def share(self) -> Fraction:
-        """The fraction of the compared elements that are equal."""
+        """The number of equal elements divided by the number of compared elements."""
         return Fraction(self.matching, self.total)
 
     @property
@@ -107,7 +107,7 @@ class Explanation(Individual):
 
 
 def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, in_full: bool = False) -> Explanation:
-    """Count the equal elements in the sample, or in the whole product if the sample matches or `in_full` is true.
+    """Count the equal elements in the sample; and in the whole product if the sample matches or `in_full` is true.
 
     For a huge product, only the sample is compared.
     """
@@ -133,7 +133,7 @@ def replay_along(
     order: str = "",
     fused: Callable[[], tuple[int, ...]] | None = None,
 ) -> Iterator[Explanation]:
-    """Try the adders of `adders_along` with an order; stop at the first one that reproduces all elements.
+    """Try the adders of `adders_along` with one order, up to the first one that reproduces all elements.
 
     If no simple adder does, `fused` is called to probe which products the library fuses.
     """
@@ -153,7 +153,7 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, goal: Source, format: Format) -> Array:
-    """Return a mask of elements with the same code, or both NaN; a candidate's −0 also agrees with +0.
+    """Return a mask of the elements that have the same code or are both NaN; a candidate's −0 also agrees with +0.
 
     The sum of terms that are all −0 is −0, but a library whose accumulator starts at +0 returns +0.
     """

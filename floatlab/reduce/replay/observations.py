@@ -1,4 +1,4 @@
-"""Observed results: exact bits, or a printed decimal, which stands for all numbers that print as this decimal."""
+"""Observed results: exact bits, or a printed decimal, which stands for all numbers that are printed as this decimal."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from floatlab.numbers import Datum, Flags, read
 from floatlab.record import Individual, Record
 
 _DECIMAL = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
-_MOST_DIGITS = 1200  # no binary64 number takes more than 1,075 digits
-_DISTINGUISHING = {2: 5, 4: 9, 8: 17}  # digits that distinguish all numbers of a format, by its size in bytes
-_MOST_EXPONENT = 20_000  # binary128 and x87 stay below 5,000 decimal exponents
+_MOST_DIGITS = 1200  # the largest number of digits in a printed decimal; a binary64 number never needs more than 1,075
+# Number of decimal digits that distinguish all numbers of a format, by the format's size in bytes.
+_DISTINGUISHING = {2: 5, 4: 9, 8: 17}
+_MOST_EXPONENT = 20_000  # the largest decimal exponent that is accepted; those of binary128 and x87 are below 5,000
 
 
 class PrintedDecimal(Record):
-    """A decimal as printed: its digits as an integer, and the power of ten of the last digit."""
+    """A printed decimal: its digits as an integer, and the power of ten of its last digit."""
 
     text: str
     digits: int
     place: int
 
     def holds(self, value: Fraction) -> bool:
-        """Return whether a number, rounded to nearest even at the last printed digit, is this decimal.
+        """Return whether a number gives this decimal when it is rounded to nearest even at the last printed digit.
 
         >>> printed = parse_printed("0.0559577")
         >>> printed.holds(Fraction("0.05595774")), printed.holds(Fraction("0.05595776"))
@@ -38,7 +39,7 @@ class PrintedDecimal(Record):
         return round(value / Fraction(10) ** self.place) == self.digits
 
     def fits(self, datum: Datum) -> bool:
-        """Return whether a datum prints as this decimal: correctly rounded, or as the shortest decimal that reads back.
+        """Return whether this is how a datum is printed: correctly rounded, or as the shortest decimal that reads back.
 
         >>> from floatlab import decode
         >>> [parse_printed("0.0559577569366").fits(decode(code, "fp32")) for code in (0x3D6533F6, 0x3D6533F7)]
@@ -50,13 +51,13 @@ class PrintedDecimal(Record):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """The smallest and the largest number that may print as this decimal."""
+        """The smallest and the largest number that may be printed as this decimal."""
         place = Fraction(10) ** self.place
         return (self.digits - Fraction(1, 2)) * place, (self.digits + Fraction(1, 2)) * place
 
 
 class PrintedArray(Individual):
-    """An array as printed: each element denotes all numbers from `low` to `high`, which have the same printed text."""
+    """A printed array. Each element stands for all numbers from `low` to `high`, which print as the same text."""
 
     codes: Array
     format: Format
@@ -68,16 +69,16 @@ class PrintedArray(Individual):
         return PrintedArray(self.codes[places], self.format, self.low[places], self.high[places])
 
     def fits(self, codes: Array, format: Format) -> Array:
-        """Return which numbers print as the elements do."""
+        """Return a mask of the codes whose numbers would be printed as the elements of this array."""
         values = np.asarray(decode(codes, format), np.float64)
         held: Array = (self.low <= values) & (values <= self.high)
         return held
 
 
 def printed_array(source: Source) -> PrintedArray | None:
-    """Return an array that was read from text as printed numbers; None if its digits distinguish all numbers.
+    """Return an array that was read from text as printed numbers; None if it has enough digits to identify each number.
 
-    Arrays are printed with a number of decimals, or of digits, for all elements; trailing zeros may be missing.
+    All elements of an array are printed with the same number of decimals or of digits; trailing zeros may be missing.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()
@@ -97,7 +98,7 @@ def printed_array(source: Source) -> PrintedArray | None:
     with np.errstate(all="ignore"):
         size = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)) * (1 + 1e-12)))
         unit = 10.0 ** np.where(values == 0, least, np.maximum(size - most + 1, least))
-        # A number halfway between two printed decimals may have been printed as either.
+        # The library may have printed a number halfway between two decimals as either of them.
         half = np.where(np.isfinite(values), unit / 2 * (1 + 1e-9), 0.0)
     return PrintedArray(source.codes, source.format, values - half, values + half)
 
@@ -106,9 +107,9 @@ Observed = Source | PrintedDecimal | PrintedArray
 
 
 def parse_printed(text: str) -> PrintedDecimal | None:
-    """Parse a plain decimal; None for other text, such as nan or 0x1p3.
+    """Parse a decimal without a base prefix; return None for other text, such as nan or 0x1p3.
 
-    Raises LiteralError for decimals longer than any format prints.
+    Raises LiteralError for a decimal that is longer than any format prints.
 
     >>> parse_printed("8.19e-08").ends
     (Fraction(1637, 20000000000), Fraction(1639, 20000000000))
@@ -128,7 +129,7 @@ def parse_printed(text: str) -> PrintedDecimal | None:
 
 
 def format_of_result(observed: object, name: str) -> Format | None:
-    """Return the format of a result that has one; None for text and plain numbers."""
+    """Return the format of a result; None for text and plain numbers, which have no format."""
     if isinstance(observed, Datum | PrintedArray):
         return observed.format
     if isinstance(observed, str | list) or not is_floating(observed):
@@ -137,9 +138,10 @@ def format_of_result(observed: object, name: str) -> Format | None:
 
 
 def read_observed(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
-    """Return what candidates must match: the codes of all elements, or printed decimals.
+    """Return what candidates must reproduce: the codes of all elements, or printed decimals.
 
-    Raises UnsupportedError for results of another shape or not representable in `into`; LiteralError for invalid text.
+    Raises UnsupportedError if the result has another shape or `into` cannot represent it, and LiteralError for invalid
+    text.
 
     >>> from floatlab.formats import parse_format
     >>> [hex(read_observed(0.5, "observed", parse_format("fp16"), ()).codes[0])]
@@ -159,7 +161,7 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
     if isinstance(observed, str) or (isinstance(observed, int | float) and not is_typed(observed)):
         reading = read(observed, into)
         if reading.flags & Flags.INEXACT:
-            prints = f"is no number of {into.name}: as text, it stands for all numbers printed so"
+            prints = f"is not a number of {into.name}; a decimal given as text stands for all numbers printed so"
             raise UnsupportedError(f"{name} {quoted(str(observed))} {prints}")
         observed = reading.result
     if isinstance(observed, Datum):
@@ -176,7 +178,7 @@ def read_observed(observed: object, name: str, into: Format, shape: tuple[int, .
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> PrintedDecimal | Fraction | None:
-    """Return the observed absolute difference of two results, as a printed decimal or a number; None if not given."""
+    """Return the absolute difference of two results as a printed decimal or a number; None if it is not given."""
     if difference is None:
         return None
     if results != 2 or shape:

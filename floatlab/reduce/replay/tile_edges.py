@@ -1,4 +1,4 @@
-"""Rows or columns of a product that were computed differently: usually the edges of a library's tiles."""
+"""Finds rows or columns of a product that were computed in another way than the rest, usually edges of tiles."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay
 
-_SHARE = 0.5  # an edge is at most this fraction of the rows or columns
-_LEAST = 16  # number of elements; fewer may agree with some candidate by chance
+_SHARE = 0.5  # a tile edge is reported only if it has at most this fraction of the rows or columns
+_LEAST = 16  # a tile edge is reported only if it has at least this number of elements; fewer may agree by chance
 _NOUNS = ("row", "column")
 
 
@@ -28,7 +28,7 @@ class TileEdge(Individual):
 
     @property
     def where(self) -> str:
-        """The rows or columns in words."""
+        """The numbers of the rows or columns, in words."""
         low, high, count = self.places[0], self.places[-1], len(self.places)
         noun = _NOUNS[self.axis] + "s" * (count > 1)
         if count == 1:
@@ -37,7 +37,7 @@ class TileEdge(Individual):
 
     @property
     def text(self) -> str:
-        """Both candidates, and the rows or columns of the second one."""
+        """Both candidates in words, with the rows or columns that the second one reproduces."""
         return f"all {self.rest.elements:,} elements equal {self.rest.text}, but {self.where} {self.explanation.text}"
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ class TileEdge(Individual):
 def find_tile_edge(
     evaluator: Evaluator, best: Explanation, goal: Source, tried: Iterable[Candidate]
 ) -> TileEdge | None:
-    """Return the candidate that reproduces the few rows or columns that the best one does not; None if there is none.
+    """Return a candidate that reproduces the few rows or columns in which the best one fails; None if there is none.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

@@ -1,1 +1,1 @@
-"""Results of reductions: argument handling, sums and products, and their errors."""
+"""Sums, dot products and matrix products as results: how their arguments are read, and their errors."""

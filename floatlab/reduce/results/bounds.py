@@ -1,9 +1,10 @@
-"""Bounds on the error of a reduction; None if no bound is proved.
+"""Bounds on the error of a reduction; functions return None where no bound is proved.
 
-Rounding x gives x·(1 + d) + e with |d| ≤ u and |e| ≤ η. Here u is 2^−p to nearest and 2^(1−p) in other rounding
-directions, and η is the smallest step above zero. After h roundings, a term is thus wrong by a factor of at most 1/(1 −
-h·u) (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2).
-No bound is given in formats given by a table, since their relative error depends on the number.
+Rounding a number x gives x·(1 + d) + e with |d| ≤ u and |e| ≤ η. When rounding to nearest, u is 2^−p; in other
+directions, u is 2^(1−p). η is the smallest positive number that rounding can return. After h roundings, a term is thus
+wrong by a factor of at most 1/(1 − h·u) (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002,
+sections 3.1 and 4.2). Formats that are defined by a table have no bound, since their relative rounding error depends on
+the number.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NEAREST = (Direction.RNE, Direction.RNA)
 
 
 def unit(format: Format, context: Context) -> Fraction:
-    """Return u, the largest relative error of a rounding into a format.
+    """Return u, the largest relative error of rounding into a format.
 
     >>> from floatlab import Context, parse_format
     >>> unit(parse_format("fp16"), Context()), unit(parse_format("fp16"), Context("RTZ"))
@@ -31,7 +32,7 @@ def unit(format: Format, context: Context) -> Fraction:
 
 
 def smallest_step(format: Format, context: Context) -> Fraction:
-    """Return η, the largest error of a rounding near zero: the smallest positive number that rounding can return."""
+    """Return η, the largest error of rounding near zero: the smallest positive number that rounding can return."""
     if format.subnormals and not context.flush_results:
         return format.smallest
     return format.smallest_normal
@@ -40,10 +41,10 @@ def smallest_step(format: Format, context: Context) -> Fraction:
 def first_bound(
     batches: Batches, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder
 ) -> Fraction | None:
-    """Return an a priori bound on |sum − exact|, from Σ|x| (`whole`) and the order.
+    """Return an a priori bound on |sum − exact| from `whole`, which is Σ|x|, and the order of the additions.
 
-    None if results may overflow, inputs are flushed, the format has no sign or no zero, or the order is so deep that
-    h·u reaches 1.
+    Return None if a result may overflow, if inputs are flushed, if the format has no sign or no zero, or if the order
+    is so deep that h·u reaches 1.
     """
     context, into, products = adder.context, adder.accumulator, adder.products
     if context.flush_inputs or not (into.signed and into.zero and products.signed and products.zero):
@@ -67,7 +68,7 @@ def first_bound(
 
 
 def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context: Context) -> Fraction | None:
-    """Return a bound that also covers the rounding of the sum into the result's format."""
+    """Return a bound that also covers rounding the sum into the result's format."""
     if bound is None or not (format.signed and format.zero) or format.is_table:
         return None
     most = abs(exact) + bound
@@ -76,10 +77,11 @@ def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context
 
 
 def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | TensorCore) -> Fraction | None:
-    """Return a bound on |sum − exact| from the computed values: for each node, half an ulp, or one ulp if directed.
+    """Return a bound on |sum − exact| from the computed values of the nodes.
 
-    For a node of a tensor core: one alignment unit per truncated number, plus one unit of the truncated result. None if
-    a result is not finite, if inputs are flushed, or after an overflow.
+    The bound is half an ulp per rounding, or one ulp in directed rounding. A node of a tensor core adds one unit of the
+    alignment for each truncated number, and one unit of its truncated result. Return None if a result is not finite, if
+    inputs are flushed, or after an overflow.
     """
     if adder.context.flush_inputs or (isinstance(adder, Adder) and adder.context.overflow is not Overflow.NATIVE):
         return None
@@ -101,12 +103,12 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
 
 
 def _missed_at_most(value: Datum, context: Context) -> Fraction:
-    """Return a bound on the error of a rounding with this result."""
+    """Return a bound on the error of a rounding that gave this value."""
     fmt, step = value.format, value.ulp.as_fraction()
     if context.rounding in _NEAREST:
         step /= 2
     if (context.flush_results or not fmt.subnormals) and value.magnitude <= fmt.smallest_normal_magnitude:
-        return max(step, fmt.smallest_normal)  # the spacing around zero
+        return max(step, fmt.smallest_normal)  # zero and its neighbours are this far apart
     return step
 
 

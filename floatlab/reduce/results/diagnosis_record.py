@@ -1,4 +1,4 @@
-"""The diagnosis of two results as records: a status, a sentence for people, and causes with their places."""
+"""The diagnosis of two results as records: a status, a sentence that explains it, and the causes with their places."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ Place = tuple[tuple[int, int], ...] | tuple[int, ...]
 
 
 class DiagnosedCause(Record):
-    """One cause of a difference. `side` is the affected result, `share` the share of its elements that are affected.
+    """One cause of a difference. `side` is the affected result, `share` the fraction of its elements that are affected.
 
-    `where` holds indices of elements, half-open ranges of rows and columns (for regions), or ranges of terms. For moved
-    elements it holds pairs (new index, old index). If `where` is empty, the cause affects all elements.
+    `where` holds the indices of affected elements, half-open ranges of affected rows and columns (for regions), or
+    ranges of terms. For elements that were moved, it holds pairs (new index, old index). If `where` is empty, the cause
+    affects all elements.
     """
 
     name: str
@@ -24,7 +25,7 @@ class DiagnosedCause(Record):
 
 
 class Diagnosis(Record):
-    """Why two results of one product differ.
+    """The answer to the question why two results of one product differ.
 
     `status` is "identical", "rounding", "bug" or "unknown"; `first` is the answer as a sentence. `nearer` is the result
     that is nearer to the exact product: "actual", "expected", or None if neither is. `stopped` is true if Ctrl-C
@@ -39,5 +40,5 @@ class Diagnosis(Record):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the causes, each once."""
+        """The name of each cause, without repetitions."""
         return tuple(dict.fromkeys(cause.name for cause in self.causes))

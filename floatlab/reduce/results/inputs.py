@@ -1,4 +1,4 @@
-"""Reads the arguments of a reduction: determines formats, adder and schedule, and converts the terms to codes."""
+"""Reads the arguments of a reduction: finds its formats, adder and schedule, and converts the terms to codes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine, parse_machine
 from floatlab.reduce.simulate.simulation import AnyAdder
 
-_DEEPEST = 64  # the largest number of axes in NumPy
-_MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
-# Types that NumPy does not read exactly, or not at all: a list with one of these is read number by number.
+_DEEPEST = 64  # the largest number of axes of a NumPy array
+_MOST_INTEGER = 1 << 53  # float64 represents every integer up to this one
+# NumPy does not read these types exactly, or not at all. A list that has one of them is read number by number.
 _ONE_BY_ONE = (Datum, Derivation, Literal, Exact, str, Fraction, Decimal, int, np.generic)
 
 
@@ -57,7 +57,7 @@ def read_operands(
     context: AnyContext = None,
     machine: str | Machine | None = None,
 ) -> tuple[Sides, Settings]:
-    """Return the terms of named operands, and the settings of the reduction; raises the errors of `sum` and `dot`."""
+    """Return the terms of named operands, and the settings of the reduction; raises errors as `sum` and `dot` do."""
     if not isinstance(adder, str):
         raise UnsupportedError(f"adder is a name such as kahan, not {type(adder).__name__}")
     if not isinstance(fma, bool | np.bool_):
@@ -93,7 +93,7 @@ def read_operands(
 
 
 def read_factor(x: object, name: str, formats: tuple[Format, ...]) -> Source:
-    """Return an operand's codes in its own format if that is one of these; else rounded to nearest into the first.
+    """Return an operand's codes; they keep its format if it is one of `formats`, else numbers are rounded to the first.
 
     >>> read_factor([1, 0.3], "a", (parse_format("e2m1"),)).codes.tolist()
     [2, 1]
@@ -104,19 +104,19 @@ def read_factor(x: object, name: str, formats: tuple[Format, ...]) -> Source:
 
 
 class _Given(Record):
-    """An operand before it is converted: its format, if it has one, and its numbers."""
+    """An operand before it is converted: its format (None if it has none) and its numbers."""
 
     x: object
     name: str
     format: Format | None
-    source: Source | None  # an array; None if the numbers are read one by one
+    source: Source | None  # the operand as an array; None if its numbers are read one by one
 
 
 def _given(x: object, name: str) -> _Given:
-    """Inspect an operand; raises the errors of `source_of` and `common_format`.
+    """Inspect an operand; raises the same errors as `source_of` and `common_format`.
 
-    A Datum, a Python float and a NumPy number have a format; a list has the common format of its numbers. Text,
-    fractions and integers have none.
+    A Datum, a Python float and a NumPy number have a format. A list has the smallest format that contains the formats
+    of its numbers. Text, fractions and integers have no format.
     """
     if not isinstance(x, list | tuple):
         source = source_of(x, name)
@@ -134,10 +134,10 @@ def _given(x: object, name: str) -> _Given:
 
 
 def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:
-    """Return an operand's codes in format `wanted`, or in the operand's own format.
+    """Return an operand's codes in the format `wanted`, or in the format of the operand.
 
-    If `exactly` is false, an operand keeps its format if `wanted` is None or contains it. Raises UnsupportedError for
-    integers that the format does not represent exactly.
+    If `exactly` is false, an operand keeps its format if `wanted` is None or contains this format. Raises
+    UnsupportedError for integers that the format cannot represent.
     """
     own, source, name = given.format, given.source, given.name
     if source is None:
@@ -155,7 +155,7 @@ def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, re
 
 
 def _integers(given: _Given) -> set[int]:
-    """Return the integers in an operand that is an integer array or a list of Python numbers."""
+    """Return the integers of an operand that is an integer array or a list of Python numbers."""
     if given.format is not None:
         return {n for n in _leaves(given.x) if type(n) is int} if isinstance(given.x, list | tuple) else set()
     assert given.source is not None
@@ -171,7 +171,7 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 
 
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
-    """Read numbers one by one; `origin` of the result is their format if all have the same one."""
+    """Read numbers one by one. If all numbers have the same format, it becomes the `origin` of the result."""
     origins: set[Format | None] = set()
     inexact: list[bool] = []
 
@@ -197,7 +197,7 @@ def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
 
 
 def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
-    """Return factors as matrices (rows, n) and (n, columns), and the shape of their product; raises UnsupportedError.
+    """Return the factors as matrices (rows, n) and (n, columns), and the shape of their product.
 
     >>> x, y, shape = as_matrices(source_of(np.ones(3)), source_of(np.ones((3, 2))))
     >>> x.codes.shape, y.codes.shape, shape

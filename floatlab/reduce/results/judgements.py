@@ -1,10 +1,10 @@
 """Judges the difference of two products: its size in units of rounding errors, and the causes of such differences.
 
-The measure is q = |d| / (u·(|A|·|B|)) for each element: d is the difference, u is half the format's ulp of 1, and
-|A|·|B| is the product of the magnitudes; rounding errors are proportional to it in any order (Higham, *Accuracy and
-Stability of Numerical Algorithms*, section 3.5: to first order, q is at most n between a computed sum of n terms and
-the exact sum). The q that a cause produces depends on n and on the data, so every cause is tried on the given inputs,
-or on a part of them.
+The measure is q = |d| / (u·(|A|·|B|)) for each element. Here d is the difference, u is half an ulp of 1 in the format,
+and |A|·|B| is the product of the matrices of magnitudes. Rounding errors are proportional to u·(|A|·|B|) in any order
+of the additions. To first order, q between a computed sum of n terms and the exact sum is at most n (Higham, *Accuracy
+and Stability of Numerical Algorithms*, section 3.5). The q that a cause produces depends on n and on the data. Every
+cause is thus tried on the given inputs, or on a part of them.
 """
 
 from __future__ import annotations
@@ -26,34 +26,35 @@ from floatlab.reduce.results.product_error import quotients, root_mean_square, s
 from floatlab.reduce.results.products import matmul
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
-_SIDE = 48  # causes are tried on at most this many rows and columns
+_SIDE = 48  # each cause is tried on at most this many rows and columns
 _ORDERS = (("serial", False), ("serial", True), ("pairwise", False), ("lanes(8)", True), ("reversed", False))
 _NARROWER = ("fp32", "tf32", "fp16", "bf16")
-_WHOLE = 1 << 34  # for more multiply-adds, only a part of the product is measured
-_MOST = 1 << 25  # for more elements, only a part of the product is measured
-_DROPPED = 16  # number of terms that are tried as the missing term
-_ALIKE = 4.0  # causes whose q are within this ratio of each other cannot be distinguished
-_NEAR = 3.0  # a cause explains a difference if their q are within this ratio
-_FEW = 0.05  # up to this fraction of elements beyond rounding, the others are judged separately
+_WHOLE = 1 << 34  # if a product has more multiply-adds, only a part of it is measured
+_MOST = 1 << 25  # if a product has more elements, only a part of it is measured
+_DROPPED = 16  # the largest number of terms that are omitted, one at a time, to measure the effect of a missing term
+_ALIKE = 4.0  # two causes cannot be distinguished if the ratio of their q is at most this
+_NEAR = 3.0  # a cause explains a difference if the ratio of their q is at most this
+# If at most this fraction of the elements exceeds rounding errors, the other elements are judged without them.
+_FEW = 0.05
 
 
 class DifferenceCause(Enum):
-    """A cause for which two products may differ."""
+    """A cause that may make two products differ."""
 
-    ORDER = "order"  # another order of the additions, fused or not: only rounding differs
-    SINGLE = "fp32 arithmetic"  # inputs and sums of a wider product in fp32
-    FP32 = "fp32"  # this and the next three: inputs rounded to the format
+    ORDER = "order"  # another order of the additions, with or without FMA: only rounding differs
+    SINGLE = "fp32 arithmetic"  # the inputs and the arithmetic of a wider product are in fp32
+    FP32 = "fp32"  # in this cause and the next three, the inputs are rounded to the format
     TF32 = "tf32"
     FP16 = "fp16"
     BF16 = "bf16"
-    TERM = "term"  # a missing term: a bug
+    TERM = "term"  # one term is missing from every sum, which is a bug
 
 
 class Effect(Record):
     """The effect of a cause on these inputs: the root mean square of q and the largest q, over the elements tried.
 
-    If a cause has several variants, these are the largest values of any variant, and `least` is the smallest root mean
-    square.
+    If a cause has several variants, `rms` and `largest` are the maxima over the variants, and `least` is the smallest
+    root mean square.
     """
 
     cause: DifferenceCause
@@ -64,11 +65,12 @@ class Effect(Record):
 
 @methods_in_default_mode
 class Judgement(Answering, Record):
-    """How much two products differ, and the causes of differences of this size.
+    """How much two products differ, and the causes that produce differences of this size.
 
-    If `causes` is empty, nothing that was tried explains the difference; if it has several causes, these inputs cannot
-    distinguish them. `looked_at` of `elements` elements were measured. `beyond` of them have a q that far exceeds that
-    of any order; if these are few, `causes` describes the other elements. `at` is the index of the largest q.
+    If `causes` is empty, no cause that was tried explains the difference. If it has several causes, these inputs cannot
+    distinguish them. `looked_at` of the `elements` elements were measured. `beyond` of them have a q far larger than
+    any order of the additions produces. If these are few, `causes` describes the other elements. `at` is the index of
+    the element with the largest q.
     """
 
     terms: int
@@ -91,12 +93,12 @@ class Judgement(Answering, Record):
 
     @property
     def is_rounding(self) -> bool:
-        """Whether another order of the additions is the only cause that explains the whole difference."""
+        """Whether the whole difference is explained by another order of the additions, and by no other cause."""
         return self.causes == (DifferenceCause.ORDER,) and not self.beyond
 
     @property
     def limit(self) -> float:
-        """The bound on q between two computations with correctly rounded operations, to first order in u: 2n."""
+        """The largest q between two computations that round every operation correctly: 2n, to first order in u."""
         return 2.0 * self.terms
 
 
@@ -106,8 +108,8 @@ def judge_difference(
 ) -> Judgement:
     """Judge the difference between a product of a (rows, n) and b (n, columns) and another or the exact product.
 
-    All arguments are float arrays; u is that of `format`, by default the format of `actual`. Raises UnsupportedError
-    for shapes that do not match, and for inputs or results that are not finite.
+    All arguments are float arrays. The measure q uses the u of `format`, which is the format of `actual` by default.
+    Raises UnsupportedError if shapes do not match, or if inputs or results are not finite.
 
     >>> rng = np.random.default_rng(1)
     >>> a, b = rng.random((64, 100), np.float32), rng.random((100, 64), np.float32)
@@ -121,15 +123,15 @@ def judge_difference(
 
 
 class ProductJudge:
-    """Two factors, and the effect of each cause on their product; judges any number of computed products."""
+    """Judges computed products of two factors; the effect of each cause on the exact product is measured once."""
 
     def __init__(
         self, a: object, b: object, format: Format, exact: tuple[Array, Array | None, Array] | None = None
     ) -> None:
-        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises the errors of `judge_difference`.
+        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises errors as `judge_difference` does.
 
-        If they are known already, `exact` is the exact product, the part of it beyond binary64 (None: nothing), and
-        |A|·|B|. Differences of two results are then measured on all elements.
+        If `exact` is given, it has three arrays for all elements: the exact product in binary64, the remainder that
+        binary64 cannot hold (None if there is none), and |A|·|B|. All elements of two results are then compared.
         """
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:
@@ -153,7 +155,7 @@ class ProductJudge:
         return _effects(self._x, self._y, self._high, self._low, self._size, self.format)
 
     def judged(self, actual: object, expected: object = None) -> Judgement:
-        """Judge the difference of a product from another or the exact product; errors as for `judge_difference`."""
+        """Judge how a product differs from another or the exact product; raises errors as `judge_difference` does."""
         first, rows, columns, size = _matrix(actual, "actual"), self._rows, self._columns, self._size
         if first.shape != self.shape:
             raise UnsupportedError(f"shapes do not match: the product has shape {self.shape}, not {first.shape}")
@@ -184,7 +186,7 @@ class ProductJudge:
 
     @cached_property
     def _sizes(self) -> Array | None:
-        """|A|·|B| for all elements; None if it is not known and takes too long to compute."""
+        """|A|·|B| for all elements; None if it was not given and would take too long to compute."""
         if self._exact is not None:
             return self._exact[2]
         count = self.shape[0] * self.shape[1]
@@ -204,14 +206,14 @@ def _matrix(x: object, name: str) -> Array:
 
 
 def _measured(q: Array) -> tuple[float, float]:
-    """Return the root mean square and the largest value of q; both 0 if q is empty."""
+    """Return the root mean square and the largest value of q; both are 0 if q is empty."""
     if not q.size:
         return 0.0, 0.0
     return root_mean_square(q), float(q.max())
 
 
 def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: Format) -> tuple[Effect, ...]:
-    """Try every cause on the inputs."""
+    """Return the effect of each cause, tried on these inputs."""
 
     def measured(made: Array) -> tuple[float, float]:
         return _measured(quotients((made.astype(np.float64) - high) - low, size, format))
@@ -221,7 +223,7 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
         rms, largest = zip(*made, strict=True)
         return Effect(cause, times * max(rms), times * max(largest), times * min(rms))
 
-    # The difference of two results may be twice the error of one.
+    # Each of the two results has a rounding error, so their difference may be twice as large as one error.
     found = [ordered(DifferenceCause.ORDER, x, y, format, 2)]
     single = parse_format("fp32")
     if format.precision > single.precision:
@@ -241,7 +243,7 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
 
 
 def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[DifferenceCause, ...]:
-    """Return the causes of a difference of this size, and all causes that cannot be distinguished from them."""
+    """Return the causes that produce differences of this size, and causes that cannot be distinguished from them."""
     order, *others = effects
     # A cause whose effect is far larger than the observed q is excluded.
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]

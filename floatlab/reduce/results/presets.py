@@ -1,4 +1,4 @@
-"""The vectors of published questions about dot products, with their exact bits."""
+"""Vectors from published examples of dot products, with their exact bits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SINGLE = parse_format("binary32")
 
 
 class Preset(Record):
-    """Two vectors of binary32 codes, and their source."""
+    """Two vectors of binary32 codes, and the publication that they are from."""
 
     name: str
     a: tuple[int, ...]

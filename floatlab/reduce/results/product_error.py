@@ -1,4 +1,4 @@
-"""The exact product of two matrices, and the errors of computed products, in ulps and as q."""
+"""The exact product of two matrices, and the errors of computed products: in ulps, and as q (see `quotients`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
-MOST_EXACT = 1 << 28  # for more multiplications, only some rows of the exact product are computed
+MOST_EXACT = 1 << 28  # if a product has more multiplications, only some rows of the exact product are computed
 
 
 def quotients(difference: Array, size: Array, format: Format) -> Array:
-    """Return q of each element: |difference| / (u·size); 0 if both are 0.
+    """Return q of each element: |difference| / (u·size), where u is half an ulp of 1; 0 if both are 0.
 
     >>> from floatlab.formats import parse_format
     >>> quotients(np.array([2.0**-24, 0]), np.array([1.0, 0]), parse_format("fp32")).tolist()
@@ -26,22 +26,22 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
 
 
 class ProductErrors(Record):
-    """Errors of the measured elements that are finite: in ulps of the element, and as q = |error| / (u·Σ|a·b|)."""
+    """Errors of those measured elements that are finite: in ulps of the element, and as q = |error| / (u·Σ|a·b|)."""
 
     looked_at: int
-    nearest: int  # number of elements with an error of at most half an ulp
+    nearest: int  # number of elements whose error is at most half an ulp
     largest: float
     rms: float
     q_largest: float
     q_rms: float
-    worst: tuple[int, ...]  # indices in C order, the largest error first
+    worst: tuple[int, ...]  # indices of elements in C order, those with the largest errors first
 
 
 class ExactProduct:
-    """The exact product of x (rows, n) and y (n, columns); for large products, a sample of its rows."""
+    """The exact product of x (rows, n) and y (n, columns); if it is large, only a sample of its rows is computed."""
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
-        """Multiply exactly; `format` is the format of the computed products."""
+        """Compute the product exactly; `format` is the format of the computed products."""
         (rows, n), columns = x.codes.shape, y.codes.shape[1]
         self.format, self.shape = format, (rows, columns)
         most = min(rows, max(1, MOST_EXACT // max(1, n * columns)))
@@ -76,7 +76,7 @@ class ExactProduct:
         )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:
-        """Return q between two products, given as codes: root mean square and largest value, over finite elements.
+        """Return the root mean square and the largest q between two products, given as codes, over finite elements.
 
         >>> from floatlab.arrays.sources import source_of
         >>> x, y, near = (source_of(np.float32([[each]])) for each in (3, 2, 6 + 2**-20))
@@ -90,13 +90,13 @@ class ExactProduct:
 
 
 def root_mean_square(x: Array) -> float:
-    """Return √(mean x²) of nonnegative numbers, correctly even if squares overflow or underflow."""
+    """Return √(mean x²) of nonnegative numbers; the result is correct even if squares overflow or underflow."""
     _, exponent = np.frexp(x.max())
     return float(np.ldexp(np.sqrt(np.mean(np.ldexp(x, -exponent) ** 2)), exponent))
 
 
 def spread_indices(count: int, most: int) -> Array:
-    """Return at most `most` indices below `count`, evenly spread from the first to the last.
+    """Return at most `most` indices below `count`, spread evenly from the first to the last.
 
     >>> spread_indices(10, 3).tolist()
     [0, 4, 9]

@@ -34,7 +34,7 @@ from floatlab.reduce.simulate.simulation import simulate
 
 
 class ProductOptions(TypedDict, total=False):
-    """Keywords that matrix products share with `dot`, which explains them."""
+    """Keywords that matrix products share with `dot`, which documents them."""
 
     fma: bool
     terms: Format | str | None
@@ -46,13 +46,13 @@ class ProductOptions(TypedDict, total=False):
 
 
 class MatrixOptions(ProductOptions, total=False):
-    """Keywords of matrix products, which can have scales for blocks of the factors."""
+    """Keywords of matrix products, which include scales for blocks of the factors."""
 
     scales: object
 
 
 class ProductElement(Record):
-    """One element: its index, its value, the exact sum, and their difference."""
+    """One element: its index, its value, the exact sum, and the difference between value and exact sum."""
 
     index: tuple[int, ...]
     value: Datum
@@ -111,14 +111,14 @@ class Product(Answering, Individual):
         return ProductElement(index, value, exact, error)
 
     def reduction(self, place: int) -> Reduction:
-        """Return an element, given by its index in C order, as a dot product.
+        """Return an element, given by its index in C order, as the result of a dot product.
 
         >>> found = matrix_product([[1, 2], [3, 4]], [[5], [6]], schedule="reversed", format="fp16")
         >>> found.reduction(1)
         Reduction(dot of 2 terms, reversed: Datum(binary16 0x50e0 = 39))
         """
         settings, adder = self.settings, self.settings.adder
-        if isinstance(adder, Adder | Compensated):  # under SR every element has its own stream of random draws
+        if isinstance(adder, Adder | Compensated):  # under stochastic rounding, every element has its own random draws
             settings = settings.replace(adder=adder.replace(context=stream_context(adder.context, 0, place)))
         return reduce_terms("dot", self._factors(place), settings)
 
@@ -141,7 +141,7 @@ def matrix_product(
     format: Format | str | None = None,
     **options: Unpack[MatrixOptions],
 ) -> Product | ScaledProduct:
-    """Return the product of `matmul` as an answer, with its factors and settings; same parameters and errors."""
+    """Return the product of `matmul` with its factors and settings; parameters and errors are those of `matmul`."""
     if unknown := options.keys() - MatrixOptions.__annotations__.keys() - ProductOptions.__annotations__.keys():
         raise TypeError(f"matmul() got an unexpected keyword argument {min(unknown)!r}")
     scales, rest = options.pop("scales", None), cast(ProductOptions, options)
@@ -189,17 +189,19 @@ def matmul(
     schedule : str, Schedule or Plan, optional
         The order of the additions of each element; serial by default.
     format : Format or str, optional
-        The result's format; by default the smallest that contains both factors' formats, binary32 if they have none.
+        The result's format. By default, it is the smallest format that contains the formats of both factors, or
+        binary32 if they have none.
     **options
-        fma, terms, products, accumulator, adder, context and machine: as for `dot`. For a machine with block scales,
-        such as "blackwell.nvf4.f32", also scales: a pair of arrays, of shapes (…, n / size) and (n / size, …), of
-        numbers or (as uint8) of codes; a and b in a unit's format (`FloatArray`) keep their codes.
+        fma, terms, products, accumulator, adder, context and machine: as for `dot`. A machine with block scales, such
+        as "blackwell.nvf4.f32", also takes scales: a pair of arrays of shapes (…, n / size) and (n / size, …). The
+        scales are numbers, or codes if the array is uint8. If a and b are `FloatArray` in a format of the unit, they
+        keep their codes.
 
     Returns
     -------
     numpy.ndarray
-        The product, in NumPy's dtype for the result's format if there is one, else in the narrower of float32 and
-        float64 that contains the format.
+        The product. Its dtype is NumPy's dtype for the result's format if there is one, or else the narrower of float32
+        and float64 that contains the format.
 
     Raises
     ------

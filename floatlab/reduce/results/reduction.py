@@ -31,8 +31,8 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
-MAX_TRACED = 1 << 14  # for more terms, nodes with their derivations are not kept
-_CLOSE = 4  # the ranking of nodes is approximate, so this many times more nodes than requested are evaluated exactly
+MAX_TRACED = 1 << 14  # if a sum has more terms, its nodes and their derivations are not kept
+_CLOSE = 4  # for each requested node, this many are evaluated exactly, because the ranking of nodes is only approximate
 
 
 @methods_in_default_mode
@@ -84,24 +84,24 @@ class Reduction(Answering, Individual):
 
     @property
     def settled(self) -> Schedule:
-        """The schedule; a schedule that depends on the values is replaced by its permutation of these terms."""
+        """The schedule; one that depends on the values is replaced by the permutation that it gives these terms."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
         return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)
 
     @property
     def batches(self) -> Batches:
-        """The order as batches over arrays."""
+        """The order of the additions as batches over arrays."""
         return self.settled.batches(len(self))
 
     @property
     def plan(self) -> Plan:
-        """The order, node by node."""
+        """The order of the additions, node by node."""
         return self.settled.plan(len(self))
 
     @property
     def nodes(self) -> list[Node]:
-        """Every node with its value and derivations, evaluated one by one; for a single term, its conversion.
+        """Every node with its value and derivations, in order; for a single term, the only node is its conversion.
 
         Raises UnsupportedError for more than 2^14 terms.
 
@@ -114,7 +114,7 @@ class Reduction(Answering, Individual):
         return _nodes(self)
 
     def worst(self, count: int = 5) -> list[Node]:
-        """Return the nodes whose own roundings have the largest errors, largest first, for sums of any length.
+        """Return the nodes whose roundings have the largest errors, largest first, for sums of any length.
 
         Raises UnsupportedError for long sums that are compensated or fused.
 
@@ -131,7 +131,7 @@ class Reduction(Answering, Individual):
 
     @property
     def last_rounding(self) -> Derivation | None:
-        """The rounding of the accumulated sum to the result; None if both have the same format.
+        """The derivation of the rounding from the accumulator's format to the result's; None if the formats are equal.
 
         >>> from floatlab import sum
         >>> sum([1.0, 2**-9], format="bf16", accumulator="fp32").last_rounding.rounded.tail
@@ -143,7 +143,7 @@ class Reduction(Answering, Individual):
 
     @property
     def flags(self) -> Flags:
-        """The union of the flags of all roundings; raises the errors of `nodes`. Tensor cores raise no flags.
+        """The union of the flags of all roundings; raises errors as `nodes` does. Tensor cores raise no flags.
 
         >>> from floatlab import sum
         >>> sum([1.0, 2**-30], format="fp32").flags.names
@@ -157,7 +157,7 @@ class Reduction(Answering, Individual):
 
     @property
     def exact(self) -> Fraction | None:
-        """The exact sum of the terms, after their conversion; None if a term is not finite."""
+        """The exact sum of the terms after their conversion; None if a term is not finite."""
         return _totals(self)[0]
 
     @property
@@ -167,7 +167,7 @@ class Reduction(Answering, Individual):
 
     @property
     def error(self) -> Fraction | None:
-        """Result − exact; None if either is not finite."""
+        """The result minus the exact sum; None if either is not finite."""
         exact = self.exact
         return None if exact is None or not self.result.is_finite else self.result.exact.as_fraction() - exact
 
@@ -179,13 +179,13 @@ class Reduction(Answering, Individual):
 
     @property
     def condition(self) -> Fraction | None:
-        """Σ|x| / |Σx|: the factor by which relative errors of the terms can be amplified; None if the sum is zero."""
+        """Σ|x| / |Σx|: the largest factor by which relative errors of the terms grow; None if the sum is zero."""
         exact, magnitude = _totals(self)
         return magnitude / abs(exact) if exact and magnitude is not None else None
 
     @property
     def bound(self) -> Fraction | None:
-        """An a priori bound on |error| from order, formats and Σ|x|; None if no bound is proved.
+        """An a priori bound on |error| from the order, the formats and Σ|x|; None if no bound is proved.
 
         Compensated sums and tensor cores have no such bound, but may have a `running_bound`.
         """
@@ -197,13 +197,13 @@ class Reduction(Answering, Individual):
 
     @property
     def running_bound(self) -> Fraction | None:
-        """A bound on |error| from the computed values; None if no bound is proved, or for too many terms to trace."""
+        """A bound on |error| from the values of all nodes; None if no bound is proved or there are too many terms."""
         if self.exact is None or len(self) > MAX_TRACED or isinstance(self.adder, Compensated):
             return None
         return self._finally(running_bound(self.nodes, self.terms, self.adder))
 
     def _finally(self, bound: Fraction | None) -> Fraction | None:
-        """Return a bound that includes the rounding into the result's format."""
+        """Return a bound that also covers rounding into the result's format."""
         if self.result.format == self.accumulated.format or self.exact is None:
             return bound
         return final_bound(bound, self.exact, self.result.format, self.adder.context)
@@ -221,18 +221,18 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | tuple[None, Non
 
 
 def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
-    """Return the context of the last rounding, to the result's format; its random draw comes after all nodes' draws."""
+    """Return the context of the last rounding, to the result's format; its random draw follows those of all nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
     return stream_context(adder.context, terms + inner.batches(terms).nodes)
 
 
-# The worst nodes of a long sum are ranked on arrays, then evaluated exactly.
+# In a long sum, the errors of all nodes are estimated on arrays. The nodes with the largest are then evaluated exactly.
 
 
 def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> list[Node]:
-    """Return the nodes of one long sum with the largest rounding errors, largest first.
+    """Return the nodes of one long sum that have the largest rounding errors, largest first.
 
-    Raises UnsupportedError for formats that binary64 does not contain, and nodes of more than two numbers.
+    Raises UnsupportedError for formats that binary64 does not contain, and for nodes that add more than two numbers.
 
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.reduce.plan.composed_schedules import SERIAL
@@ -265,7 +265,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
 
 
 def _missed(sides: Sides, adder: Adder, pairs: Array, numbers: Array) -> Array:
-    """Return the approximate rounding error of each node, including its rounded products; 0 if not finite."""
+    """Return an estimate of the rounding error of each node, including its rounded products; 0 if it is not finite."""
     n = len(sides[0].codes)
     values = [decode(side.codes, side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):

@@ -35,7 +35,7 @@ class ScaledElement(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The element minus the exact sum; None if either is not finite."""
+        """The value of the element minus the exact sum; None if either is not finite."""
         finite = self.exact is not None and self.value.is_finite
         return self.value.exact.as_fraction() - self.exact if finite and self.exact is not None else None
 
@@ -67,7 +67,7 @@ class ScaledProduct(Answering, Individual):
         return int(self.x.codes.shape[1])
 
     def estimate(self) -> Array:
-        """Return the product of the scaled factors in binary64, in the shape of the product."""
+        """Return the product of the scaled factors, computed in binary64, in the shape of the product."""
         at = np.arange(self.terms) // self.unit.size
         x, y, a, b = (decode(side.codes, side.format, np.float64) for side in (self.x, self.y, *self.scales))
         with np.errstate(all="ignore"):
@@ -95,23 +95,23 @@ class ScaledProduct(Answering, Individual):
 
 @in_default_mode
 def scaled_product(a: object, b: object, machine: str | ScaledUnit, scales: object) -> ScaledProduct:
-    """Return the product of two factors in blocks with scales, as a unit's model computes it.
+    """Return the product of two factors whose blocks have scales, as the model of a unit computes it.
 
     Parameters
     ----------
     a, b : array_like
-        Factors of shapes (…, n) and (n, …), with one or two axes. A `FloatArray` in one of the unit's formats keeps its
-        codes; other numbers are rounded to nearest into the first of these formats.
+        Factors of shapes (…, n) and (n, …), with one or two axes. A `FloatArray` in a format of the unit keeps its
+        codes; other numbers are rounded to nearest into the first of the unit's formats.
     machine : str or ScaledUnit
         The unit, such as "blackwell.nvf4.f32".
     scales : pair of array_like
-        The scales of the blocks along n: shapes (…, n / size) and (n / size, …), rounded up. uint8 arrays are codes, as
-        in `Blocks.scales`; other numbers must be numbers of the scales' format.
+        The scales of the blocks along n, of shapes (…, n / size) and (n / size, …), where the quotient is rounded up. A
+        uint8 array has codes, as in `Blocks.scales`. Other numbers must be representable in the scales' format.
 
     Raises
     ------
     UnsupportedError
-        If shapes do not match, or the unit or a scale is unknown to it.
+        If shapes do not match, or if the unit is unknown, or if a scale is not a number of the scales' format.
     """
     unit = parse_scaled_unit(machine)
     x, y, shape = as_matrices(*(read_factor(each, name, unit.elements) for each, name in ((a, "a"), (b, "b"))))
@@ -128,7 +128,7 @@ def scaled_product(a: object, b: object, machine: str | ScaledUnit, scales: obje
 
 
 def _scales(x: object, name: str, unit: ScaledUnit, shape: tuple[int, int]) -> Source:
-    """Return scales as codes in this shape; raises UnsupportedError."""
+    """Return scales as codes in this shape; raises UnsupportedError for another shape."""
     format = unit.scale
     if isinstance(x, np.ndarray) and x.dtype == np.uint8 and format.width == 8:
         source = Source(x, format)
@@ -144,7 +144,7 @@ def _scales(x: object, name: str, unit: ScaledUnit, shape: tuple[int, int]) -> S
 
 
 def _encoded(numbers: Array, name: str, format: Format) -> Array:
-    """Return the codes of numbers, which must be numbers of the format."""
+    """Return the codes of numbers; raises UnsupportedError if the format cannot represent them."""
     codes = np.asarray(encode(numbers, format))
     values = decode(codes, format, np.float64)
     wrong = (values != numbers) & ~np.isnan(numbers)

@@ -1,4 +1,4 @@
-"""`sum` and `dot` of one row of terms, bit for bit, in a given order and with given roundings."""
+"""`sum` and `dot` of one row of terms: the exact bits that an order of additions and its roundings give."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floatlab.reduce.simulate.simulation import AnyAdder, simulate
 
 
 def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
-    """Return the sum of one row of terms, or the dot product of two rows; raises the errors of `sum`."""
+    """Return the sum of one row of terms, or the dot product of two rows; raises errors as `sum` does."""
     schedule, adder = settings.schedule, settings.adder
     accumulated = result = Datum(adder.accumulator, int(simulate(sides, schedule, adder)[()]))
     if accumulated.format != settings.format:
@@ -27,7 +27,7 @@ def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
 
 @in_default_mode
 def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
-    """Return the sum of the same terms in another order, or with another adder; raises the errors of `sum`.
+    """Return the sum of the same terms in another order, or with another adder; raises errors as `sum` does.
 
     >>> from floatlab.reduce.plan.basic_schedules import PAIRWISE
     >>> found = sum([2**24, 1, 1, 1])
@@ -54,20 +54,22 @@ def sum(
     Parameters
     ----------
     x : array_like
-        The terms, one row of n ≥ 1 numbers. The format of an array is its dtype, and that of a list of Python floats
-        binary64; text, fractions and integers have no format.
+        The terms, one row of n ≥ 1 numbers. An array has the format of its dtype, and a list of Python floats has
+        binary64. Text, fractions and integers have no format.
     schedule : str, Schedule or Plan, optional
         The order of the additions (see `parse_schedule`); serial by default.
     format : Format or str, optional
-        The result's format; by default the smallest that contains all formats of the terms, or binary32 if they have no
-        format.
+        The result's format. By default, it is the smallest format that contains the formats of all terms, or binary32
+        if they have none.
     terms : Format or str, optional
-        The format to which terms are converted; by default the terms' format if `format` contains it, else `format`.
-        They are rounded to nearest; integers must be exactly representable.
+        The format to which terms are converted. By default, it is the terms' format if `format` contains this format,
+        and else `format`.
+        Terms are rounded to nearest. Integers must be exactly representable.
     accumulator : Format or str, optional
-        The format of partial sums, `format` by default. The last sum is then rounded to `format`.
+        The format of partial sums, by default `format`. If it differs from `format`, the last sum is rounded to
+        `format`.
     adder : str
-        "rounded", or a compensated (serial) sum: "kahan", "neumaier", "klein" or "double".
+        "rounded", or the name of a compensated sum, which is serial: "kahan", "neumaier", "klein" or "double".
     context : Context or str, optional
         The rounding of the additions: a Context, or the name of a direction.
 
@@ -122,12 +124,12 @@ def dot(
     a, b : array_like
         The factors, one row of n numbers each.
     schedule, format, terms, accumulator, adder, context : optional
-        As for `sum`: the order; the formats of the result, of the factors and of partial sums; the kind of sum; the
+        As for `sum`: the order, the formats of the result, of the factors and of partial sums, the kind of sum, and the
         rounding.
     fma : bool
-        Whether products are added to partial sums by fused multiply-add, so that they are not rounded (see `Adder`).
+        Whether products are added to partial sums by fused multiply-add; they are then not rounded (see `Adder`).
     products : Format or str, optional
-        The format of separately rounded products; the accumulator's by default.
+        The format to which separate products are rounded, by default the accumulator's.
     machine : str or Machine, optional
         A model of a matrix unit, such as "hopper.f16.f32". It fixes everything but the schedule and the result's
         format.

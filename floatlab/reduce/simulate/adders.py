@@ -1,10 +1,10 @@
-"""The arithmetic of a plan's nodes on single numbers, with derivations (the traced scalar evaluator).
+"""The arithmetic of a plan's nodes on single numbers. Each rounding is recorded as a derivation.
 
-A node with two arguments rounds their sum once. Without fma, products are rounded to `products` before they are added.
-With fma, the last argument is fused if it is a product; otherwise the first is fused if it is a product. If both are
-products, the first is rounded, as in a loop whose accumulator starts at zero. If `pairs` is false, both are rounded, as
-if each had started an accumulator. A node with more arguments adds them exactly and rounds once; with fma its products
-are exact.
+A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
+they are added. With `fma`, the node is a fused multiply-add of its last argument if that is a product, or else of its
+first argument if that is a product. If both arguments are products, the first is rounded, as in a loop whose
+accumulator starts at zero. If `pairs` is false, both products are rounded, as if each of them had started an
+accumulator. A node with more arguments adds them exactly and rounds once; with `fma`, its products are exact.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from floatlab.reduce.plan.plan import Plan
 
 
 class Term(Record):
-    """A leaf: a term of a sum, or two factors of a dot product."""
+    """A leaf of a plan: a term of a sum, or the two factors of one product of a dot product."""
 
     x: Datum
     y: Datum | None = None
@@ -51,7 +51,7 @@ class Term(Record):
 class Node(Record):
     """A node after evaluation: its id, the ids of its arguments, its value, and the derivations of its roundings.
 
-    Values from tensor cores have no derivation; `given` is then the exact sum of the arguments.
+    Values from tensor cores have no derivation. `given` then holds the exact sum of the arguments.
     """
 
     id: int
@@ -62,9 +62,10 @@ class Node(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The exact error of this node's roundings: value − exact sum of the arguments; None if not finite.
+        """The exact error of this node: its value minus the exact sum of its arguments; None if not finite.
 
-        If all nodes are rounded additions and no operand is flushed, their errors add up to the error of the result.
+        If all nodes are rounded additions and no operand is flushed, the error of the result is the sum of their
+        errors.
         """
         if not self.value.is_finite:
             return None
@@ -83,17 +84,17 @@ class NodeRule(Record):
         raise NotImplementedError
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return every node of a plan (as `fold` does), and the result."""
+        """Return every node of a plan (as `fold` does), and the result of the last one."""
         nodes = fold(plan, terms, self, element)
         return nodes, nodes[-1].value
 
 
 class Adder(NodeRule):
-    """Rounded addition, optionally with FMA. `pairs`: whether to fuse if both operands are products.
+    """Rounded addition, optionally with FMA; `pairs` tells whether a node that adds two products fuses one of them.
 
-    `accumulator` is the format of partial sums, and `products` is the format of separately rounded products. Terms and
-    rounded products are converted into the accumulator's format before they are added. Under SR, the node or product
-    with id i uses the seed + i.
+    `accumulator` is the format of partial sums. `products` is the format to which separate products are rounded. Terms
+    and rounded products are converted into the accumulator's format before they are added. Under stochastic rounding
+    (SR), the node or product with id i takes its random draws from seed + i.
     """
 
     accumulator: Format
@@ -110,7 +111,7 @@ class Adder(NodeRule):
         context: Context = DEFAULT,
         pairs: bool = True,
     ) -> None:
-        """Take formats or their names; `products` is by default the accumulator's format."""
+        """Take formats or names of formats; `products` is the accumulator's format by default."""
         put = object.__setattr__
         put(self, "accumulator", parse_format(accumulator))
         put(self, "products", self.accumulator if products is None else parse_format(products))
@@ -119,11 +120,11 @@ class Adder(NodeRule):
         put(self, "pairs", bool(pairs))
 
     def stream_context(self, id: int, element: int = 0) -> Context:
-        """Return the context for node `id` of element `element`; under SR it has its own random draws."""
+        """Return the context for node `id` of element `element`; under SR, each node and element has separate draws."""
         return stream_context(self.context, id, element)
 
     def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
-        """Return the value of a term, or of a rounded product, in the accumulator's format, and its roundings."""
+        """Return the value of a term or rounded product in the accumulator's format, and its derivations."""
         context, made, value = self.stream_context(id, element), [], term.x
         if term.y is not None:
             made.append(multiply(term.x, term.y, self.products, context))
@@ -134,7 +135,7 @@ class Adder(NodeRule):
         return value, made
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the evaluated node; a single argument is a term, which is converted to the accumulator's format."""
+        """Return the evaluated node. A single argument is a term, which is converted to the accumulator's format."""
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))
@@ -160,10 +161,10 @@ class Adder(NodeRule):
 
 
 class PartlyFused(Record):
-    """Addition of products: the terms in `fused` are added by FMA, the others are rounded first.
+    """Addition of products where FMA adds the terms in `fused`, and all other products are rounded first.
 
     Compiled loops may do this: the vectorised part uses FMA, and the remainder does not. The sums of the nodes `kept`
-    are rounded to the format `partials` before they are added further, as in memory between two passes of a loop.
+    are rounded to the format `partials` before they are used, as if a loop stored them in memory between two passes.
     """
 
     accumulator: Format
@@ -181,17 +182,17 @@ class PartlyFused(Record):
 
     @property
     def products(self) -> Format:
-        """The format to which the other products are rounded."""
+        """The format to which products that are not fused are rounded."""
         return self.accumulator
 
     def within(self, terms: Sequence[int]) -> PartlyFused:
-        """Return the adder for some of the terms, renumbered from 0."""
+        """Return the adder for the terms with these numbers, which are renumbered from 0."""
         fused = set(self.fused)
         return PartlyFused(self.accumulator, tuple(i for i, term in enumerate(terms) if term in fused))
 
 
 class Joined(Record):
-    """Addition whose last node adds two sums of different adders, such as a remainder in a wider format.
+    """Addition whose last node adds two sums of different adders, for example a loop and its remainder.
 
     `first` and `second` compute the operands of the last node, which uses the wider of their accumulators.
     """
@@ -210,16 +211,16 @@ class Joined(Record):
 
 
 def stream_context(context: Context, id: int, element: int = 0) -> Context:
-    """Return a context with separate stochastic draws for each node id and each element."""
+    """Return a context whose stochastic rounding has separate random draws for each node id and each element."""
     if not context.rounding.is_stochastic:
         return context
     return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))
 
 
 def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Context = DEFAULT) -> Derivation:
-    """Return the exact sum of numbers and products, rounded once.
+    """Return the derivation of the exact sum of numbers and products, rounded once.
 
-    If there are infinities or NaNs, these are added from left to right, and finite values are ignored.
+    If some of them are infinities or NaNs, only these are added, from left to right.
 
     >>> from floatlab import encode
     >>> derive_exact_sum([encode(x, "fp32") for x in (2.0**30, 1.0, -(2.0**30))], parse_format("fp16")).result
@@ -240,7 +241,9 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     numbers = map(work.exact, range(len(operands)))
     exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
     total = sum(exact[1:], exact[0])
-    if not total.c:  # 6.3: the sum of zeros of one sign has this sign; other zero sums are +0, or −0 toward −∞
+    # Section 6.3: a sum of zeros with the same sign has this sign. Other zero sums are +0, or −0 in rounding
+    # toward −∞.
+    if not total.c:
         alike = not any(one.c or one.negative != exact[0].negative for one in exact)
         total = Exact(exact[0].negative if alike else context.rounding is Direction.RTN, 0, total.q)
     steps.append(Combine(Combination.SUM, total))
@@ -249,7 +252,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
 
 @in_default_mode
 def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -> list[Node]:
-    """Return every node of a plan, evaluated in order; for a single term, its conversion as the only node.
+    """Return every node of a plan, evaluated in order; for a single term, the only node is its conversion.
 
     >>> from floatlab import encode
     >>> terms = [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
@@ -270,6 +273,6 @@ def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -
 
 
 def check_count(wanted: int, given: int) -> None:
-    """Raise PlanError unless a plan has the number of terms given."""
+    """Raise PlanError unless a plan has the given number of terms."""
     if wanted != given:
         raise PlanError(f"the plan is for {wanted} terms, not {given}")

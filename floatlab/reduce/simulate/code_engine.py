@@ -1,8 +1,8 @@
 """The arithmetic of a plan's nodes on whole arrays of codes, for many sums at once.
 
-Partial sums are arrays (lanes, *batch). The first axis has one row per chain of a batch of the plan (`plan.batches`);
-the further axes are for the sums that are computed at once, in the same order. Terms have the shape (n, *batch), or
-broadcast to this shape, like the factors of a matrix product.
+Partial sums are arrays of shape (lanes, *batch). The first axis has one row for each chain of additions in a batch of
+the plan (see `plan.batches`). The other axes index independent sums that are added in the same order. Terms have the
+shape (n, *batch), or broadcast to it, as the factors of a matrix product do. A slot is the index of a term.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from floatlab.numbers import Datum
 from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
 from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serially, exact_adder, odd_sum
 
-FEW = 64  # below this many sums, a loop over the terms is faster than one NumPy call per term
-MANY = 64  # with at least this many terms, a loop over the terms is worth its set-up
-MOST_WALKED = 1 << 10  # up to this many sums, a compiled loop over the terms is faster
+FEW = 64  # with fewer sums, a loop over the terms in Python is faster than one NumPy call for each term
+MANY = 64  # with fewer terms, preparing a loop over the terms costs more than it saves
+MOST_WALKED = 1 << 10  # with more sums, NumPy is faster than a compiled loop over the terms
 ROWS = 1 << 14  # number of terms that one call of a loop adds
-_FEW_FLOATS = 4  # up to this many sums, Python's floats are faster than arrays
+_FEW_FLOATS = 4  # with more sums, arrays are faster than Python's floats
 
 Sides = tuple[Source, ...]  # the terms of sums, or the two factors of products
 Argument = tuple[bool, Array]  # an argument of a node: (True, slots of terms) or (False, numbers)
-Walk = Callable[[Array, list[Array]], Array]  # sums, terms or factors (steps, sums) -> sums after each step
+Walk = Callable[[Array, list[Array]], Array]  # sums, terms or factors (steps, sums) → the sums after each step
 
 
 class CodeEngine:
     """Additions on arrays of codes, in any format, by the operations of `floatlab.arrays`."""
 
-    fuses_all = False  # whether a node with products adds all its arguments at once
+    fuses_all = False  # whether every node that adds products adds all its arguments exactly and rounds once
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Take the terms; `first` is the index of the first sum's random draw."""
+        """Take the terms; `first` is the index of the first sum, which determines its random draws."""
         self.sides, self.adder, self.first = sides, adder, first
         self.format = adder.accumulator
         self.drawn = adder.context.rounding.is_stochastic
@@ -53,11 +53,11 @@ class CodeEngine:
         self._works: dict[tuple[str, Format], Callable[..., None]] = {}
 
     def blank(self, lanes: int) -> Array:
-        """Return an empty array for numbers."""
+        """Return an uninitialised array for the numbers of some lanes."""
         return np.empty((lanes, *self.batch), container(self.format))
 
     def leaf(self, slots: Array) -> Array:
-        """Return terms, or rounded products, as numbers of the accumulator's format."""
+        """Return the terms in these slots, or their rounded products, in the accumulator's format."""
         terms = take(self.sides, slots)
         value = terms[0]
         if len(terms) > 1:
@@ -66,19 +66,19 @@ class CodeEngine:
         return np.broadcast_to(codes, (len(slots), *self.batch))
 
     def add(self, a: Array, b: Array, ids: Array) -> Array:
-        """Return rounded sums."""
+        """Return the rounded sums a + b."""
         return self._apply("add", (Source(a, self.format), Source(b, self.format)), self.format, ids)
 
     def subtract(self, a: Array, b: Array, ids: Array) -> Array:
-        """Return rounded differences."""
+        """Return the rounded differences a − b."""
         return self._apply("subtract", (Source(a, self.format), Source(b, self.format)), self.format, ids)
 
     def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return fused multiply-adds of products onto sums."""
+        """Return sums + products, where each product and addition is one fused multiply-add."""
         return self._apply("fma", (*take(self.sides, slots), Source(sums, self.format)), self.format, ids)
 
     def add_exactly(self, arguments: Sequence[Argument], ids: Array) -> Array:
-        """Return the sums of arguments, computed exactly and rounded once."""
+        """Return the sums of all arguments, each computed exactly and rounded once."""
         sums = np.empty((len(ids), *self.batch), container(self.format))
         numbers = self._in_doubles(arguments, sums.shape)
         unsure = np.ones(sums.shape, np.bool_) if numbers is None else self._sum_doubles(numbers, sums)
@@ -108,12 +108,12 @@ class CodeEngine:
                 for i, step in enumerate(part, start):
                     sums = made[i] = self.add_exactly([(False, sums), *((True, operand) for operand in step)], ids[i])
                 continue
-            # reshape (several, steps × lanes, *batch) to one row of operands per sum and step
+            # The shape (several, steps × lanes, *batch) becomes one row of operands for each step and sum.
             groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
             totals, trail = self.doubles(sums).reshape(-1).tolist(), []
             for i, group in enumerate(groups, start):
                 fresh = [add((total, *operands)) for total, operands in zip(totals, group, strict=True)]
-                if None in fresh:  # a zero, an infinity or a NaN
+                if None in fresh:  # the sum is zero, infinite or a NaN
                     before = self.from_doubles(np.array(totals)).reshape(sums.shape)
                     link_sums = self.add_exactly([(False, before), *((True, operand) for operand in slots[i])], ids[i])
                     fresh = self.doubles(link_sums).reshape(-1).tolist()
@@ -124,7 +124,7 @@ class CodeEngine:
         return made
 
     def doubles(self, numbers: Array) -> Array:
-        """Return numbers as binary64; their format must be contained in binary64."""
+        """Return numbers of the accumulator's format as binary64, which must contain this format."""
         return decode(numbers, self.format, np.float64)
 
     def from_doubles(self, numbers: Array) -> Array:
@@ -132,18 +132,18 @@ class CodeEngine:
         return np.asarray(encode(numbers, self.format))
 
     def codes(self, numbers: Array) -> Array:
-        """Return numbers as codes."""
+        """Return the numbers as codes."""
         return numbers
 
     def update(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after adding terms (steps, lanes), one step after the other."""
+        """Return the sums after adding the terms in `slots` (steps, lanes), one step after the other."""
         sums, done = self._walk(sums, slots)
         for step, made in zip(slots[done:], ids[done:], strict=True):
             sums = self._take_term(sums, step, made)
         return sums
 
     def partial_sums(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after each step (steps, lanes, *batch); otherwise as `update`."""
+        """Add terms as `update` does, but return the sums after each step, of shape (steps, lanes, *batch)."""
         made = np.empty((len(slots), *sums.shape), sums.dtype)
         sums, done = self._walk(sums, slots, made)
         for i in range(done, len(slots)):
@@ -163,12 +163,12 @@ class CodeEngine:
         return term if self.fma else self.adder.leaf(term, slot, self.first + element)[0]
 
     def _in_doubles(self, arguments: Sequence[Argument], shape: tuple[int, ...]) -> list[Array] | None:
-        """Return arguments as equal binary64 numbers; None if there are none, or if the rounding needs more digits."""
+        """Return arguments as equal binary64 numbers; None if binary64 cannot represent them or rounds differently."""
         keeps_products = self.fma and any(is_term for is_term, _ in arguments)
         formats = [side.format for side in self.sides] if keeps_products else []
         if self.drawn or self.adder.context.flush_inputs or not holds(DOUBLE, self.format):
             return None
-        if not all(holds(SINGLE, format) for format in formats):  # so that binary64 represents their products exactly
+        if not all(holds(SINGLE, format) for format in formats):  # only then are all products exact in binary64
             return None
         numbers = []
         for is_term, array in arguments:
@@ -182,7 +182,7 @@ class CodeEngine:
         return numbers
 
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
-        """Write the rounded sums; return a mask of those not computed: zeros (their sign has a rule), ∞, and NaNs."""
+        """Write the rounded sums; return a mask of the sums that are missing: zeros, infinities and NaNs."""
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
             for value in numbers:
@@ -197,10 +197,10 @@ class CodeEngine:
         return unsure
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Add many terms to few sums in one loop, which adds binary64 numbers and rounds each sum to the format.
+        """Add many terms to few sums in one loop, which adds in binary64 and rounds each sum to the format.
 
-        Returns the sums and the number of steps done; the loop ends before a sum that is not finite. `trail` receives
-        the sums after each step.
+        Return the sums and the number of steps done. The loop stops before the first sum that is not finite. The sums
+        after each step are written to `trail`.
         """
         factors = self.sides if self.fma else ()
         formats = [self.format, *(side.format for side in factors)]
@@ -229,7 +229,7 @@ class CodeEngine:
         return sums, len(slots)
 
     def _compiled_walk(self, count: int) -> Walk | None:
-        """Return a compiled loop that adds terms, or products of factors by FMA; None if it is not faster."""
+        """Return a compiled loop that adds terms, or fuses products of factors; None if it is not faster."""
         fed = ["a", "b"] if self.fma else ["a"]
         stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])
@@ -273,13 +273,13 @@ class CodeEngine:
         return made
 
     def _convert(self, value: Source, ids: Array) -> Array:
-        """Return numbers of another format as codes of the accumulator."""
+        """Return numbers of another format as codes of the accumulator's format."""
         if not self.drawn:
             return np.asarray(encode(value, self.format, context=self.adder.context))
         wide = np.broadcast_to(value.codes, (len(ids), *self.batch))
         made = np.empty(wide.shape, container(self.format))
         for lane, id in enumerate(ids.tolist()):
-            # The first element of the batch uses random draw `first` of the seed.
+            # The first element of the batch uses the random draws of the sum with index `first`.
             context = self.adder.context.replace(seed=self.adder.stream_context(id, self.first).seed)
             made[lane] = encode(Source(wide[lane, ...], value.format), self.format, context=context)
         return made
@@ -291,7 +291,7 @@ def take(sides: Sides, index: Array | slice | int) -> Sides:
 
 
 def spread(terms: Array, axes: int) -> Array:
-    """Insert axes of length 1 after the first axis, so that `axes` axes follow it.
+    """Insert axes of length 1 after the first axis, until `axes` axes follow it.
 
     >>> spread(np.zeros((5, 3)), 2).shape
     (5, 1, 3)
@@ -300,5 +300,5 @@ def spread(terms: Array, axes: int) -> Array:
 
 
 def spread_over(terms: Array, batch: tuple[int, ...]) -> Array:
-    """Return terms broadcast to (n, *batch)."""
+    """Return the terms, broadcast to the shape (n, *batch)."""
     return np.broadcast_to(spread(terms, len(batch)), (len(terms), *batch))

@@ -1,4 +1,4 @@
-"""Compensated sums: serial loops that also accumulate the rounding errors of their additions.
+"""Compensated sums: serial loops that also add up the rounding errors of their additions.
 
 Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
 Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
@@ -54,9 +54,9 @@ class Operations(Generic[X]):
 
 
 class CompensationRule(Record):
-    """A compensation rule: adds a term to a state, which is the partial sum and its accumulated rounding errors.
+    """A compensation rule, which adds a term to a state: the partial sum and the sums of its rounding errors.
 
-    Rules that use `by_size` add the compensation once, at the end; the others add it with every term.
+    Rules that use `by_size` add the rounding errors to the result once, at the end. The others correct each term.
     """
 
     take: Callable[..., tuple[Any, ...]]
@@ -76,14 +76,14 @@ def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
 
 
 def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
-    """Return a rounded sum and its rounding error, which consists of the lost digits of the smaller operand."""
+    """Return the rounded sum and its rounding error, which holds the lost digits of the smaller operand."""
     t = do.add(s, x)
     large, small = do.by_size(s, x)
     return t, do.add(do.subtract(large, t), small)
 
 
 def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    """Add each rounding error to the next number of the state: Neumaier's sum has one such number, Klein's two."""
+    """Add each rounding error to the next number of the state; Neumaier's state has one such number, Klein's two."""
     *ones, last = state
     for i, each in enumerate(ones):
         ones[i], x = _add_with_rest(do, each, x)
@@ -109,7 +109,7 @@ RULES = {
 
 
 class _Scalars(Operations[Datum]):
-    """Operations on `Datum` objects; their derivations are kept."""
+    """Operations on `Datum` objects, which keep their derivations."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
@@ -124,7 +124,7 @@ class _Scalars(Operations[Datum]):
 
 
 class _Arrays(Operations[Array]):
-    """Operations on arrays of an engine."""
+    """Operations on the arrays of an engine."""
 
     def __init__(self, engine: CodeEngine) -> None:
         self.engine, self.ids = engine, np.zeros(1, np.int64)
@@ -140,7 +140,7 @@ class _Arrays(Operations[Array]):
 
 
 class _Stages(Operations[str]):
-    """Operations that are recorded as stages of a recurrence; their operands are names of rows."""
+    """Operations that are recorded as stages of a recurrence for compiled code; operands are names of rows."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
@@ -152,16 +152,16 @@ class _Stages(Operations[str]):
         return to
 
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
-        """Return the recurrence that adds a term, named x, to a state with these names."""
+        """Return the recurrence that adds a term, named x, to the state with these names."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
             self.apply(CONVERT, made, to=name)
         return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)
 
 
 class Compensated(Record):
-    """A compensated sum of terms, or of rounded products, one after the other.
+    """A compensated sum of terms or of rounded products, which are added one after the other.
 
-    Raises UnsupportedError for an unknown rule. Under SR all operations on a term use the same draw.
+    Raises UnsupportedError for an unknown rule. Under stochastic rounding, all operations on a term use the same draw.
     """
 
     rule: str
@@ -186,7 +186,7 @@ class Compensated(Record):
         return PlanError(f"{self.rule} adds one term after the other: its schedule is serial, reversed or sorted")
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return one node per added term, and the result; a node's value is the sum without the compensation.
+        """Return one node for each added term, and the result; a node's value is the sum without the compensation.
 
         >>> from floatlab.reduce.plan.plan import Plan
         >>> plan, ones = Plan.from_tree(((0, 1), 2)), [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
@@ -216,7 +216,7 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial batches, as `simulation.evaluate` does, by an engine for `adder`."""
+        """Return the results (*batch) of serial batches, as `simulation.evaluate` does, with an engine for `adder`."""
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
         order = [batches.root]
@@ -237,7 +237,7 @@ class Compensated(Record):
         return np.asarray(rule.end(do, state)[0])
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
-        """Return the states of a few sums after many terms, in one compiled loop; None if that is impossible."""
+        """Return the states of a few sums after many terms, by one compiled loop; None if there is no such loop."""
         if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None
         names = [f"state {i}" for i in range(len(state))]

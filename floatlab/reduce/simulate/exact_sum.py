@@ -1,4 +1,4 @@
-"""Exact sums of long arrays: significands of equal exponent are summed in integers that never overflow.
+"""Exact sums of long arrays: significands with equal exponents are added in integers, which never overflow.
 
 A superaccumulator in NumPy (U. W. Kulisch, *Computer Arithmetic and Validity*, 2008): significands are split into limbs
 of 27 bits, limbs of equal weight are summed exactly in binary64, and Python integers combine the weights.
@@ -18,13 +18,13 @@ from floatlab.numbers import Datum, Exact
 
 _LIMB = 27
 _MASK = (1 << _LIMB) - 1
-_CHUNK = 1 << 17  # 2^17 limbs of 36 bits stay below 2^53
+_CHUNK = 1 << 17  # the largest number of limbs in one sum: 2^17 limbs of 36 bits add up to less than 2^53
 
 
 def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | None:
     """Return Σ x and Σ |x|, or Σ x·y and Σ |x·y|, exactly; None if a term is not finite.
 
-    The arrays have one axis.
+    Each array has one axis.
 
     >>> from floatlab.arrays.sources import source_of
     >>> [float(each.as_fraction()) for each in exact_totals(source_of(np.float32([1, 2**-60, -1])))]
@@ -46,14 +46,14 @@ def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | No
         rows = slice(start, start + _CHUNK)
         for c, q in _products([(c[rows], q[rows], digits) for c, q, digits in parts]):
             total += _gathered(c, q)
-        # The partial products of one product may differ in sign, so Σ |x·y| is computed from the factors' magnitudes.
+        # The parts of a product of split factors may differ in sign. |x·y| is thus computed from |x| and |y|.
         for c, q in _products([(np.abs(c[rows]), q[rows], digits) for c, q, digits in parts]):
             whole += _gathered(c, q)
     return total, whole
 
 
 def _products(parts: list[tuple[Array, Array, int]]) -> list[tuple[Array, Array]]:
-    """Return integers c below 2^63 and exponents q such that the sum of all c·2^q is the sum of the terms."""
+    """Return integers c below 2^63 and exponents q; the sum of all c·2^q equals the sum of the products."""
     if len(parts) == 1:
         return [(parts[0][0], parts[0][1])]
     (a, p, a_digits), (b, q, b_digits) = parts
@@ -64,7 +64,7 @@ def _products(parts: list[tuple[Array, Array, int]]) -> list[tuple[Array, Array]
 
 
 def _gathered(c: Array, q: Array) -> Exact:
-    """Return Σ c·2^q of at most 2^17 terms."""
+    """Return Σ c·2^q for at most 2^17 integers c."""
     used = c != 0
     c, q = c[used], q[used]
     if not len(c):
@@ -91,11 +91,11 @@ def _one_by_one(sides: list[Source]) -> tuple[Exact, Exact] | None:
 
 
 def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Return A·B as float64 pairs (high, low), where high is the float64 nearest to high + low; and |A|·|B| as float64.
+    """Return A·B as pairs of float64 arrays (high, low), and |A|·|B| as float64.
 
-    The factors are float arrays (rows, n) and (n, columns). The error of the pairs is below n²·2^-104·|A|·|B| if
-    binary64 can represent the rounding errors of all products and sums. If cancellation makes A·B smaller than this,
-    the pairs have no correct digits.
+    `high` is the float64 nearest to high + low. The factors are float arrays of shapes (rows, n) and (n, columns). The
+    error of a pair is below n²·2^-104·|A|·|B| if binary64 can represent the rounding errors of all products and sums.
+    If cancellation makes A·B smaller than this bound, the pairs have no correct digits.
 
     >>> high, low, size = matrix_totals(np.float32([[1, 2**-30, -1]]), np.float32([[1], [2**-40], [1]]))
     >>> high.item() == 2**-70, size.item()
@@ -107,9 +107,9 @@ def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
 
 
 def pair_totals(x: Array, y: Array, narrow: bool) -> tuple[Array, Array]:
-    """Return the sums of x·y along the first axis as pairs (high, low), as `matrix_totals`.
+    """Return the sums of x·y along the first axis as pairs (high, low), as `matrix_totals` does.
 
-    x and y are float64 and broadcast; `narrow` promises that all products are exact in binary64.
+    x and y are float64 arrays that broadcast. `narrow` promises that binary64 represents all products exactly.
     """
     shape = np.broadcast_shapes(x.shape[1:], y.shape[1:])
     high, low = np.zeros(shape), np.zeros(shape)

@@ -1,7 +1,7 @@
 """Additions for many sums at once, in the processor's formats, binary32 and binary64.
 
-Most time is spent in adding terms serially to a block of sums. The compiled lane does this in one loop. Without that
-lane, NumPy is called for each term.
+Most time is spent on adding terms serially to an array of sums. The compiled lane does this in one loop. Without the
+compiled lane, NumPy is called once for each term.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import FEW, MANY, ROWS, Argument, CodeEngine, Sides
 from floatlab.reduce.simulate.round_binary64 import FLOAT, WORD
 
-_LOW = 0 if sys.byteorder == "little" else 1  # index of the half of a binary64 number that has its low bits
+_LOW = 0 if sys.byteorder == "little" else 1  # index of the half of a binary64 number that holds its low bits
 _BELOW = np.uint32((1 << 29) - 1)  # the bits of a binary64 number that binary32 lacks
-_HALF = np.uint32(1 << 28)
-# At and above this, binary64 numbers round to normal binary32 numbers.
+_HALF = np.uint32(1 << 28)  # half an ulp of a binary32 number, as low bits of a binary64 number
+# From this magnitude on, binary64 numbers round to normal binary32 numbers.
 _NORMAL = 2.0**-126
 _LEAST_PLACE = -149
 _ENDS, _TIE = int(_BELOW), int(_HALF)
-_FEW = 4  # below this many sums, Python's own floats are faster than arrays
+_FEW = 4  # with more sums, arrays are faster than Python's floats
 
 
 class FloatEngine(CodeEngine):
     """Additions by the processor, in binary32 or binary64, to nearest even; payloads of NaNs are unspecified."""
 
     def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
-        """Store the terms, as floats if the accumulator's float type contains them."""
+        """Store the terms: as floats if the accumulator's float type contains their format, and else as codes."""
         super().__init__(sides, adder, first)
         self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
         self.direct = all(holds(self.format, side.format) for side in sides)
@@ -54,7 +54,7 @@ class FloatEngine(CodeEngine):
 
     @staticmethod
     def can(adder: Adder) -> bool:
-        """Return whether the processor's additions give the results of an adder."""
+        """Return whether the processor's additions give the same results as an adder."""
         return adder.accumulator in WORDS and rounds_as_processors(adder.context)
 
     def blank(self, lanes: int) -> Array:
@@ -62,7 +62,7 @@ class FloatEngine(CodeEngine):
         return np.empty((lanes, *self.batch), self.kind)
 
     def leaf(self, slots: Array) -> Array:
-        """Return terms, or rounded products."""
+        """Return the terms in these slots, or their rounded products."""
         if not self.plain:
             return decode(super().leaf(slots), self.format, self.kind)
         with np.errstate(all="ignore"):
@@ -71,17 +71,17 @@ class FloatEngine(CodeEngine):
         return terms if terms.shape == shape else np.broadcast_to(terms, shape)
 
     def add(self, a: Array, b: Array, ids: Array) -> Array:
-        """Return rounded sums."""
+        """Return the rounded sums a + b."""
         with np.errstate(all="ignore"):
             return np.add(a, b)
 
     def subtract(self, a: Array, b: Array, ids: Array) -> Array:
-        """Return rounded differences."""
+        """Return the rounded differences a − b."""
         with np.errstate(all="ignore"):
             return np.subtract(a, b)
 
     def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return fused multiply-adds."""
+        """Return sums + products, where each product and addition is one fused multiply-add."""
         if self.fuses:
             return self.update(sums, slots[None], ids[None])
         return decode(super().fuse(self.codes(sums), slots, ids), self.format, self.kind)
@@ -92,13 +92,12 @@ class FloatEngine(CodeEngine):
         return decode(super().add_exactly(coded, ids), self.format, self.kind)
 
     def update(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the sums after adding terms one after the other."""
+        """Return the sums after adding the terms one after the other."""
         if not (self.fuses if self.fma else self.plain):
             return super().update(sums, slots, ids)
         if not self.fma and sums.size < FEW and len(slots) >= MANY:
             return self._along(sums, slots)
-        # Arrays returned by `leaf` and `add` are new and may be overwritten; a view of the terms must not be
-        # overwritten.
+        # `leaf` and `add` return new arrays, which may be overwritten. A view of the terms must not be overwritten.
         made = sums if sums.base is None and sums.flags.writeable else np.array(sums)
         rows = _rows(slots)
         update(made, self.values[0][rows], self.values[1][rows] if len(self.values) > 1 else None, self.fma)
@@ -113,11 +112,11 @@ class FloatEngine(CodeEngine):
         return super().partial_sums(sums, slots, ids)
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Return the sums unchanged: the loops of the base class are for codes, not for floats."""
+        """Return the sums unchanged: the loops of the base class work on codes, and these sums are floats."""
         return sums, 0
 
     def doubles(self, numbers: Array) -> Array:
-        """Return floats as binary64."""
+        """Return the floats as binary64."""
         with np.errstate(invalid="ignore"):  # NumPy would warn about signaling NaNs
             return numbers.astype(np.float64)
 
@@ -127,7 +126,7 @@ class FloatEngine(CodeEngine):
             return numbers.astype(self.kind)
 
     def _along(self, sums: Array, slots: Array) -> Array:
-        """Add many terms to few sums by NumPy's `accumulate`, which adds in order, without a call for each term."""
+        """Add many terms to few sums with NumPy's `accumulate`, which adds in order in a single call."""
         for start in range(0, len(slots), ROWS):
             sums = self._accumulated(sums, slots[start : start + ROWS])[-1]
         return sums
@@ -138,12 +137,12 @@ class FloatEngine(CodeEngine):
             return np.asarray(np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[1:])
 
     def codes(self, numbers: Array) -> Array:
-        """Return numbers as codes."""
+        """Return the numbers as codes."""
         return numbers.view(container(self.format))
 
 
 def engine_for(sides: Sides, adder: Adder, first: int = 0) -> CodeEngine:
-    """Return the fastest engine that gives the results of an adder; payloads of NaNs are unspecified."""
+    """Return the fastest engine that gives the results of an adder; payloads of NaNs are not specified."""
     return (FloatEngine if FloatEngine.can(adder) else CodeEngine)(sides, adder, first)
 
 
@@ -159,16 +158,16 @@ def _rows(slots: Array) -> Array | slice:
 
 
 def can_fuse_doubles(sides: Sides, batch: tuple[int, ...]) -> bool:
-    """Return whether `update` can use FMA in binary64 for sums of this shape; only the compiled lane can."""
+    """Return whether `update` can use FMA in binary64 for sums of this shape; this needs the compiled lane."""
     return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
 
 
 def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
-    """Add x[k]·y[k] (or x[k], if y is None) to `sums` in place, for k in order, to nearest even.
+    """Add x[k]·y[k] (or x[k] if y is None) to `sums` in place, for k in ascending order, rounding to nearest even.
 
-    All are float32, or all float64; x[k] and y[k] broadcast to the shape of `sums`. Each product is rounded, then each
-    sum. If `fma` is true (for float64 only if `can_fuse_doubles`), product and sum are rounded together. Payloads of
-    NaNs are unspecified.
+    All arrays are float32, or all are float64; x[k] and y[k] broadcast to the shape of `sums`. Without `fma`, each
+    product is rounded before it is added. With `fma`, each product and its addition are rounded once; for float64, this
+    needs `can_fuse_doubles`. Payloads of NaNs are not specified.
 
     >>> sums = np.zeros(1, np.float32)
     >>> update(sums, np.float32([-1 - 2**-22, 1 + 2**-23])[:, None], np.float32([1, 1 + 2**-23])[:, None], True)
@@ -201,7 +200,7 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
 
 
 def _fused(sums: Array, x: Array, y: Array) -> None:
-    """FMA in binary32: the product is exact in binary64; sums that would suffer double rounding are corrected."""
+    """Add by FMA in binary32. Each product is exact in binary64; double rounding of the sums is then corrected."""
     wide = sums.astype(np.float64)
     a, b = x.astype(np.float64), y.astype(np.float64)
     total, tie = np.empty_like(wide), np.empty(sums.shape, np.bool_)
@@ -226,7 +225,7 @@ def _fused(sums: Array, x: Array, y: Array) -> None:
 
 
 def fused_trail(sums: Array, x: Array, y: Array) -> Array:
-    """Return the partial sums after each fused update of a few binary32 sums; shape (k, *sums).
+    """Return the partial sums of a few binary32 sums after each fused update; their shape is (k, *sums).
 
     >>> x = np.float32([[-1 - 2**-22], [1 + 2**-23]])
     >>> fused_trail(np.zeros(1, np.float32), x, np.float32([[1], [1 + 2**-23]])).tolist()
@@ -241,7 +240,7 @@ def fused_trail(sums: Array, x: Array, y: Array) -> Array:
 
 
 def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
-    """Do the fused updates of one sum in Python's own floats."""
+    """Return the partial sums of one sum after each fused update, computed in Python's floats."""
     put, read = FLOAT.pack, WORD.unpack
     found = []
     for product in products:
@@ -255,7 +254,7 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
 
 
 def _last_place(x: Array) -> int:
-    """Return a lower bound on the exponents of the numbers' last places; a large value if all are zero."""
+    """Return a lower bound on the exponents of the numbers' last places; a large value if all numbers are zero."""
     magnitudes = np.abs(x)
     nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(nonzero):

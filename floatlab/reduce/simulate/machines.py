@@ -1,4 +1,4 @@
-"""Machines: published models of matrix units, one row each with its source. Results are labelled as a model's.
+"""Machines: published models of matrix units. Each row of the table names its source.
 
 A row's name is architecture.input.output, such as `hopper.f16.f32`; `h100.f16.f32` names the same row.
 """
@@ -45,13 +45,13 @@ class Machine(Record):
     adder : TensorCore or Adder
         The arithmetic of each node.
     source : str
-        The publication that the model follows.
+        The publication that describes the model.
     is_checked : bool
-        Whether the model reproduces recorded outputs of the hardware bit for bit.
+        Whether the model reproduces recorded outputs of the hardware, bit for bit.
     note : str
         A note for users.
     adds_c_last : bool
-        Whether c is added at the end, rounded to nearest, instead of in the first block.
+        Whether c is added at the end, and the sum rounded to nearest. Otherwise c is added in the first block.
     """
 
     name: str
@@ -84,11 +84,11 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
 
     @property
     def reading(self) -> Context:
-        """The rounding of inputs wider than the terms' format: tf32 units truncate, others round to nearest."""
+        """The rounding of inputs wider than `terms`: tf32 units truncate them, other units round to nearest."""
         return Context("RTZ") if self.terms.name == "tf32" else Context()
 
     def multiply_add(self, x: Source, y: Source, c: Source) -> Array:
-        """Return the codes of Σ x·y + c as one instruction computes it, for factors (n, *batch) and c (*batch).
+        """Return the codes of Σ x·y + c, as one instruction computes it, for factors (n, *batch) and c (*batch).
 
         Raises UnsupportedError for units that are not tensor cores.
         """
@@ -121,7 +121,7 @@ _HARDWARE = {
 def _core(
     block: int, fraction_bits: int, output: str = "f32", result_bits: int | None = None
 ) -> tuple[str, TensorCore]:
-    """Return the order and the arithmetic of a tensor core that adds blocks of products."""
+    """Return the order and the arithmetic of a tensor core that adds products in blocks."""
     direction = "RTZ" if output == "f32" else "RNE"
     return f"fused({block})", TensorCore(parse_format(_SHORT[output]), fraction_bits, direction, result_bits)
 
@@ -145,7 +145,7 @@ _EXACT = Adder("binary32", fma=True)
 _ONCE = "and the accumulator are exact, and rounded once to nearest even"
 _CUT = "the result is cut after 13 fraction digits"
 _FLUSHED = "subnormal numbers are flushed, before and after each operation"
-# The program of mma.sync: the factors are widened, and the unit for binary16 adds two halves of every 32 products.
+# mma.sync widens these factors to binary16. The unit for binary16 then takes every 32 products in two passes of 16.
 _WIDENED = "blocked(32, interleaved(4, 2))", _core(16, 25, "f16")[1]
 _INTERLEAVED = f"{KHATTAK}, with its MATLAB program (inter_pattern)"
 _TWICE = "mma.sync, which widens the factors to binary16 and uses that unit twice; c is added afterwards, to nearest"
@@ -196,7 +196,7 @@ MACHINES = {
     )
 }  # fmt: skip
 
-# Models of other instructions of the same units, and earlier models; they are no candidates for observed results.
+# These are models of other instructions of the same units, and earlier models. They are not candidates for results.
 _FP8_UNITS = (
     ("wgmma", _rows("hopper", "e4m3 e5m2", *_core(32, 13, "f16"), source=_MMASIM_2)),
     ("tcgen05", _rows("blackwell", "e4m3 e5m2", *_core(32, 25), source=_MMASIM_2)),

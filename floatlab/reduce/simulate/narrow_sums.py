@@ -1,4 +1,4 @@
-"""Sums of products whose steps are rounded to a narrow format: the computations themselves."""
+"""Sums of products in which each step is rounded to a narrow format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floatlab.formats import Format
 
 
 def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
-    """Return sums of blocks of terms in a narrow format, term by term, which binary32 adds."""
+    """Return sums of products: a narrow format adds the terms of each block, binary32 adds the blocks' sums."""
     n = x.shape[1]
     whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
     edges = (*range(0, whole + 1, size), *((n,) if n > whole else ()))
@@ -27,7 +27,7 @@ def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
 
 
 def stored(x: Array, y: Array, format: Format) -> Array:
-    """Return sums term by term, made in binary32 of products that are exact there, each stored in a narrow format."""
+    """Return sums of products, added term by term in binary32; each partial sum is then rounded to a narrow format."""
     total = np.zeros((x.shape[0], y.shape[1]), np.float32)
     single = x.astype(np.float32), y.astype(np.float32)
     with np.errstate(all="ignore"):
@@ -37,7 +37,7 @@ def stored(x: Array, y: Array, format: Format) -> Array:
 
 
 def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return sums of blocks of terms that a narrow format adds one after the other, and the largest partial sums."""
+    """Add the sums of blocks of products in a narrow format; return the totals and the largest partial sums."""
     total = largest = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):
         for low, high in pairwise(edges):
@@ -47,7 +47,7 @@ def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> 
 
 
 def rounded(values: Array, format: Format) -> Array:
-    """Round numbers to a format; the processor rounds to binary16."""
+    """Return the numbers rounded to a format; the processor does this for binary16."""
     if format.name == "binary16":
         with np.errstate(all="ignore"):
             return values.astype(np.float16).astype(np.float64)

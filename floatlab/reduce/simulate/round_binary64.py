@@ -1,9 +1,9 @@
-"""Rounding with Python's floats: of binary64 to a narrower format, of serial sums, and of exact sums of many numbers.
+"""Rounding with Python's floats: binary64 numbers to a narrower format, serial sums, and exact sums of many numbers.
 
-`math.fsum` gives the binary64 number nearest to an exact sum, and the sign of the remainder. With both, the sum is
-rounded to odd at 53 bits, and rounding this number to a narrower format equals rounding the exact sum (S. Boldo,
-G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd*, IEEE Transactions
-on Computers 57(4), 2008).
+`math.fsum` gives the binary64 number nearest to an exact sum; applied again, it gives the sign of the remainder. Both
+determine the exact sum rounded to odd at 53 bits. Rounding this number to a narrower format gives the same result as
+rounding the exact sum (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using
+rounding to odd*, IEEE Transactions on Computers 57(4), 2008).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 
 
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
-    """Return a function that rounds binary64 numbers to a format's normal numbers, to nearest even; None on overflow.
+    """Return a function that rounds binary64 numbers to nearest even, to normal numbers of a format; None on overflow.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))
@@ -43,7 +43,7 @@ def nearest_normal(format: Format) -> Callable[[float], float | None]:
 def can_add_serially(format: Format, context: Context) -> bool:
     """Return whether `add_serially` is correct for a format and a context.
 
-    Rounding a sum first to 53 and then to p bits gives the same result as rounding it once if 53 >= 2p + 2; sums below
+    Rounding a sum first to 53 and then to p bits gives the same result as rounding it once if 53 ≥ 2p + 2. Sums below
     the normal numbers are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
     """
     plain = context.rounding is Direction.RNE and not (context.flush_inputs or context.flush_results)
@@ -51,7 +51,7 @@ def can_add_serially(format: Format, context: Context) -> bool:
 
 
 def add_serially(total: float, terms: list[float], format: Format) -> list[float]:
-    """Return the partial sums of numbers of a format, added in order, up to the first that overflows.
+    """Return the partial sums of numbers of a format, added in order, up to the first sum that overflows.
 
     Each sum is rounded to nearest even, with Python's floats.
 
@@ -72,7 +72,7 @@ def add_serially(total: float, terms: list[float], format: Format) -> list[float
 
 
 def odd_sum(numbers: Sequence[float]) -> float | None:
-    """Return the exact sum of numbers, rounded to odd into binary64; None if it is zero or not finite.
+    """Return the exact sum of numbers, rounded to odd in binary64; None if the sum is zero or not finite.
 
     >>> odd_sum([1.0, 2.0**-60]).hex(), odd_sum([1.0, -(2.0**-60)]).hex(), odd_sum([1.5, 2.0**-40]).hex()
     ('0x1.0000000000001p+0', '0x1.fffffffffffffp-1', '0x1.8000000001000p+0')
@@ -92,9 +92,9 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 
 
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
-    """Return a function that adds binary64 numbers exactly and rounds once; None unless the context is supported.
+    """Return a function that adds binary64 numbers exactly and rounds once; None if the context is not supported.
 
-    The function returns None if the sum is zero (its sign needs a rule), overflows, or is not finite.
+    The function returns None if the sum is zero (IEEE 754 has a rule for its sign), overflows, or is not finite.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

@@ -1,10 +1,11 @@
 """Fused sums of products with block scales, as in Blackwell's tensor cores (mxf8f6f4, mxf4, nvf4).
 
-A node adds the products of one block to the partial sum c. Products are exact; in units for 4-bit numbers, `group` of
-them are first added exactly. Each product or group is multiplied by both scales exactly. Its exponent is the sum of the
-exponents of its factors (of the scales only, if there are groups), without normalisation. All are aligned to the
-largest exponent E, c included, truncated toward zero at 2^(E − `fraction_bits`), added exactly, and truncated toward
-zero to binary32. The sign of a zero result is lost, and so are those of the scales.
+A node adds the products of one block to the partial sum c. All products are exact. Units for 4-bit numbers first add
+each `group` of products exactly. Each product or group is multiplied by its two scales exactly. The exponent of a
+product is the sum of the exponents of its factors and scales, without normalisation; that of a group is the sum of the
+exponents of the scales. All products or groups, and c, are aligned to the largest exponent E and truncated toward zero
+at 2^(E − `fraction_bits`). They are then added exactly, and the sum is truncated toward zero to binary32. The signs of
+zero results and of scales are ignored.
 
 P. Xie et al., *Bit-Accurate Modeling of GPU Matrix Multiply-Accumulate Units* (arXiv:2511.10909), ST-FDPA and GST-FDPA.
 """
@@ -24,21 +25,21 @@ from floatlab.numbers import Context, Datum, Exact, round_exact
 from floatlab.record import Record
 from floatlab.reduce.simulate.tensor_cores import exponents_of
 
-_NEVER = -4000  # the exponent of zeros that take no part in the alignment
+_NEVER = -4000  # the exponent of zeros that must not affect the alignment
 _NAN = 0x7FFFFFFF
 _TILE = 1 << 20  # the largest number of products in memory at once
 
 
 class ScaledTerm(Record):
-    """A product, or a group of products, in a node: its exact value, its exponent, and what the alignment keeps."""
+    """A product, or a group of products, of a node: its exact value, its exponent, and what remains after alignment."""
 
-    first: int  # the number of its first product in the sum
-    stop: int
+    first: int  # the index of its first product in the sum
+    stop: int  # the index after its last product
     products: Exact | None  # the exact sum of its products; None if it is not finite
     scales: tuple[Datum, Datum]
-    value: Exact | None  # times both scales
+    value: Exact | None  # the value multiplied by both scales
     exponent: int
-    kept: int  # in units of 2^(E − fraction_bits)
+    kept: int  # the truncated value in units of 2^(E − fraction_bits)
 
 
 class ScaledNode(Record):
@@ -47,18 +48,18 @@ class ScaledNode(Record):
     terms: tuple[ScaledTerm, ...]
     c: Datum
     kept_c: int
-    top: int  # the exponent E of the alignment
-    unit: int  # the exponent of the units of the aligned terms
+    top: int  # the largest exponent E, to which all terms are aligned
+    unit: int  # the exponent of the last bit that the alignment keeps
     value: Datum
 
     @property
     def total(self) -> int | None:
-        """The sum of the aligned terms, in units; None if a term is not finite."""
+        """The sum of the aligned terms, in units of 2^`unit`; None if a term is not finite."""
         return None if self.exact is None else self.kept_c + sum(each.kept for each in self.terms)
 
     @property
     def exact(self) -> Fraction | None:
-        """The exact sum of the products and c; None if any is not finite."""
+        """The exact sum of the products and c; None if one of them is not finite."""
         values = [each.value for each in self.terms]
         if not self.c.is_finite or any(value is None for value in values):
             return None
@@ -66,24 +67,24 @@ class ScaledNode(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The value minus the exact sum; None if either is not finite."""
+        """The node's value minus the exact sum; None if either is not finite."""
         exact = self.exact
         return None if exact is None or not self.value.is_finite else self.value.exact.as_fraction() - exact
 
 
 class ScaledCore(Record):
-    """The arithmetic of a unit for products with block scales; the module explains it.
+    """The arithmetic of a unit for products with block scales, as the module describes it.
 
     Parameters
     ----------
     block : int
-        The number of products in a node; missing ones count as zeros.
+        The number of products in a node; a shorter block is filled with zeros.
     group : int
-        The number of products that are added exactly before the alignment; 1 if each is aligned.
+        The number of products that are added exactly before the alignment; 1 if each product is aligned.
     fraction_bits : int
         The number of bits kept below the largest exponent.
     zero_exponent : int, optional
-        The exponent of zeros; None if zeros take no part in the alignment.
+        The exponent of zeros in the alignment; None if zeros do not affect the alignment.
     """
 
     block: int
@@ -98,9 +99,9 @@ class ScaledCore(Record):
     def node(
         self, first: int, factors: Sequence[tuple[Datum, Datum]], scales: Sequence[tuple[Datum, Datum]], c: Datum
     ) -> ScaledNode:
-        """Return the node that adds these products, which begin with number `first`, and c.
+        """Return the node that adds these products and c; `first` is the index of the first product.
 
-        `scales` has the two scales of each product.
+        `scales` has the two scales of each product, in order.
 
         >>> from floatlab import encode
         >>> core, one, half = ScaledCore(64, 16, 35, -139), encode(1, "e2m1"), encode(0.5, "e8m0")
@@ -133,14 +134,15 @@ class ScaledCore(Record):
         if not all(scale.is_finite for scale in scales):
             return made.replace(products=total)
         a, b = (scale.exact for scale in scales)
-        is_zero = not a.c or not b.c or not any(each.c for each in products)  # a group that cancels is none
+        # A group counts as zero only if all its products are zero, and not if they cancel.
+        is_zero = not a.c or not b.c or not any(each.c for each in products)
         value = total * Exact(False, a.c, a.q) * Exact(False, b.c, b.q)
         return made.replace(products=total, value=value, exponent=self._zero if is_zero else exponent)
 
     def _settled(
         self, node: ScaledNode, factors: Sequence[tuple[Datum, Datum]], scales: Sequence[tuple[Datum, Datum]]
     ) -> int:
-        """Return the code of a node's value."""
+        """Return the code of the value of a node."""
         total = node.total
         if total is None:
             return _special(factors, scales, node.c)
@@ -151,9 +153,9 @@ class ScaledCore(Record):
         return code if SINGLE.magnitude(code) else 0
 
     def sums(self, x: Source, y: Source, scales: tuple[Source, Source], size: int, c: Array) -> Array:
-        """Return the codes of Σ x·y + c for factors (rows, n) and (n, columns), and c (rows, columns), all codes.
+        """Return the codes of Σ x·y + c for factors (rows, n) and (n, columns), and c (rows, columns); all are codes.
 
-        `scales` have the shapes (rows, blocks) and (blocks, columns), for blocks of `size` products.
+        The two arrays in `scales` have the shapes (rows, blocks) and (blocks, columns). Each block has `size` products.
         """
         rows, n = x.codes.shape
         columns = y.codes.shape[1]
@@ -170,7 +172,7 @@ class ScaledCore(Record):
         return made
 
     def _nodes(self, left: tuple[Array, ...], right: tuple[Array, ...], c: Array) -> Array:
-        """Return the values of one node of each element."""
+        """Return the value of one node for each element."""
         (a, a_exponents, a_scales, a_scale_exponents), (b, b_exponents, b_scales, b_scale_exponents) = (
             [array[:, None] for array in left],
             [array[None] for array in right],
@@ -202,7 +204,7 @@ class ScaledCore(Record):
 
 
 class _Side:
-    """One factor with its scales, as binary64 and exponents, with rows of products."""
+    """One factor and its scales, converted to binary64 values and exponents; each row has the terms of one sum."""
 
     def __init__(self, factor: Source, scales: Source, size: int) -> None:
         self.values, self.exponents = _numbers(factor)
@@ -211,7 +213,7 @@ class _Side:
         self.size = size
 
     def part(self, rows: slice, first: int, core: ScaledCore) -> tuple[Array, ...]:
-        """Return the values and exponents of a block, padded with zeros, and those of the scales of each group."""
+        """Return values and exponents of a block, padded with zeros, and values and exponents of its groups' scales."""
         stop = min(first + core.block, self.values.shape[1])
         more = ((0, 0), (0, core.block - (stop - first)))
         starts = np.minimum(np.arange(first, first + core.block, core.group), stop - 1) // self.size
@@ -229,12 +231,12 @@ def _numbers(side: Source) -> tuple[Array, Array]:
 
 
 def _exponent(x: Datum) -> int:
-    """Return the exponent of a number; for subnormal numbers, that of the smallest normal number."""
+    """Return the exponent of a number; for subnormal numbers, return that of the smallest normal number."""
     return x.quantum_exponent + x.format.trailing_bits if x.is_finite else 0
 
 
 def _cut(x: Exact | None, unit: int) -> int:
-    """Return x / 2^unit, truncated toward zero; 0 for None."""
+    """Return x / 2^unit, truncated toward zero to an integer; 0 if x is None."""
     if x is None:
         return 0
     shift = x.q - unit
@@ -243,7 +245,7 @@ def _cut(x: Exact | None, unit: int) -> int:
 
 
 def _special(factors: Sequence[tuple[Datum, Datum]], scales: Sequence[tuple[Datum, Datum]], c: Datum) -> int:
-    """Return the code of a sum with terms that are not finite: an infinity if all of these agree, else NaN."""
+    """Return the code of a sum with terms that are not finite: ∞ if there are only infinities of one sign, else NaN."""
     signs = set()
     for pair, pair_scales in zip(factors, scales, strict=True):
         if not all(scale.is_finite for scale in pair_scales) or any(x.is_nan for x in pair):

@@ -1,4 +1,4 @@
-"""Matrix units for products with block scales: published models, one row each with its source.
+"""Matrix units for products with block scales: published models. Each row of the table names its source.
 
 A row's name is architecture.kind.output, such as `rtxblackwell.mxf8f6f4.f32`; the kinds are those of the instructions
 mma.sync and tcgen05.mma. None of them has recorded outputs, so every row is labelled "model, no hardware record".
@@ -24,7 +24,8 @@ _HARDWARE = {
     "rtxblackwell": ("RTX PRO 6000 Blackwell, RTX 50", "mma.sync"),
 }
 _KINDS = {
-    # kind: formats of the elements, format of the scales, numbers with one scale, and the arithmetic (v2 of the source)
+    # Each kind has formats of elements, a format of scales, the number of elements per scale, and the arithmetic
+    # (version 2 of the source).
     "mxf8f6f4": ("e4m3fn e5m2 e3m2fn e2m3fn e2m1fn", "e8m0fnu", 32, ScaledCore(32, 1, 25, -133)),
     "mxf4": ("e2m1fn", "e8m0fnu", 32, ScaledCore(64, 16, 35, -139)),
     "nvf4": ("e2m1fn", "e4m3fn", 16, ScaledCore(64, 16, 35, -139)),
@@ -33,7 +34,7 @@ _UNKNOWN_UNITS = {"cdna4": "MI350, MI355", "mi350": "MI350", "mi355": "MI355", "
 
 
 class ScaledUnit(Record):
-    """A model of a matrix unit whose factors are blocks of codes with a scale each.
+    """A model of a matrix unit. Each of its factors consists of blocks of codes, and every block has a scale.
 
     Parameters
     ----------
@@ -42,15 +43,15 @@ class ScaledUnit(Record):
     hardware : str
         The devices that the model describes, and the instruction.
     elements : tuple of Format
-        The formats of the factors; the first is that of factors which are plain numbers.
+        The formats of the factors. Factors that are given as plain numbers are rounded to the first of them.
     scale : Format
         The format of the scales.
     size : int
-        The number of successive elements with one scale.
+        The number of successive elements that share a scale.
     core : ScaledCore
         The arithmetic of a node.
     source : str
-        The publication that the model follows.
+        The publication that describes the model.
     note : str
         A note for users.
     """
@@ -74,11 +75,11 @@ class ScaledUnit(Record):
         return f"model, no hardware record, of {self.hardware} ({self.name}) from {self.source}"
 
     def blocks(self, terms: int) -> int:
-        """Return the number of scales for a sum of `terms` products; the last block may be shorter."""
+        """Return the number of scales for a sum of `terms` products; the last block may have fewer products."""
         return -(-terms // self.size)
 
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:
-        """Return the codes of Σ x·y + c for factors (rows, n) and (n, columns), and codes c of binary32, or zero.
+        """Return the codes of Σ x·y + c for factors (rows, n) and (n, columns), and binary32 codes c (None: zeros).
 
         >>> from floatlab.arrays.conversion import encode
         >>> unit = parse_scaled_unit("rtxblackwell.mxf4.f32")
@@ -124,7 +125,7 @@ SCALED_UNITS = _units()
 
 
 def is_scaled_unit(name: object) -> bool:
-    """Return whether a machine is one of this table.
+    """Return whether a machine is a unit with block scales.
 
     >>> is_scaled_unit("b200.nvf4.f32"), is_scaled_unit("hopper.f16.f32")
     (True, False)
@@ -147,7 +148,7 @@ def _plain(name: str) -> str:
 
 
 def unmodelled(name: str) -> str | None:
-    """Return why there is no model of an architecture, for those without a published one; else None.
+    """Return why there is no model of an architecture; None if its model may exist.
 
     >>> unmodelled("cdna4.mxf4.f32")
     'no model of the matrix units of MI350, MI355 has been published'

@@ -1,8 +1,8 @@
-"""Simulates reductions on arrays, in any schedule and with any adder, for many sums at once.
+"""Simulates reductions on arrays: many sums at once, in any schedule and with any adder.
 
-There are three evaluators of plans, with the same bits. `adders.fold` evaluates one number at a time, with derivations.
-This module works on arrays, with one of two engines: on codes (any format, rounding direction and rule), or on the
-processor's floats.
+There are three evaluators of plans, and all give the same bits. `adders.fold` evaluates one sum on single numbers, with
+derivations. This module evaluates many sums on arrays, with one of two engines: `CodeEngine` works on codes in any
+format, rounding direction and rounding rule; `FloatEngine` uses the processor's additions.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
 AnyAdder = Adder | Compensated | TensorCore
-Observer = Callable[[Array, Array], None]  # arguments: ids of nodes, and their values of shape (*ids, *batch)
-_TILE = 1 << 15  # number of sums computed at once, so that their values stay in the cache
+Observer = Callable[[Array, Array], None]  # a function of ids of nodes, and of their values of shape (*ids, *batch)
+_TILE = 1 << 15  # number of sums that are computed at once; their values should stay in the cache
 _MOST = 1 << 23  # the largest number of values in memory at once
 
 
 def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
-    """Return the results (*batch) of a sum in the order of the batches.
+    """Return the results (*batch) of sums that are added in the order of the batches.
 
-    `observe` receives the ids of nodes, in the order of the plan, and their values. Raises UnsupportedError if the
+    `observe` receives the ids of the nodes, in the order of the plan, and their values. Raises UnsupportedError if the
     engine and the batches have different numbers of terms.
     """
     if batches.terms != engine.terms:
@@ -48,14 +48,14 @@ def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = No
 
 
 class _Evaluation:
-    """One evaluation of batches: the engine, the values in the slots of results, and the observer."""
+    """One evaluation of batches. It holds the engine, the results so far, and the observer."""
 
     def __init__(self, batches: Batches, engine: CodeEngine, observe: Observer | None) -> None:
         self.batches, self.engine, self.terms = batches, engine, batches.terms
         self.is_observed, self.observe = observe is not None, observe or (lambda ids, values: None)
 
     def result(self) -> Array:
-        """Evaluate all batches and return the values in the last slot."""
+        """Evaluate all batches and return the values of the last result."""
         n, root = self.terms, self.batches.root
         if root < n:
             return np.asarray(self.engine.leaf(np.array([root]))[0])
@@ -73,7 +73,7 @@ class _Evaluation:
         return np.asarray(self.store[root - n])
 
     def _argument(self, slots: Array) -> tuple[bool, Array]:
-        """Return an argument for the engine: (True, slots) for terms, or (False, values) for results."""
+        """Return an argument for the engine: (True, slots) for terms, or (False, values) for earlier results."""
         is_term = bool(slots[0] < self.terms)
         return is_term, slots if is_term else self.store[slots - self.terms]
 
@@ -103,22 +103,23 @@ class _Evaluation:
         return sums
 
     def _begin(self, first: Array, second: Array, ids: Array) -> tuple[Array, int]:
-        """Return the first values of chains, and the number of steps that these already include: 0 or 1."""
+        """Return the first sums of chains, and the number of steps that they already include: 0 or 1."""
         engine, n = self.engine, self.terms
         if first[0] >= n:
             return self.store[first - n], 0
         if engine.fma and second[0] >= n:
-            # If the first node has one product, it is fused, whether it is the first or the second argument.
+            # If only one operand of the first node is a product, this product is fused, even if it is the first
+            # operand.
             return engine.fuse(self.store[second - n], first, ids), 1
         if engine.fma and not engine.adder.pairs:
-            # If `pairs` is false, both products are rounded, as if each had started an accumulator.
+            # If `pairs` is false, both products are rounded, as if each of them had started an accumulator.
             return engine.add(engine.leaf(first), engine.leaf(second), ids), 1
         return engine.leaf(first), 0
 
     def _wide_chains(self, batch: Batch, ids: Array) -> Array:
-        """Return the results of chains whose nodes each add all their arguments at once."""
+        """Return the results of chains in which every node adds all its arguments at once."""
         head = self._argument(batch.first)
-        # From `start` on, only terms are added to the chain's sum.
+        # From step `start` on, the chain adds only terms, and no results of earlier batches.
         (sums,) = np.nonzero((batch.rest >= self.terms).any(axis=(1, 2)))
         start = len(ids) if self.engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
         for step, made in zip(batch.rest[:start], ids[:start], strict=True):
@@ -132,7 +133,7 @@ class _Evaluation:
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
-    """Split the lanes into groups in which every step adds only terms or only sums; None means all lanes."""
+    """Split the lanes so that in each group a step adds only terms or only earlier results; None means all lanes."""
     is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
     if bool((is_term == is_term[:, :1]).all()):
         yield None
@@ -144,7 +145,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Split the steps, from `start` on, into ranges of steps that add terms, and single steps that add a sum."""
+    """Split the steps, from `start` on, into ranges of steps that add terms, and single steps that add a result."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)
@@ -160,7 +161,7 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
     Parameters
     ----------
     sides : tuple of Source
-        The terms (n, *batch) of sums, or the two factors of products, which broadcast after their first axis.
+        The terms (n, *batch) of sums, or the two factors of products, whose axes after the first broadcast.
     schedule : Schedule
         The order of the additions.
     adder : AnyAdder, PartlyFused or Joined
@@ -227,7 +228,7 @@ def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder, first: int) 
 
 
 def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
-    """Simulate both operands of the last node, and add them."""
+    """Simulate both operands of the last node, each with its adder, and add them."""
     plan = schedule.plan(len(sides[0].codes))
     if not plan.nodes or len(plan.nodes[-1]) != 2:
         raise PlanError("two adders need a last node with two operands")
@@ -240,7 +241,7 @@ def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
 
 
 def _simulate_partly_fused(sides: Sides, plan: Plan, adder: PartlyFused) -> Array:
-    """Simulate level by level: a node either adds one product by FMA, or adds its two operands."""
+    """Simulate level by level: each node either adds one product by FMA or adds two rounded operands."""
     if len(sides) == 1 or any(len(node) != 2 for node in plan.nodes) or any(id >= plan.terms for id in adder.fused):
         raise PlanError("single products are fused only if every node has two operands")
     n, format = plan.terms, adder.accumulator
@@ -275,9 +276,9 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 def _tiles(
     batch: tuple[int, ...], batches: Batches, adder: AnyAdder | PartlyFused, more: int
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
-    """Yield the tiles of a batch, which are evaluated one at a time, and the index of each tile's first sum.
+    """Yield the tiles of a batch, which are simulated one at a time, and the index of the first sum of each tile.
 
-    `more` is the number of additional values per sum held in memory.
+    `more` is the number of additional values that are held in memory for each sum.
     """
     most = max((chains.lanes * (1 + chains.rest.shape[1]) for chains in batches.each), default=1)
     wide = max((chains.rest.shape[1] for chains in batches.each), default=1)
@@ -285,7 +286,7 @@ def _tiles(
     if prod(batch) <= room or not batch:
         yield tuple(slice(None) for _ in batch), 0
         return
-    # Random draws are numbered in C order, so under stochastic rounding tiles must be whole rows.
+    # Random draws are numbered in C order. Under stochastic rounding, a tile must thus consist of whole rows.
     drawn = adder.context.rounding.is_stochastic
     inner = prod(batch[1:])
     columns = batch[-1] if drawn or len(batch) == 1 or batch[-1] <= room else room
@@ -299,14 +300,14 @@ def _tiles(
 
 
 def sort_terms(sides: Sides, schedule: Sorted) -> Sides:
-    """Return the terms of each sum in the order of a sorted schedule."""
+    """Return the terms of each sum, sorted as a `sorted` schedule requires."""
     places = places_of(sides, schedule)
     wide = (spread_over(side.codes, places.shape[1:]) for side in sides)
     return tuple(Source(np.take_along_axis(w, places, 0), s.format) for w, s in zip(wide, sides, strict=True))
 
 
 def places_of(sides: Sides, schedule: Sorted) -> Array:
-    """Return the indices (n, *batch) of terms, or of products, in the order of a sorted schedule."""
+    """Return the indices (n, *batch) that sort the terms or products as a `sorted` schedule requires."""
     batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
     numbers = [decode(spread_over(side.codes, batch), side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):

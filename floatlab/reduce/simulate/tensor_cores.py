@@ -1,10 +1,10 @@
 """Fused sums of tensor cores: products are aligned to the largest exponent, truncated, added, and rounded.
 
-The arguments of a node are a block of exact products, and the partial sum. All are aligned to the largest exponent
-among them. A product's exponent is the sum of its factors' exponents, without normalisation; zeros, and exponents below
-−126, count as −126. The arguments are truncated toward zero at `fraction_bits` bits below the largest exponent, added
-exactly, and rounded into the accumulator. Nodes without products, such as those that add the blocks of a split sum, are
-rounded additions to nearest even.
+A node adds a block of exact products and the partial sum. It aligns all of them to the largest exponent among them. The
+exponent of a product is the sum of the exponents of its factors, without normalisation. Zeros, and products with
+exponents below −126, count as products with exponent −126. The node truncates each argument toward zero at
+`fraction_bits` bits below the largest exponent, adds all of them exactly, and rounds the sum into the accumulator.
+Nodes without products, such as those that add the sums of split blocks, are rounded additions to nearest even.
 
 M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, *Numerical behavior of NVIDIA tensor cores* (PeerJ Computer Science 7,
 2021); F. A. Khattak, M. Mikaitis, *Accurate models of NVIDIA tensor cores* (arXiv:2512.07004); P. Xie et al., *MMA-Sim:
@@ -27,19 +27,20 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
 from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 
-_OF_ZERO = -4000  # exponent of zeros: a product with a factor of zero never has the largest exponent
-LEAST_EXPONENT = -126  # binary32's emin: the smallest alignment exponent, used for zeros and an empty accumulator
+_OF_ZERO = -4000  # the exponent of zeros, so low that a product with a zero factor never has the largest exponent
+LEAST_EXPONENT = -126  # emin of binary32: the smallest exponent of an alignment; zeros and an empty accumulator have it
 
 
 class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
-    `direction` is the rounding into the accumulator. `result_bits`: if given, the result is truncated to this number of
-    fraction bits, fewer than those of the accumulator. If `sum_bits` is given, the products are aligned and added
-    first; a product that overflows binary32 counts as infinite. Then their sum and the accumulator are aligned to the
-    larger of their exponents and added; the sum is truncated toward −∞ at `sum_bits`, the accumulator at
-    `fraction_bits`. With `groups`, one bit more is kept until the total is normalised. With 2 groups, the products of
-    even and of odd position are aligned and added separately; then their sums are, truncated toward −∞.
+    `direction` is the rounding into the accumulator. If `result_bits` is given, the result is truncated to this number
+    of fraction bits, which is smaller than that of the accumulator. If `sum_bits` is given, the products are aligned
+    and added before the accumulator is. A product that overflows binary32 then counts as infinite. The sum of the
+    products and the accumulator are aligned to the larger of their exponents and added. The sum of the products is
+    truncated toward −∞ at `sum_bits`, and the accumulator at `fraction_bits`. If `groups` is 1 or 2, one more bit is
+    kept until the total is normalised. If it is 2, the products at even and those at odd positions are aligned and
+    added separately. The two sums are then added and truncated toward −∞.
     """
 
     accumulator: Format
@@ -59,7 +60,7 @@ class TensorCore(NodeRule):
 
     @property
     def nan_code(self) -> int:
-        """The NaN of every invalid sum: all bits set except the sign."""
+        """The code of the NaN that every invalid sum gives: all bits except the sign are set."""
         return (1 << (self.accumulator.width - 1)) - 1
 
     def settled(self, total: Exact) -> int:
@@ -90,7 +91,7 @@ class TensorCore(NodeRule):
         return top, [_cut(each.exact, top - self.fraction_bits) for each in terms]
 
     def _total(self, terms: Sequence[Term | Datum]) -> Exact:
-        """Return the sum of the truncated terms, which are finite."""
+        """Return the sum of the truncated terms; all terms must be finite."""
         if self.sum_bits is None:
             top, left = self.aligned(terms)
             total, unit = sum(left), top - self.fraction_bits
@@ -131,7 +132,7 @@ class TensorCore(NodeRule):
         return Exact(total < 0, abs(total), unit)
 
     def sum(self, terms: Sequence[Term | Datum]) -> Datum:
-        """Return the result of a node whose arguments are numbers and products."""
+        """Return the result of a node, whose arguments are numbers and products."""
         fmt = self.accumulator
         signs = {_special(each, self.sum_bits is not None) for each in terms} - {None}
         if not signs:
@@ -148,7 +149,7 @@ class TensorCore(NodeRule):
 
 
 def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
-    """Return the exact sum of numbers and products; None if any is not finite."""
+    """Return the exact sum of numbers and products; None if one of them is not finite."""
     finite = all(each.is_finite for each in arguments)
     return sum((each.exact for each in arguments), Exact(False, 0, 0)) if finite else None
 
@@ -160,7 +161,7 @@ def _exponent(each: Term | Datum) -> int:
 
 
 def _cut(x: Exact, unit: int) -> int:
-    """Return x / 2^unit, truncated toward zero."""
+    """Return x / 2^unit, truncated toward zero to an integer."""
     kept = _shifted(x.c, x.q - unit)
     return -kept if x.negative else kept
 
@@ -171,7 +172,7 @@ def _shifted(n: int, shift: int) -> int:
 
 
 def _special(each: Term | Datum, overflows: bool) -> str | None:
-    """Return an infinity's sign, "nan", or None if finite; if `overflows`, products of 2^128 or more are infinite."""
+    """Return the sign of an infinity, "nan" for a NaN, else None; `overflows`: products from 2^128 on are infinite."""
     if each.is_finite:
         exact = each.exact
         beyond = overflows and isinstance(each, Term) and exact.c and exact.exponent > 127
@@ -184,7 +185,7 @@ def _special(each: Term | Datum, overflows: bool) -> str | None:
 
 
 class TensorEngine(CodeEngine):
-    """`TensorCore` on arrays of codes: a block is added in binary64, which is exact for these numbers."""
+    """`TensorCore` on arrays of codes. It adds blocks in binary64, which represents these sums exactly."""
 
     fuses_all = True
 
@@ -196,11 +197,11 @@ class TensorEngine(CodeEngine):
         self.factors = [(values, exponents_of(values, format)) for values, format in wide]
 
     def leaf(self, slots: Array) -> Array:
-        """Return sums of one product each, as the core computes them."""
+        """Return the results of nodes that add a single product."""
         return self.block(slots[None], [])
 
     def add_exactly(self, arguments: Sequence[Argument], ids: Array) -> Array:
-        """Return fused sums of products and partial sums."""
+        """Return the fused sums of products and partial sums."""
         slots = [array for is_term, array in arguments if is_term]
         sums = [array for is_term, array in arguments if not is_term]
         if not slots:
@@ -208,7 +209,7 @@ class TensorEngine(CodeEngine):
         return self.block(np.stack(slots), sums)
 
     def block(self, slots: Array, sums: Sequence[Array]) -> Array:
-        """Return fused sums of the products in slots (products, lanes) and partial sums (lanes, *batch)."""
+        """Return the fused sums of the products in slots (products, lanes) and of partial sums (lanes, *batch)."""
         core, fmt = self.core, self.core.accumulator
         given = [decode(each, fmt, np.float64) for each in sums]
         with np.errstate(all="ignore"):
@@ -220,7 +221,7 @@ class TensorEngine(CodeEngine):
             total, unit = self._total(products, exponents, given)
             found = np.ldexp(total, unit)
             if not np.isfinite(total).all():
-                # Finite terms do not affect an infinite sum, so they are set to zero.
+                # Finite terms do not affect a sum that is infinite or NaN, so they are set to zero.
                 specials = [np.where(np.isfinite(each), 0.0, each) for each in (*products, *given)]
                 special = np.add.reduce(np.broadcast_arrays(*specials), axis=0)
                 found = np.where(np.isfinite(special), found, special)
@@ -281,7 +282,7 @@ class TensorEngine(CodeEngine):
 
 
 def exponents_of(values: Array, format: Format) -> Array:
-    """Return the exponents of numbers; for subnormal numbers, the exponent of the smallest normal number."""
-    # frexp must not be called on NaNs: some implementations raise invalid for signaling NaNs.
+    """Return the exponents of numbers; for subnormal numbers, return the exponent of the smallest normal number."""
+    # NaNs are replaced before the call of frexp: some implementations raise invalid for signaling NaNs.
     found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
     return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

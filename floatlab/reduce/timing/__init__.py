@@ -1,1 +1,1 @@
-"""Products of the installed libraries: their times, and how far their results differ."""
+"""Matrix products of the installed libraries: how long they take, and how far their results differ."""

@@ -1,8 +1,8 @@
-"""One matrix product on every installed library: the times, and how far the results differ.
+"""Computes one matrix product with every installed library: measures the times, and how far the results differ.
 
-Each run sends the matrices to the device, multiplies them and fetches the product: three times and their total. The
-backends take turns. The first product is timed separately, because libraries start, compile or choose an algorithm at
-that time. All times include waiting for the device.
+In each run, a backend sends the matrices to its device, multiplies them and fetches the product. These three times and
+their total are measured. The backends take turns. The first product of each backend is timed separately, because
+libraries start, compile or choose an algorithm at that time. All times include waiting for the device.
 """
 
 from __future__ import annotations
@@ -51,20 +51,21 @@ ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
 
 class BackendTiming(Individual):
-    """A backend's product: its times in seconds, its codes, and its errors against the exact product."""
+    """The product of one backend: its times in seconds, its codes, and its errors against the exact product."""
 
     name: str
-    words: str  # the library and its device
+    words: str  # the name of the library and its device
     settings: tuple[str, ...]  # its settings that affect bits or time
     first: float
-    sending: Timing  # to the device
+    sending: Timing  # the times of sending the matrices to the device
     rest: Timing  # the times of all products but the first
-    fetching: Timing  # from the device
-    gigaflops: float | None  # 2 · rows · terms · columns operations, divided by the median time of a product
+    fetching: Timing  # the times of fetching the product from the device
+    # 2 · rows · terms · columns operations, divided by the median time of a product, in 10⁹ per second.
+    gigaflops: float | None
     codes: Array
     repeats: bool  # whether all products have the same bits as the first
     errors: ProductErrors
-    judgement: Judgement | None  # errors against the exact product; None if a number is not finite
+    judgement: Judgement | None  # how large its errors are, against the exact product; None if a number is not finite
 
     @property
     def sent(self) -> float:
@@ -84,7 +85,7 @@ class BackendTiming(Individual):
 
 
 class Absence(Record):
-    """A backend that is not installed, or that cannot multiply these matrices, and the reason."""
+    """A backend that was not measured, and the reason: it is not installed, or cannot multiply these matrices."""
 
     name: str
     reason: str
@@ -94,8 +95,8 @@ class BackendPair(Record):
     """How far the products of two backends differ."""
 
     names: tuple[str, str]
-    equal: int  # elements with the same bits
-    ulps: int  # the largest distance in ulps between elements that can be compared
+    equal: int  # number of elements with the same bits
+    ulps: int  # the largest difference in ulps between elements that can be compared
     q_rms: float
     q_largest: float
     judgement: Judgement | None  # None if a number is not finite
@@ -106,8 +107,8 @@ class BackendComparison(Answering, Record):
 
     format: Format
     shape: tuple[int, int, int]  # rows, terms, columns
-    measured: int  # rows for which q and errors are computed
-    asked: int  # runs requested
+    measured: int  # number of rows for which q and errors are computed
+    asked: int  # number of runs that were requested
     runs: tuple[BackendTiming, ...]
     absent: tuple[Absence, ...]
     pairs: tuple[BackendPair, ...]
@@ -125,17 +126,17 @@ class BackendComparison(Answering, Record):
 
     @property
     def ranking(self) -> Ranking:
-        """The ranking of the times of products, without transfers."""
+        """The ranking of the backends by the times of products, without transfers."""
         return rank({run.name: run.rest for run in self.runs})
 
     @property
     def complete_ranking(self) -> Ranking:
-        """The ranking of the times including transfers."""
+        """The ranking of the backends by the times including transfers."""
         return rank({run.name: run.complete for run in self.runs})
 
     @property
     def fastest(self) -> BackendTiming | None:
-        """The backend with the shortest times without transfers; None if the runs do not distinguish it."""
+        """The backend that multiplies fastest, without transfers; None if the runs cannot distinguish the fastest."""
         return next((run for run in self.runs if run.name == self.ranking.fastest), None)
 
     @property
@@ -145,7 +146,7 @@ class BackendComparison(Answering, Record):
 
     @property
     def nearest(self) -> BackendTiming:
-        """The backend nearest to the exact product; the first one if several are equally near."""
+        """The backend whose product is nearest to the exact product; the first one if several are equally near."""
         return min(self.runs, key=lambda run: run.errors.q_rms)
 
 
@@ -165,7 +166,7 @@ def parse_backends(names: str | Sequence[str] = "all") -> tuple[str, ...]:
             backends += ALL
         elif library not in DEVICES or (colon and not device):
             near = guess(word, [*ALL, *DEVICES, "all"])
-            raise UnsupportedError(f"{quoted(word)} is no backend: {' '.join(ALL)}, or all of them{near}")
+            raise UnsupportedError(f"{quoted(word)} is not a backend: {' '.join(ALL)}, or all of them{near}")
         else:
             check_device(library, device)
             backends.append(library if device == DEVICES[library].kinds[0] else word)
@@ -183,10 +184,10 @@ def multiply_on(
     """Return the product of matrices a (rows, n) and b (n, columns) on every backend, with times.
 
     Both matrices have the same format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a
-    first one. `started` is called with the number of steps. A missing backend is an Absence in the result, not an
-    error. KeyboardInterrupt and other exceptions outside `Exception` propagate; but if `keep_interrupted` is true,
-    Ctrl-C ends the timing, and the complete rounds are returned. Raises UnsupportedError for other matrices and for
-    unknown names.
+    first one. `started` is called with the number of steps and returns a function that counts them. A missing backend
+    does not raise an error; the result has an `Absence` for it. KeyboardInterrupt and other exceptions outside
+    `Exception` propagate. If `keep_interrupted` is true, however, Ctrl-C ends the timing, and the rounds completed so
+    far are returned. Raises UnsupportedError for other matrices and for unknown backends.
 
     >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
     >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)
@@ -215,7 +216,7 @@ def multiply_on(
 
 
 class _Started(Individual):
-    """A backend that has multiplied once: its device, its dtype, and the time and codes of that product."""
+    """A backend that has computed a first product: its device, its dtype, and the time and codes of that product."""
 
     device: Device
     own: Foreign
@@ -224,10 +225,10 @@ class _Started(Individual):
 
 
 class _Work:
-    """Two matrices of one format, and what is needed to measure and judge their products."""
+    """Holds two matrices of one format; measures and judges the products that backends compute from them."""
 
     def __init__(self, x: Source, y: Source, add: Callable[[int], None], mode: DefaultMode) -> None:
-        self.multiply = mode.outside(_multiply)  # in the caller's floating-point mode, as without floatlab
+        self.multiply = mode.outside(_multiply)  # uses the caller's floating-point mode
         self.format, self.dtype, self.add = x.format, DTYPES[x.format.name], add
         self.shape = (*x.codes.shape, y.codes.shape[1])
         self.exact = ExactProduct(x, y, x.format)
@@ -236,14 +237,14 @@ class _Work:
         self.judge = ProductJudge(*self.sides, x.format) if finite else None
         self.started: dict[str, _Started] = {}
         self.absent: dict[str, Absence] = {}
-        self.changing: set[str] = set()  # backends that have returned a product whose bits differ from their first
+        self.changing: set[str] = set()  # names of backends whose later products do not have the same bits as the first
 
     def _values(self, side: Source) -> Array:
-        """Return the values of codes in the narrowest NumPy float that contains their format."""
+        """Return the values of codes in NumPy's narrowest float that contains their format."""
         return np.asarray(decode(side.codes, side.format, np.float32 if holds(SINGLE, side.format) else np.float64))
 
     def start(self, name: str) -> None:
-        """Multiply once on a backend, or record the reason if it is missing or fails."""
+        """Compute a first product with a backend; if the backend is missing or fails, record the reason."""
         library, _, place = name.partition(":")
         try:
             device = device_of(library, place)
@@ -252,13 +253,14 @@ class _Work:
             found, (_, first, _) = self._cycle(device, own)
             if found.format != self.format:
                 raise UnsupportedError(f"its product of {self.format.name} is in {found.format.name}")
-        except Exception as trouble:  # a library may raise anything: unsupported dtype, out of memory
+        # A library may raise any exception, for example if it has no such dtype or no memory left.
+        except Exception as trouble:
             self.absent[name] = Absence(name, _reason(library, trouble))
         else:
             self.started[name] = _Started(device, own, first, np.array(found.codes, order="C"))
 
     def run(self, name: str) -> tuple[float, float, float] | None:
-        """Return the seconds of sending, multiplying and fetching in one more run; None if the backend fails."""
+        """Return the seconds of sending, multiplying and fetching in another run; None if the backend fails."""
         if name in self.absent:
             return None
         backend = self.started[name]

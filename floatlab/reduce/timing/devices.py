@@ -1,7 +1,7 @@
-"""Devices of other libraries: make arrays there, multiply them, wait for the product, and fetch it.
+"""Devices of other libraries: they make arrays, multiply them, wait for the product and fetch it.
 
-Many devices return an array before it is computed; without waiting, a clock would measure only the call. `wait` is
-needed for timing only: `fetch` waits itself.
+Many devices return an array before it is computed. Without waiting, a clock would measure only the time of the call.
+Only timing needs `wait`, since `fetch` waits by itself.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _THREAD_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"
 
 
 class AbsentDeviceError(UnsupportedError):
-    """A device that a library supports, but that this machine does not have."""
+    """Raised for a device that a library supports but this machine does not have."""
 
 
 class Device:
-    """NumPy's memory as a device, and the base class of all devices. The first of `kinds` is the default."""
+    """NumPy's memory as a device, and the base class of all devices; the first entry of `kinds` is the default."""
 
     library: ClassVar[str] = "numpy"
-    install: ClassVar[str] = "numpy"  # the name for pip
+    install: ClassVar[str] = "numpy"  # the name of the package for pip
     kinds: ClassVar[tuple[str, ...]] = ("cpu",)
 
     def __init__(self, name: str = "") -> None:
@@ -52,10 +52,10 @@ class Device:
             raise AbsentDeviceError(f"{self.library}:{self.name}: no such device ({first_line(trouble)})") from None
 
     def _touch(self) -> None:
-        """Initialise the device; raises any exception if the device is missing."""
+        """Initialise the device; if it is missing, the library's exception is raised."""
 
     def dtype(self, name: str) -> Foreign:
-        """Return the library's dtype for a name; raises UnsupportedError if it has none."""
+        """Return the library's dtype for a name; raises UnsupportedError if the library has none."""
         known = [*DTYPES.values()]
         if name not in known:
             raise UnsupportedError(f"dtype is one of {' '.join(known)}, not {quoted(name)}{guess(name, known)}")
@@ -71,18 +71,18 @@ class Device:
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        """Return values, which the dtype represents, as a new array of the library on the device, in C order."""
+        """Return values as a new array of the library on the device, in C order; the dtype must represent them."""
         return np.array(values, dtype, order="C")
 
     def wait(self, made: Foreign) -> None:
-        """Return once the computation of an array has finished."""
+        """Wait until the computation of an array has finished."""
 
     def fetch(self, made: Foreign, name: str = "the result") -> Source:
-        """Return an array's codes in NumPy's memory; raises UnsupportedError, with `name` in the message."""
+        """Return an array's codes in NumPy's memory; an UnsupportedError calls the array `name`."""
         return source_of(made, name)
 
     def set_threads(self, count: int) -> int | None:
-        """Set the number of threads for the library's products; return the previous number, None if it cannot be set.
+        """Set the number of threads of the library's products; return the previous number, or None if it cannot be set.
 
         For NumPy, only the OpenBLAS in NumPy's wheels is supported.
         """
@@ -99,7 +99,7 @@ class Device:
         return f"NumPy {np.__version__}"
 
     def settings(self, dtype: str) -> tuple[str, ...]:
-        """Return the settings of library and device that affect the bits of a product or its time."""
+        """Return those settings of library and device that affect the bits of a product or its time."""
         found = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
         blas = " ".join(str(found[each]) for each in ("name", "version") if found.get(each))
         return (*([blas] if blas else []), *_environment(_THREAD_SETTINGS))
@@ -225,7 +225,7 @@ DEVICES: dict[str, type[Device]] = {each.library: each for each in (Device, _Tor
 
 
 def check_device(library: str, name: str = "") -> None:
-    """Raise UnsupportedError for a device that a library does not know. The library need not be installed."""
+    """Raise UnsupportedError for a device that the library does not support; the library need not be installed."""
     kinds, kind = DEVICES[library].kinds, name.partition(":")[0]
     if name and not (kind in kinds and re.fullmatch(r"\w+(:\d{1,3})?", name, re.ASCII)):
         known = [*kinds, *(f"{each}:1" for each in kinds if each != "cpu")]
@@ -235,10 +235,10 @@ def check_device(library: str, name: str = "") -> None:
 
 
 def device_of(library: str, name: str = "") -> Device:
-    """Return a library's device: the default, or the named one, such as `cuda` or `cuda:1`.
+    """Return a library's device: the default one, or the named one, such as `cuda` or `cuda:1`.
 
-    Raises MissingPartError for a library that is not installed and UnsupportedError for a device that it does not know.
-    Raises AbsentDeviceError, a subclass of UnsupportedError, if this machine does not have the device.
+    Raises MissingPartError for a library that is not installed, and UnsupportedError for a device that it does not
+    support. Raises AbsentDeviceError, a subclass of UnsupportedError, if this machine does not have the device.
 
     >>> device = device_of("numpy")
     >>> device.fetch(device.array(np.ones(2), device.dtype("float16"))).format.name
@@ -262,14 +262,14 @@ def _openblas() -> Foreign | None:
 def _imported(library: str, install: str) -> Foreign:
     try:
         return import_module(library)
-    except Exception as trouble:  # includes a missing or incompatible driver library
+    except Exception as trouble:  # for example, a missing or incompatible driver library
         if isinstance(trouble, ModuleNotFoundError) and trouble.name in (library, None):
             raise MissingPartError(f"{library} is not installed: pip install {install}") from None
         raise MissingPartError(f"{library} cannot be imported: {first_line(trouble)}") from None
 
 
 def first_line(trouble: BaseException, limit: int = 120) -> str:
-    """Return the first line of an error's message, with the error's type if the message is a single word.
+    """Return the first line of an error's message; if the message is a single word, the error's type precedes it.
 
     >>> first_line(ValueError("it is so. And more")), first_line(KeyError("code"))
     ('it is so', "KeyError: 'code'")

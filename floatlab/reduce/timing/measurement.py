@@ -1,4 +1,4 @@
-"""Repeated timings: the order of runs, their statistics, and the fastest one, if the runs distinguish it."""
+"""Repeated timings: the order of runs, their statistics, and which is the fastest, if the runs distinguish it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from floatlab.errors import UnsupportedError
 from floatlab.record import Record
 
 RUNS = 5
-# In 6,000 pairs of timings from the same distribution (normal or lognormal), one was wrongly called the fastest in 2.5
-# % of pairs of 4 runs, in 1.2 % with 5 runs, in at most 1.1 % with 6 to 10, and in fewer with more. With fewer than 4
-# runs the test cannot pass.
+# The number of runs was tested with 6,000 pairs of timings from the same distribution (normal or lognormal). With 4
+# runs, one of the two was wrongly called the fastest in 2.5 % of the pairs. With 5 runs, this happened in 1.2 %, with 6
+# to 10 runs in at most 1.1 %, and with more runs in fewer pairs. With fewer than 4 runs, the rank test never
+# distinguishes two timings.
 FEWEST = 4
-_TWO_PERCENT = 2.326  # standard deviations
+# Quantile of the standard normal distribution that is exceeded with a probability of 1 %, two-sided 2 %.
+_TWO_PERCENT = 2.326
 _GIGA = 1e9
 
 Given = ParamSpec("Given")
@@ -61,7 +63,7 @@ class Timing(Record):
 
     @property
     def spread(self) -> float | None:
-        """The interquartile range, which a few disturbed runs do not change; None for a single run.
+        """The interquartile range, which a few disturbed runs do not change; None if there is only one run.
 
         >>> Timing((1.0, 3.0, 2.0, 9.0, 4.0)).spread, Timing((1.0,)).spread
         (2.0, None)
@@ -81,15 +83,16 @@ class Timing(Record):
 
 
 class Ranking(Record):
-    """Timings sorted by their medians, the shortest first, and the candidates for the fastest.
+    """Timings sorted by their medians, the shortest first, and the timings that may be the fastest.
 
-    Two timings are distinguished if their medians differ by more than the larger of their spreads and a rank test (Mann
-    and Whitney, at 2 %) over all pairs of runs finds one of them shorter.
+    Two timings are distinguished under two conditions. Their medians must differ by more than the larger of their
+    spreads. A rank test over all pairs of runs (Mann and Whitney, at 2 %) must find one of them shorter.
     """
 
     names: tuple[str, ...]
     timings: tuple[Timing, ...]
-    candidates: tuple[str, ...]  # the first, and timings not distinguishable from it; all if there are too few runs
+    # The first timing and those not distinguished from it; all timings if there are too few runs.
+    candidates: tuple[str, ...]
 
     @property
     def fastest(self) -> str | None:
@@ -98,7 +101,7 @@ class Ranking(Record):
 
     @property
     def runs(self) -> int:
-        """The smallest number of runs of a timing."""
+        """The smallest number of runs that a timing has."""
         return min((len(timing.runs) for timing in self.timings), default=0)
 
     @property
@@ -118,7 +121,7 @@ class Ranking(Record):
 
 
 def rank(timings: Mapping[str, Timing]) -> Ranking:
-    """Sort timings by their medians; `candidates` of the result are the timings that may be the fastest.
+    """Sort timings by their medians; `candidates` of the result has the timings that may be the fastest.
 
     >>> a, b, c = Timing((1.0, 1.2, 1.1, 1.0)), Timing((1.1, 1.3, 1.1, 1.2)), Timing((5.0, 5.1, 5.0, 5.0))
     >>> rank({"c": c, "b": b, "a": a}).candidates, rank({"c": c, "b": b}).fastest
@@ -133,7 +136,7 @@ def rank(timings: Mapping[str, Timing]) -> Ranking:
 
 
 def _shorter(one: Timing, other: Timing) -> bool:
-    """Return whether `one` is distinguishable from `other`, and shorter."""
+    """Return whether `one` is shorter than `other`, and distinguished from it."""
     if other.median - one.median <= max(one.spread or 0.0, other.spread or 0.0):
         return False
     share = float(np.less.outer(one.runs, other.runs).mean())
@@ -142,14 +145,14 @@ def _shorter(one: Timing, other: Timing) -> bool:
 
 
 def check_counts(**counts: object) -> None:
-    """Raise UnsupportedError, with the count's name, for a count that is not a positive integer."""
+    """Raise UnsupportedError, which names the count, for a count that is not a positive integer."""
     for name, count in counts.items():
         if not isinstance(count, int) or count < 1:
-            raise UnsupportedError(f"{name} is a whole number from 1 on, not {count!r}")
+            raise UnsupportedError(f"{name} must be a whole number of at least 1, not {count!r}")
 
 
 def operations_of(shape: tuple[int, int, int]) -> int:
-    """Return the multiplications and additions in a product of (rows, terms, columns).
+    """Return the number of multiplications and additions in a product of shape (rows, terms, columns).
 
     >>> operations_of((10, 100, 10))
     20000
@@ -159,7 +162,7 @@ def operations_of(shape: tuple[int, int, int]) -> int:
 
 
 def timed(call: Callable[Given, Found], *given: Given.args, **options: Given.kwargs) -> tuple[Found, float]:
-    """Return the result of a call, and the seconds it took."""
+    """Return the result of a call, and the seconds that it took."""
     began = perf_counter()
     made = call(*given, **options)
     return made, perf_counter() - began
@@ -168,10 +171,10 @@ def timed(call: Callable[Given, Found], *given: Given.args, **options: Given.kwa
 def take_turns(
     names: Sequence[str], measure: Callable[[str], Found], rounds: int, keep_interrupted: bool = False
 ) -> dict[str, list[Found]]:
-    """Return the measurements of each name, one per round; every round measures the names in a different order.
+    """Return the measurements of each name, one per round; each round measures the names in another order.
 
-    Other load on the machine then affects all names, and no name always runs after the same other one. Ctrl-C
-    propagates; but if `keep_interrupted` is true and a round is complete, it only ends the measurements.
+    Other load on the machine then affects all names equally, and no name always comes after the same other name. Ctrl-C
+    propagates. If `keep_interrupted` is true and a round is complete, however, Ctrl-C only ends the measurements.
 
     >>> take_turns(("a", "b"), str.upper, 2)
     {'a': ['A', 'A'], 'b': ['B', 'B']}

@@ -1,8 +1,8 @@
-"""A matrix product computed whole and in four partitions: their times, their errors, and how far they differ.
+"""Computes a matrix product whole and in four partitions; measures their times, their errors and their differences.
 
-The partitions: each element as a dot product; one row at a time; one column at a time; and blocks along the inner
-dimension, whose products are added. NumPy does the work. In most libraries, splitting by rows or columns does not
-change the bits. Splitting the inner dimension changes the order of the additions.
+There are four partitions: each element as a dot product; one row at a time; one column at a time; and blocks along the
+inner dimension, whose products are added. NumPy multiplies. In most libraries, splitting by rows or columns does not
+change the bits of the result. Splitting the inner dimension changes the order of the additions.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ BLOCK = 64
 
 
 class TimedProduct(Record):
-    """A product computed in one partition: its name, its times, and its errors against the exact product."""
+    """A product computed with one partition: its name, its times, and its errors against the exact product."""
 
     name: str
     product: Array
-    first: float  # seconds of the first run, which allocates memory and starts threads; not in `timing`
+    first: float  # seconds of the first run, which allocates memory and starts threads; `timing` does not include it
     timing: Timing
-    gigaflops: float | None  # 2 · rows · terms · columns operations in the median time
+    gigaflops: float | None  # 2 · rows · terms · columns operations, divided by the median time, in 10⁹ per second
     largest_error: float
     largest_q: float  # the error in units of u·(|A|·|B|)
 
 
 class PartitionComparison(Record):
-    """One product in all partitions."""
+    """One product, computed with all partitions."""
 
     shape: tuple[int, int, int]  # rows, terms, columns
-    block: int  # terms
-    asked: int  # runs requested
+    block: int  # number of terms in a block
+    asked: int  # number of runs that were requested
     products: tuple[TimedProduct, ...]
 
     @property
@@ -67,7 +67,7 @@ class PartitionComparison(Record):
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """The partitions nearest to the exact product; several if they are equally near."""
+        """The partitions whose products are nearest to the exact product; several if they are equally near."""
         least = min(each.largest_q for each in self.products)
         return tuple(each.name for each in self.products if each.largest_q == least)
 
@@ -117,18 +117,19 @@ def time_partitions(
     a, b
         Matrices of float16, float32 or float64.
     runs
-        Number of timed runs of each partition, after a first run; the partitions take turns.
+        The number of timed runs of each partition, which come after a first run. The partitions take turns.
     block
-        Terms per block. With 1, each partial product is a column times a row.
+        The number of terms per block. With 1, each partial product is a column times a row.
     started
-        Function that is called with the number of products; it returns a callback that counts finished products.
+        A function that is called with the number of products and returns a function that counts finished products.
     keep_interrupted
-        Whether Ctrl-C ends the timing and returns the complete rounds, instead of raising KeyboardInterrupt.
+        Whether Ctrl-C ends the timing, so that the complete rounds are returned, instead of raising KeyboardInterrupt.
 
     Raises
     ------
     UnsupportedError
-        If a and b are not matrices of one of these dtypes, the same for both; for fewer than 1 run or 1 term per block.
+        If a and b are not matrices of the same dtype, or have another dtype; or for fewer than 1 run or 1 term per
+        block.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def time_partitions(
 
 @in_default_mode
 def ulps_apart(products: tuple[TimedProduct, ...]) -> list[list[int]]:
-    """Return, for each pair of products, the largest distance in ulps.
+    """Return a table of the largest differences in ulps; it has a row and a column for each product.
 
     >>> ulps_apart(time_partitions(np.ones((2, 2)), np.ones((2, 2)), 1).products)[0]
     [0, 0, 0, 0, 0]

@@ -275,7 +275,7 @@ def _special(step: steps.Special, derivation: Derivation) -> list[str]:
         formats = [each.format for each in _data(derivation) if each.is_subnormal]
         fmt = formats[0] if formats else derivation.result.format
         low = f"Numbers of {fmt.name} below 2^{fmt.emin} are subnormal"
-        return [f"{low}; here they count as zero, as on hardware that does not support them, for speed."]
+        return [f"{low}; here they are replaced by zero, as some hardware does to save time."]
     if step.rule is Rule.ZERO_SUM:
         direction = derivation.context.rounding
         sign = "−0" if direction is Direction.RTN else "+0"

@@ -1,1 +1,1 @@
-"""`audit`: whether a quantised checkpoint is right."""
+"""`audit`: checks whether a quantised checkpoint is right."""

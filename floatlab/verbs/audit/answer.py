@@ -1,4 +1,4 @@
-"""`audit`: the verdict on each quantised weight of a checkpoint, with the measures and the reasons."""
+"""`audit`: shows the verdict on each quantised weight of a checkpoint, with its errors and the reasons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
 
 def answer_of(found: Audit) -> Answer:
-    """Return the answer that shows an audit; its JSON has a line for each weight."""
+    """Return the answer that shows an audit; its JSON output has a line for each weight."""
     broken = sum(each.verdict == BROKEN for each in found.tensors)
     answer = plain_answer(found, lambda: audit_page(found), str(broken))
     return answer.replace(records=lambda: _records(found), status=1 if found.is_broken else 0)
@@ -30,7 +30,7 @@ def _records(found: Audit) -> list[dict[str, object]]:
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: audit one checkpoint. Raises FloatlabError."""
+    """Return the answer to a question: the audit of one checkpoint. Raises FloatlabError."""
     [place] = question.values
     found = audit(
         place, question.option("against"), question.option("only"),
@@ -40,10 +40,10 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
 
 def audit_page(found: Audit) -> Page:
-    """Return the page of an audit: the verdicts counted, a row for each weight, and the reasons."""
+    """Return the page of an audit: the number of each verdict, a row for each weight, and the reasons."""
     verdicts = Counter(each.verdict for each in found.tensors)
     said = listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
-    beside = f" beside {found.original}" if found.original else ""
+    beside = f" against {found.original}" if found.original else ""
     title = f"{found.source}{beside}: of {counted(len(found.tensors), 'weight')}, {said}"
     blocks: list[Block] = [heading(title)]
     conventions = Counter(each.convention for each in found.tensors if each.convention)
@@ -51,7 +51,7 @@ def audit_page(found: Audit) -> Page:
         blocks.append(Row("read as", listed([f"{name} ({count:,})" for name, count in conventions.items()])))
     header: tuple[str, ...] = ("weight", "verdict", "largest")
     if found.original:
-        header = (*header, "left", "SQNR", "cosine", "error")
+        header = (*header, "rel. error", "SQNR", "cosine", "max. error")
     rows = [_cells(each, bool(found.original)) for each in found.tensors]
     blocks += [Gap(), Table(header, rows, right=tuple(range(2, len(header))))]
     reasons = [each for each in found.tensors if each.reasons]
@@ -60,14 +60,14 @@ def audit_page(found: Audit) -> Page:
         blocks += [Gap(), Note(Span(f"{each.name}: {each.verdict}", role))]
         blocks += [Row("", reason) for reason in each.reasons]
     if not found.original:
-        words = "Without --against ORIGINAL, scales that are wrong but plausible cannot be told from right ones."
+        words = "Without --against ORIGINAL, a wrong scale of plausible size cannot be distinguished from a right one."
         blocks += [Gap(), hint(words)]
     return Page(tuple(blocks), title)
 
 
 def _words(verdict: str, count: int) -> str:
     if verdict not in (BROKEN, SOUND):
-        return "cannot be told"
+        return "cannot be judged"
     return f"{'is' if count == 1 else 'are'} {verdict}"
 
 

@@ -1,4 +1,4 @@
-"""The schema of an audited weight: `audit --json` writes a line for each."""
+"""The JSON schema of an audited weight; `audit --json` writes a line for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `audit`, and its options."""
+"""The options of the verb `audit`, and its help."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ def _settle(question: Question) -> Question:
 
 VERB = Verb(
     name="audit",
-    summary="check a quantised checkpoint, beside its original or by its bytes",
+    summary="check a quantised checkpoint, against its original or by its bytes",
     examples=(
         "audit model.safetensors --against original.safetensors",
         "audit model.safetensors --only '*.mlp.*'",
     ),
     explanation=(
-        "FILE is a checkpoint as for dequantize. With --against, each quantised weight is measured beside its "
-        "original: the share of the original that is left as error, SQNR, cosine, largest error. It is broken if it "
-        "is farther away than a quantiser leaves it. Causes are tried (a reciprocal scale, exchanged or swizzled "
-        "scales, nibbles in the other order, another bias), and named only if the numbers fit once undone. Without "
-        "--against, weights are broken if their bytes prove it: NaNs, parts that are missing or do not fit. The "
-        "status is 1 if a weight is broken."
+        "FILE is a checkpoint as for dequantize. With --against, each quantised weight is compared with its "
+        "original: relative error, SQNR, cosine, largest error. It is broken if its error is larger than a quantiser "
+        "with the right scales leaves. Possible causes are tried (a reciprocal scale, exchanged or swizzled scales, "
+        "nibbles in the other order, another bias). A cause is named only if the weight fits once it is corrected. "
+        "Without --against, a weight is broken if its bytes prove it: NaNs, or parts that are missing or do not fit. "
+        "The status is 1 if a weight is broken."
     ),
     takes=("FILE", "the quantised checkpoint"),
     options=(

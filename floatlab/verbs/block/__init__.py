@@ -1,1 +1,1 @@
-"""`block`: values scaled and rounded together by a recipe, such as MX or NVFP4."""
+"""`block`: scales and rounds values in blocks by a recipe, such as MX or NVFP4."""

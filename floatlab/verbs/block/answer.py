@@ -1,4 +1,4 @@
-"""`block`: values scaled and rounded together by a recipe, such as MX or NVFP4."""
+"""`block`: computes the answer for values that are scaled and rounded by a recipe, such as MX or NVFP4."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def block(
     scale: str | None = None,
     tensor_scale: str | None = None,
 ) -> Answer:
-    """Return the answer of `floatlab block`: the rounding of values in a block format.
+    """Return the answer of `floatlab block`: values rounded to a block format.
 
     VALUE@FORMAT is first rounded to that format; all other values are exact.
 
@@ -50,7 +50,7 @@ def answer_of(*blocks: BlockDerivation) -> Answer:
 
 
 def _value(text: str, context: Context) -> str | Derivation:
-    """Return the text of a value, or the reading of a VALUE@FORMAT."""
+    """Return a value as text; for VALUE@FORMAT, return the derivation of its rounding to this format."""
     literal, own = read_operand(text)
     if own is not None:
         return read_literal(literal, own)
@@ -60,7 +60,7 @@ def _value(text: str, context: Context) -> str | Derivation:
 
 
 def _words(blocks: tuple[BlockDerivation, ...]) -> list[str]:
-    """Return the rounded values of all elements, in full."""
+    """Return the decoded values of all elements, with all digits."""
     from floatlab.verbs.block.page import exact_text
 
     decoded = [element.decoded for each in blocks for element in each.elements]
@@ -77,5 +77,5 @@ def _codes(each: BlockDerivation) -> str:
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question."""
+    """Return the answer to a question."""
     return [block(question.values, context=question.context, **dict(question.options))]

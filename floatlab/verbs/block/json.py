@@ -1,4 +1,4 @@
-"""The schema of a block: the derivation of its scale, the steps of each element, and the final codes and values."""
+"""The JSON schema of a block: the derivation of its scale, the steps of each element, and the codes and values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from floatlab.arith.scaling import Value
     from floatlab.wire.codecs import Scope
 
-    Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and its value as typed
+    Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and its value as the user typed it
 
 
 def _read_exact(wire: object, scope: Scope) -> Ratio:
@@ -52,7 +52,7 @@ def _value_text(placed: Placed) -> str:
 
 
 def _result(placed: Placed) -> Datum | None:
-    """Return the datum of an element; None if the element is an integer, or was not rounded."""
+    """Return the datum of an element; None if the element is an integer or was not rounded."""
     block, element, _ = placed
     fmt = block.format
     is_datum = element.rounded is not None and fmt.element is fmt.magnitudes
@@ -145,5 +145,5 @@ BLOCK = schema(
         "values": derived(lambda block: [element.decoded for element in block.elements], list_of(_NUMBER)),
     },
     flags=derived("flags", FLAGS),
-    error=constant({"exact": None, "ulps": None}),  # the elements have these members
+    error=constant({"exact": None, "ulps": None}),  # each element has its own error
 )

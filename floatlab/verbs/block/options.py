@@ -1,4 +1,4 @@
-"""The verb `block`, and its options."""
+"""The options of the verb `block`, and its help."""
 
 from __future__ import annotations
 

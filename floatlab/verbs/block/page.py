@@ -1,4 +1,4 @@
-"""The page of `block`: the largest magnitude, the scale derived from it, and the results of the elements."""
+"""The page of `block`: shows the largest magnitude, how the scale is derived from it, and the elements."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from floatlab.arith.scaling import Value
 
 
-FEW = 4  # up to this many elements are shown step by step; more are shown in a table
-_GLANCE = 12  # characters of a number in a table
+FEW = 4  # up to this many elements are shown step by step; more elements are shown in a table
+_GLANCE = 12  # the largest number of characters of a number in a table
 _FIGURES = 6
 
 
@@ -55,7 +55,7 @@ def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
 
 
 def _typed(block: BlockDerivation) -> list[str]:
-    """Return the values as typed, or in full if they were not typed."""
+    """Return the values as they were typed; values that were not typed are given with all digits."""
     return [
         words.abbreviated(text, 20) if text is not None else value_text(element)
         for text, element in zip(block.literals, block.elements, strict=True)
@@ -63,7 +63,7 @@ def _typed(block: BlockDerivation) -> list[str]:
 
 
 def value_text(element: Element) -> str:
-    """Return an element's value in a few characters."""
+    """Return an element's value, shortened to a few characters."""
     value = element.value
     if isinstance(value, Ratio):
         return _signed_glance(value)
@@ -71,7 +71,7 @@ def value_text(element: Element) -> str:
 
 
 def special_text(value: Infinity | NotANumber) -> str:
-    """Return ∞ or a NaN as it is typed."""
+    """Return ∞ or a NaN as a user types it."""
     sign = "-" if value.negative else ""
     return f"{sign}inf" if isinstance(value, Infinity) else f"{sign}nan"
 
@@ -88,7 +88,7 @@ def exact_text(x: Ratio) -> str:
 
 
 def glance(x: Fraction) -> str:
-    """Return a number as text: exact if that is short, else rounded after ≈.
+    """Return a number as text: its exact value if that is short, or else a rounded value after ≈.
 
     >>> from fractions import Fraction
     >>> glance(Fraction(957, 2)), glance(Fraction(1, 3)), glance(Fraction(1, 2**40))
@@ -104,7 +104,7 @@ def glance(x: Fraction) -> str:
 
 
 def _signed_glance(x: Ratio | Exact) -> str:
-    """Return a number in a few characters; a zero has its sign."""
+    """Return a number, shortened to a few characters; a zero keeps its sign."""
     value = x.as_fraction()
     return "-0" if x.negative and not value else glance(value)
 
@@ -137,12 +137,12 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _in_words(block: BlockDerivation) -> bool:
-    """Return whether the page explains the rule in words; it shows the formulas of all others."""
+    """Return whether the page explains the rule in words; for other rules, it shows formulas."""
     return block.rule.is_exact and block.rule.choice is None and block.rule.name not in ("none", "range")
 
 
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
-    """Return a row for each line of the rule that is computed for the tensor, or for each block."""
+    """Return a row for each line of the rule that is computed for the tensor, or for each line computed per block."""
     lines = {line.name: line.level for line in block.rule.steps()}
     names = {step.name for step in block.steps if lines.get(step.name, BLOCK) == level}
     return [
@@ -157,7 +157,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
 
 
 def _group_rows(block: BlockDerivation) -> list[Block]:
-    """Return a row for each size of groups, with the exponent of each group."""
+    """Return a row for each size of groups, with the exponents of the groups."""
     return [
         Row(f"groups of {size}", f"exponents {' '.join(map(str, exponents))}")
         for size, exponents in zip(block.format.groups, block.groups, strict=True)
@@ -173,7 +173,7 @@ def _datum(datum: Datum) -> Line:
 
 
 def scale_rows(block: BlockDerivation) -> list[Block]:
-    """Return rows with amax, the scale that the rule gives, and the scale used."""
+    """Return rows with amax, the scale that the rule gives, and the scale that is stored."""
     fmt, amax = block.format, block.amax
     lost = amax is None and block.rule.is_exact and block.scale.is_nan
     if not _in_words(block) and not lost:
@@ -217,7 +217,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _binade(amax: Ratio) -> Line:
-    """Return amax as d.ddd × 2^e if it is a short binary number."""
+    """Return amax as d.ddd × 2^e if its binary expansion is short."""
     x = amax.as_fraction()
     if x.denominator & (x.denominator - 1) or max(x.numerator, x.denominator).bit_length() > _FIGURES * 8:
         return ()
@@ -226,7 +226,7 @@ def _binade(amax: Ratio) -> Line:
 
 
 def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
-    """Return a row if the scale that the rule gives is outside the range of the scale's format; else no row."""
+    """Return a row if the scale's format cannot represent a scale of this size; else no row."""
     kind = scale.format
     if kind.smallest <= wanted <= kind.largest:
         return []
@@ -235,7 +235,7 @@ def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
-    """Return the outcome for an element if it is more than a rounding, such as saturation."""
+    """Return what happened to an element if it was more than a rounding, such as saturation."""
     rounded = element.rounded
     if element.decoded is None:
         return "NaN"
@@ -259,7 +259,7 @@ def _happened(element: Element, fmt: BlockFormat) -> Line:
 
 
 def element_code(element: Element, fmt: BlockFormat) -> str:
-    """Return the code of an element, zero-padded."""
+    """Return the code of an element in hexadecimal, padded with zeros."""
     return f"0x{element.code:0{-(-fmt.element.width // 4)}x}"
 
 
@@ -272,7 +272,7 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
 
 
 def _share(element: Element) -> str:
-    """Return the error as a signed percentage of the value; empty if there is no error."""
+    """Return the error as a signed percentage of the value; an empty text if there is no error."""
     error, value = element.error, element.value
     if not error or not isinstance(value, Ratio):
         return ""
@@ -293,7 +293,7 @@ def _decoded(element: Element) -> str:
 
 
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
-    """Return rows that show an element step by step."""
+    """Return rows that show the steps of an element."""
     fmt, rounded = block.format, element.rounded
     error = f"error {words.plain_error(element.error)} ({_share(element)}), " if element.error else ""
     code = line(Span(element_code(element, fmt), Role.CODE), _becomes(element, block).replace("= ≈", "≈"))
@@ -306,7 +306,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
 
 
 def _quotient(element: Element, block: BlockDerivation) -> str:
-    """Return the division by the scales, or the rule's formula for it, and its result."""
+    """Return the division by the scales and its result; for rules without a division, the rule's formula."""
     scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
     if not _in_words(block):
         return f"{block.rule.steps()[-1].formula} = {scaled}"
@@ -315,7 +315,7 @@ def _quotient(element: Element, block: BlockDerivation) -> str:
 
 
 def _becomes(element: Element, block: BlockDerivation) -> str:
-    """Return the value of an element's code, without and with the scales."""
+    """Return the value of an element's code, first without and then with the scales."""
     plain = _plain_value(element, block.format)
     scale = words.brief(block.scale)
     if block.rule.value == PRODUCT:
@@ -324,7 +324,7 @@ def _becomes(element: Element, block: BlockDerivation) -> str:
 
 
 def _table(block: BlockDerivation) -> Table:
-    """Return a table of the elements, one per row."""
+    """Return a table with one row for each element."""
     fmt = block.format
     rows = []
     for typed, element in zip(_typed(block), block.elements, strict=True):

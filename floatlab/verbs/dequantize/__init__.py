@@ -1,1 +1,1 @@
-"""`dequantize`: a quantised checkpoint, written as plain numbers."""
+"""`dequantize`: writes a quantised checkpoint as plain numbers."""

@@ -1,4 +1,4 @@
-"""`dequantize`: reads a quantised checkpoint, writes its numbers, and says what was read."""
+"""`dequantize`: reads a quantised checkpoint, writes it as plain numbers, and reports what was read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 
 def answer_of(found: Dequantization) -> Answer:
-    """Return the answer that shows what was written."""
+    """Return the answer that shows which weights were written, and how."""
     return plain_answer(found, lambda: dequantization_page(found), found.target)
 
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: write the file, and describe it. Raises FloatlabError."""
+    """Write the file of a question, and return the answer that describes it; raises FloatlabError."""
     source, target = question.values
     found = dequantize(
         source, target, question.option("to", "fp32"), question.option("only"),
@@ -29,7 +29,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
 
 def dequantization_page(found: Dequantization) -> Page:
-    """Return the page of a file of numbers: the conventions that were read, and what was copied and left out."""
+    """Return the page of a file of numbers: the conventions of its weights, and what was copied or left out."""
     title = f"{found.target}: {counted(len(found.weights), 'weight')} of {found.source} as {found.format.name}"
     blocks: list[Block] = [heading(title)]
     kinds = Counter((each.convention, each.formula, each.evidence) for each in found.weights)

@@ -1,4 +1,4 @@
-"""The schema of a checkpoint that was written as numbers."""
+"""The JSON schema of a checkpoint that was written as numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `dequantize`, and its options."""
+"""The options of the verb `dequantize`, and its help."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ VERB = Verb(
         "dequantize model.safetensors a.safetensors --to bf16 --only '*.mlp*'",
     ),
     explanation=(
-        "FILE is a .safetensors, an index of several (model.safetensors.index.json), a .gguf, a .npz, or a folder. "
+        "FILE is a .safetensors, an index of several (model.safetensors.index.json), a .gguf, a .npz, or a folder.  "
         "Weights are paired with their scales by the conventions of ModelOpt, compressed-tensors, DeepSeek, torchao, "
         "gpt-oss, bitsandbytes, GPTQ, AWQ and GGUF, which are recognised by names, shapes and config.json. Each number "
-        "is rounded once, from its exact value. Other tensors are copied; scales are left out. OUT is a .safetensors, "
-        "written piece by piece and put in place at the end."
+        "is rounded once, from its exact value. Other tensors are copied; scales are not written. OUT is a "
+        ".safetensors; it is written to a temporary file, which replaces OUT at the end."
     ),
     takes=("FILE", "the checkpoint, then OUT, the file to write"),
     options=(

@@ -182,7 +182,7 @@ def test_nan_is_nan_and_nothing_is_nothing():
         ([1.0], [2.0], "1e99999999", {}, "out of the range of every format"),
         ([1.0], [2.0], "1e999999", {}, "out of the range of every format"),
         ([1.0], [2.0], "1" * 5000, {}, "too many digits"),
-        (["1"], ["2"], 0.1, {}, "no number of binary32"),
+        (["1"], ["2"], 0.1, {}, "not a number of binary32"),
         ([1.0], [2.0, 3.0], 2.0, {}, "do not make a matrix product"),
         ([1.0], [2.0], [2.0, 3.0], {}, "observed has shape"),
         ([1.0], [2.0], (1.0, 2.0, 3.0), {}, "tuple of two, not of 3"),
@@ -299,7 +299,7 @@ def test_targets_are_tried_where_nothing_else_gives_all_or_where_they_are_named(
     found = attribute(x, y, odd(x, y), targets=[odd], schedules=["serial"], machines=[])
     (best, *_) = [each for each in found.explanations[0] if isinstance(each.adder, Joined)]
     assert best.fits
-    assert best.text == "blocked(35) (odd here), one side in binary32, the other in binary64"
+    assert best.text == "blocked(35) (odd here), one operand of the last addition in binary32, the other in binary64"
     assert {each.accumulator.name for each in best.candidate.adders} == {"binary32", "binary64"}
     assert attribute(x, y, odd(x, y), schedules=["serial"], machines=[]).fitting in (((),), found.fitting)
     named = attribute(x, None, fl.sum(x, "numpy").result, schedules=["serial"], targets=["numpy.sum"])

@@ -227,11 +227,11 @@ def test_names():
     assert parse_backends("jax:cpu, torch:cpu,cupy:cuda,all")[:3] == ("jax", "torch", "cupy")
     assert len(parse_backends("all,all,numpy")) == len(ALL)
     for names, said in (
-        ("nunpy", "'nunpy' is no backend.*did you mean 'numpy'"),
+        ("nunpy", "'nunpy' is not a backend.*did you mean 'numpy'"),
         ("torch:cudda", "did you mean 'cuda'"),
-        ("torch:", "'torch:' is no backend"),
-        ("", "'' is no backend"),
-        ("numpy,,jax", "'' is no backend"),
+        ("torch:", "'torch:' is not a backend"),
+        ("", "'' is not a backend"),
+        ("numpy,,jax", "'' is not a backend"),
     ):
         with pytest.raises(UnsupportedError, match=said):
             parse_backends(names)

@@ -136,5 +136,5 @@ def test_the_clock_is_read_before_and_after(monkeypatch):
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "3"])
 def test_counts_are_whole_numbers_from_one_on(count):
-    with pytest.raises(UnsupportedError, match=r"runs is a whole number from 1 on"):
+    with pytest.raises(UnsupportedError, match=r"runs must be a whole number of at least 1"):
         check_counts(runs=count)

@@ -208,7 +208,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:
-        """The views to choose from now: a map of orders has its picture before the tree of one order."""
+        """The views that the user can choose. A map of orders comes first, before the tree of one order."""
         return self.VIEWS if self.order_map is None else (("map", "Map"), *self.VIEWS[:-1])
 
     def draw_view(self) -> None:

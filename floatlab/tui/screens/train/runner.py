@@ -70,7 +70,7 @@ class PacedRun:
             self._halted.wait(max(begun + duration - monotonic(), 0.0))
 
     def _advance(self) -> float:
-        """Do some steps, and return the time in seconds that they should take at this pace."""
+        """Train for a few steps, and return the time in seconds that they should take at the chosen pace."""
         laboratory = self.laboratory
         first, self._first = self._first, None
         if first is not None:
