@@ -278,7 +278,7 @@ class _Quantizer:
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
         """Return the scale, the steps to it, the elements, all known values, and the exponents of groups."""
         steps, kind = [], self.format.scale
-        scale = Datum(kind, kind.smallest_magnitude)
+        scale = Datum(kind, kind.compose(False, kind.smallest_magnitude))
         for line in self.rule.steps():
             if line.level == BLOCK:
                 value = evaluate(line.formula, known, self.working)
