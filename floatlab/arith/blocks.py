@@ -315,6 +315,9 @@ class _Quantizer:
             if line.level == ELEMENT:
                 known[line.name] = evaluate(line.formula, known, self.working)
         scaled = known["scaled"]
+        if isinstance(scaled, Ratio) and scaled.tens:  # a value that is not scaled: a quotient of integers, as others
+            x = abs(scaled.as_fraction())
+            scaled = Ratio(scaled.negative, x.numerator, x.denominator)
         found, code, flags = self._rounded(scaled, value, known, index)
         element = element_value(code, self.format)
         decoded = NAN if element is None else evaluate(self.value, {**known, "q": element}, None)

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from floatlab import Context
+from floatlab import Context, from_json
+from floatlab.arith.blocks import quantize_blocks
 from floatlab.formats.blocks import BLOCK_CATALOG
 from floatlab.numbers import Direction
 from floatlab.page.text_layout import to_text
@@ -98,6 +99,10 @@ def test_json_is_the_derivation():
     [integers] = block(("1.5",), "mxint8").records()
     assert "result" not in integers["steps"][0]
     assert integers["steps"][0]["code"] == "0x60"
+    for recipe in ("e4m3:none", "nvfp4", "hif4", "q4_k"):
+        shown = block(("0.1", "-2.5", "1e-3"), recipe)
+        [record] = shown.records()
+        assert (from_json(json.dumps(record)),) == quantize_blocks(("0.1", "-2.5", "1e-3"), recipe)
 
 
 @pytest.mark.parametrize(
