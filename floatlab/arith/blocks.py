@@ -244,7 +244,8 @@ class _Quantizer:
         if finite is None and self.rule.is_exact and self.rule.scales:
             nan = Datum(self.format.scale, self.format.scale.nan_code)
             lost = tuple(Element(value, None, None, zero_code(self.format), Flags.NONE, None) for value in values)
-            return BlockDerivation(*made, None, None, nan, of_tensor, lost, literals)
+            low = nan if self.format.minimum else None
+            return BlockDerivation(*made, None, None, nan, of_tensor, lost, literals, (), low)
         choice = self.rule.choice
         attempts = []
         for factor in choice.factors if choice else ("1",):
@@ -263,7 +264,6 @@ class _Quantizer:
                 for factor, error in zip(choice.factors, errors, strict=True)
             )
         scale, own, elements, of_block, groups = best
-        own = (*own, *own_steps)
         wanted = (
             next((each.value for each in own if each.name == "scale"), None) if finite and finite.numerator else None
         )
@@ -271,7 +271,7 @@ class _Quantizer:
         exponent = None
         if shown and self.rule.name in BY_EXPONENT and self.rule.is_exact:
             exponent = exponent_of(shown.as_fraction()) + self.format.magnitudes.emax
-        lines = (*steps, *found.steps(self.rule.search), *own)
+        lines = (*steps, *found.steps(self.rule.search), *own, *own_steps)
         minimum = stored(of_block["minimum"], scale.format, False) if "minimum" in of_block else None
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 

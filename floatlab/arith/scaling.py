@@ -65,7 +65,7 @@ def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") 
     """Return a result of a rule as it is stored: without `saturates`, an overflow gives ∞ if there is one.
 
     >>> stored(ratio(1 << 20), parse_format("fp16"), False), stored(ratio(1 << 20), parse_format("e4m3"), False)
-    (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 448))
+    (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 450))
     """
     if isinstance(value, NotANumber):
         return Datum(kind, kind.nan_code)
@@ -81,7 +81,7 @@ def positive(scale: Datum) -> Datum:
     """Return the scale, or the smallest positive number if it is zero: elements are divided by the scale.
 
     >>> positive(Datum(parse_format("fp16"), 0))
-    Datum(binary16 0x0001 = 2^-24)
+    Datum(binary16 0x0001 = 6e-8)
     """
     kind = scale.format
     return scale if scale.magnitude or not kind.zero else Datum(kind, kind.compose(False, kind.smallest_magnitude))

@@ -29,10 +29,10 @@ from floatlab.formats.format import Format
 from floatlab.formats.scale_rules import SCALE_RULES
 from floatlab.formats.scaling import ScaleRule
 from floatlab.record import Record
+from floatlab.tokens import TokenReader
 
-_TOKEN = re.compile(r"\s*([A-Za-z_0-9+-]+|.)", re.DOTALL)
+_TOKEN = r"[A-Za-z_0-9+-]+|."
 _SHAPE = re.compile(r"(?:([0-9]+)x|(flat))?([0-9]+)")
-_GLANCE = 60  # characters that an error message shows of a long recipe
 _LONGEST = 200
 _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
 # Recipes that shells complete and the listing of formats names; any other format and shape works too.
@@ -169,51 +169,36 @@ class _Reader:
     """Reads one recipe from left to right."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = [(found[1], found.start(1)) for found in _TOKEN.finditer(text) if not found[1].isspace()]
-        self.tokens.append(("", len(text.rstrip())))
-        self.next = 0
-
-    def _peek(self) -> str:
-        return self.tokens[self.next][0]
-
-    def _take(self) -> tuple[str, int]:
-        token = self.tokens[self.next]
-        self.next += bool(token[0])  # the token for the end is not consumed
-        return token
+        self.tokens = TokenReader(text, _TOKEN)
 
     def _refuse(self, message: str, place: int) -> RecipeError:
-        shown = "".join(ch if ch.isprintable() else " " for ch in self.text)
-        start = max(0, min(place - _GLANCE // 2, len(shown) - _GLANCE))
-        before = "…" * (start > 0)
-        line = f"{before}{shown[start : start + _GLANCE]}"
-        return RecipeError(f"{message}\n  {line}\n  {' ' * (len(before) + place - start)}^")
+        return RecipeError(self.tokens.marked(message, place))
 
     def whole(self) -> Recipe:
         format, bare = self._base()
-        if self._peek() == "/":
-            self._take()
-            format, bare = self._shaped(format, *self._take(), bare), False
-        if self._peek() == "/":
-            self._take()
-            format = self._scaled_by_row(format, *self._take())
+        if self.tokens.peek() == "/":
+            self.tokens.take()
+            format, bare = self._shaped(format, *self.tokens.take(), bare), False
+        if self.tokens.peek() == "/":
+            self.tokens.take()
+            format = self._scaled_by_row(format, *self.tokens.take())
         rule = default_rule(format)
-        if self._peek() == ":":
-            self._take()
-            word, place = self._take()
+        if self.tokens.peek() == ":":
+            self.tokens.take()
+            word, place = self.tokens.take()
             try:
                 rule = parse_rule(word, format)
             except ContextError as error:
                 raise self._refuse(str(error), place) from None
-        token, place = self._take()
+        token, place = self.tokens.take()
         if token:
             raise self._refuse(f"the recipe ends before {token!r}; /shape and :rule may follow its format", place)
         return Recipe(format, rule)
 
     def _base(self) -> tuple[BlockFormat, bool]:
         """Return the format before the shape, and whether it is a format of single numbers."""
-        name, place = self._take()
-        if name.lower() == "block" and self._peek() == "(":
+        name, place = self.tokens.take()
+        if name.lower() == "block" and self.tokens.peek() == "(":
             return self._custom(), False
         if is_block_format(name):
             return _named(name), False
@@ -246,11 +231,11 @@ class _Reader:
 
     def _custom(self) -> BlockFormat:
         """Read block(element, scale, shape[, tensor scale])."""
-        self._take()
+        self.tokens.take()
         element, scale = self._element(*self._argument("an element format")), self._format("a scale format")
         rows, columns, flat = self._extent(*self._argument("a shape"))
-        tensor = self._format("a tensor scale format") if self._peek() == "," else None
-        closed, place = self._take()
+        tensor = self._format("a tensor scale format") if self.tokens.peek() == "," else None
+        closed, place = self.tokens.take()
         if closed != ")":
             raise self._refuse("block( takes an element, a scale, a shape and a tensor scale; then ')'", place)
         format = BlockFormat("block", element, scale, columns, tensor, rows, flat=flat)
@@ -258,11 +243,11 @@ class _Reader:
         return format.replace(name=f"block({', '.join(parts)})")
 
     def _argument(self, kind: str) -> tuple[str, int]:
-        if self.tokens[self.next - 1][0] != "(":
-            comma, place = self._take()
+        if self.tokens.last() != "(":
+            comma, place = self.tokens.take()
             if comma != ",":
                 raise self._refuse(f"block( has {kind} here, after a comma", place)
-        return self._take()
+        return self.tokens.take()
 
     def _format(self, kind: str) -> Format:
         name, place = self._argument(kind)

@@ -96,7 +96,7 @@ class ScaleRule(Record):
     @property
     def scales(self) -> bool:
         """Whether scales depend on the values; they are constant in the rule `none`."""
-        return any("amax" in line.formula.names() for line in self.steps())
+        return any(line.formula.names() & {"amax", "peak", "high", "step"} for line in self.steps())
 
     @property
     def is_exact(self) -> bool:

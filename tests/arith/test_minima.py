@@ -93,3 +93,10 @@ def test_arrays_refuse_minima():
     for recipe in ("q4_1", "q4_k"):
         with pytest.raises(UnsupportedError, match=f"{recipe} has minima"):
             encode_blocks(np.ones(256, np.float32), recipe)
+
+
+def test_a_block_with_an_infinity_is_lost_with_its_minimum():
+    [block] = quantize_blocks(["1", "inf"], "q4_1")
+    assert block.scale.is_nan
+    assert block.minimum.is_nan
+    assert [(each.code, each.decoded) for each in block.elements] == [(0, None)] * 2

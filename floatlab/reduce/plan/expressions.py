@@ -7,7 +7,6 @@ tree       brackets around two or more term numbers or trees, with spaces betwee
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
@@ -15,11 +14,11 @@ from floatlab.formats import parse_format
 from floatlab.reduce.plan.basic_schedules import MAX_TERMS, NAMED, ExplicitTree, Schedule, Sorted
 from floatlab.reduce.plan.composed_schedules import KINDS
 from floatlab.reduce.plan.plan import Plan
+from floatlab.tokens import TokenReader
 
 MAX_LENGTH = 1 << 20
 _MAX_DEPTH = 24
-_TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9-]*|[0-9]+|.)", re.DOTALL)
-_GLANCE = 60  # characters that an error message shows of a long expression
+_TOKEN = r"[A-Za-z_][A-Za-z_0-9-]*|[0-9]+|."
 
 
 def parse_schedule(text: str | Schedule | Plan) -> Schedule:
@@ -63,35 +62,21 @@ class _Reader:
     """Reads one expression from left to right."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = [(found[1], found.start(1)) for found in _TOKEN.finditer(text) if not found[1].isspace()]
-        self.tokens.append(("", len(text.rstrip())))
-        self.next = 0
-
-    def _peek(self) -> str:
-        return self.tokens[self.next][0]
-
-    def _take(self) -> tuple[str, int]:
-        token = self.tokens[self.next]
-        self.next += bool(token[0])  # the token for the end is not consumed
-        return token
+        self.tokens = TokenReader(text, _TOKEN)
 
     def _refuse(self, what: str, place: int) -> PlanError:
-        start = max(0, min(place - _GLANCE // 2, len(self.text) - _GLANCE))
-        shown = "".join(ch if ch.isprintable() else " " for ch in self.text[start : start + _GLANCE])
-        before, after = "…" * (start > 0), "…" * (start + _GLANCE < len(self.text))
-        return PlanError(f"{what}\n  {before}{shown}{after}\n  {' ' * (len(before) + place - start)}^")
+        return PlanError(self.tokens.marked(what, place))
 
     def whole(self) -> Schedule:
         """Parse the whole text."""
         schedule = self._schedule(0)
-        token, place = self._take()
+        token, place = self.tokens.take()
         if token:
             raise self._refuse(f"the schedule ends before {_named(token)}", place)
         return schedule
 
     def _schedule(self, depth: int) -> Schedule:
-        token, place = self._take()
+        token, place = self.tokens.take()
         if depth > _MAX_DEPTH:
             raise self._refuse(f"schedules are nested at most {_MAX_DEPTH} deep", place)
         if token == "(":
@@ -101,7 +86,7 @@ class _Reader:
         if name in NAMED:
             return NAMED[name]
         if name not in KINDS:
-            if token == self.text.strip() and _is_format(token):
+            if token == self.tokens.text.strip() and _is_format(token):
                 raise self._refuse(f"{_named(token)} is a format, not a schedule: format={token!r} (-f {token})", place)
             known = sorted([*NAMED, *KINDS])
             hint = guess(name, known) if name[:1].isalpha() else ""
@@ -121,17 +106,17 @@ class _Reader:
 
     def _arguments(self, kind: type[Schedule], place: int, depth: int) -> list[object]:
         values: list[object] = []
-        if self._peek() == "(":
-            self._take()
-            while values or self._peek() != ")":
+        if self.tokens.peek() == "(":
+            self.tokens.take()
+            while values or self.tokens.peek() != ")":
                 if (most := len(values)) == len(kind.signature):
                     counted = f"{most} argument{'s' * (most != 1)}" if most else "no arguments"
-                    raise self._refuse(f"{kind.word} takes {counted}; this is one too many", self.tokens[self.next][1])
+                    raise self._refuse(f"{kind.word} takes {counted}; this is one too many", self.tokens.place)
                 values.append(self._argument(kind, kind.signature[most][0], depth))
-                if self._peek() != ",":
+                if self.tokens.peek() != ",":
                     break
-                self._take()
-            token, closed = self._take()
+                self.tokens.take()
+            token, closed = self.tokens.take()
             if token != ")":
                 raise self._refuse(f"{_named(token)} is in the place of the ')' of {kind.word}(", closed)
         needed = sum(default is None for _, default in kind.signature)
@@ -140,18 +125,18 @@ class _Reader:
         return values
 
     def _argument(self, kind: type[Schedule], what: str, depth: int) -> object:
-        token, place = self.tokens[self.next]
+        token, place = self.tokens.peek(), self.tokens.place
         if what == "schedule":
             return self._schedule(depth + 1)
         if what == "order":
             if token != "(":
                 raise self._refuse(f"{kind.word} takes terms such as (2 0 1), not {_named(token)}", place)
-            self._take()
+            self.tokens.take()
             tree = self._tree(place)
             if not all(isinstance(each, int) for each in tree):
                 raise self._refuse(f"{kind.word} takes terms, without brackets between them", place)
             return tuple(tree)
-        self._take()
+        self.tokens.take()
         if what == "way":
             if token.lower() not in ("up", "down"):
                 raise self._refuse(f"{kind.word} goes up or down, not {_named(token)}", place)
@@ -171,7 +156,7 @@ class _Reader:
         open_ones: list[list[object]] = [[]]
         places = [place]
         while True:
-            token, here = self._take()
+            token, here = self.tokens.take()
             if token == "(":
                 open_ones.append([])
                 places.append(here)

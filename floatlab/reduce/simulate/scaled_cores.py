@@ -105,8 +105,8 @@ class ScaledCore(Record):
         >>> from floatlab import encode
         >>> core, one, half = ScaledCore(64, 16, 35, -139), encode(1, "e2m1"), encode(0.5, "e8m0")
         >>> node = core.node(0, [(one, one)] * 20, [(half, half)] * 20, encode(0, "fp32"))
-        >>> float(node.value), [(each.stop, float(each.value), each.exponent) for each in node.terms]
-        (5.0, [(16, 4.0, -2), (20, 1.0, -2)])
+        >>> float(node.value), [(each.stop, int(each.value.as_fraction()), each.exponent) for each in node.terms]
+        (5.0, [(16, 4, -2), (20, 1, -2)])
         """
         terms = [
             self._term(first + at, factors[at : at + self.group], scales[at])

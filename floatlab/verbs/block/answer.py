@@ -68,11 +68,12 @@ def _words(blocks: tuple[BlockDerivation, ...]) -> list[str]:
 
 
 def _codes(each: BlockDerivation) -> str:
-    """Return the codes of a block: the code of the scale, then those of the elements."""
+    """Return the codes of a block: the code of the scale, that of the minimum, then those of the elements."""
     from floatlab.verbs.block.page import element_code
 
     codes = [element_code(element, each.format) for element in each.elements]
-    return " ".join([f"0x{each.scale_code:02x}", *codes])
+    low = [] if each.minimum is None else [f"0x{each.minimum.code:02x}"]
+    return " ".join([f"0x{each.scale_code:02x}", *low, *codes])
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -123,10 +123,10 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     tensor, fmt = block.tensor, block.format
     if tensor is None:
         return []
-    if any(step.name == "tensor" for step in block.steps) and not _in_words(block):
+    if not _in_words(block) and any(step.name == "tensor" for step in block.steps):
         results = {"tensor": tensor.datum, "tensor_minimum": tensor.minimum}
-        amax_text = "NaN or ∞" if tensor.amax is None else glance(tensor.amax.as_fraction())
-        return [Row("tensor_amax", amax_text), *_formula_rows(block, TENSOR, results)]
+        shown = "NaN or ∞" if tensor.amax is None else glance(tensor.amax.as_fraction())
+        return [Row("tensor_amax", shown), *_formula_rows(block, TENSOR, results)]
     if tensor.amax is None:
         return [Row("tensor", "given", _datum(tensor.datum))]
     if not tensor.amax.numerator:
@@ -179,7 +179,8 @@ def _datum(datum: Datum, block: BlockDerivation | None = None) -> Line:
 def scale_rows(block: BlockDerivation) -> list[Block]:
     """Return rows with amax, the scale that the rule gives, and the scale used."""
     fmt, amax = block.format, block.amax
-    if not _in_words(block):
+    lost = amax is None and block.rule.is_exact and block.scale.is_nan
+    if not _in_words(block) and not lost:
         shown = "NaN or ∞" if amax is None else glance(amax.as_fraction())
         results = {"scale": block.scale, "minimum": block.minimum}
         rows: list[Block] = [
