@@ -23,6 +23,7 @@ from floatlab.arith.block_values import (
     measures,
     tiles,
     typed_text,
+    without_tens,
 )
 from floatlab.arith.scaling import (
     NAN,
@@ -305,19 +306,11 @@ class _Quantizer:
         )
         return scale, tuple(steps), elements, known, groups
 
-    def _element(
-        self,
-        value: Value,
-        known: dict[str, Value],
-        index: int,
-    ) -> Element:
+    def _element(self, value: Value, known: dict[str, Value], index: int) -> Element:
         for line in self.rule.steps():
             if line.level == ELEMENT:
                 known[line.name] = evaluate(line.formula, known, self.working)
-        scaled = known["scaled"]
-        if isinstance(scaled, Ratio) and scaled.tens:  # a value that is not scaled: a quotient of integers, as others
-            x = abs(scaled.as_fraction())
-            scaled = Ratio(scaled.negative, x.numerator, x.denominator)
+        scaled = without_tens(known["scaled"])
         found, code, flags = self._rounded(scaled, value, known, index)
         element = element_value(code, self.format)
         decoded = NAN if element is None else evaluate(self.value, {**known, "q": element}, None)
