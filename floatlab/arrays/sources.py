@@ -143,9 +143,9 @@ def _holds_bool(x: object) -> bool:
 
 def _array(x: object, name: str) -> Array | Source:
     """Convert anything that NumPy accepts, and tensors of other libraries on any device."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
     try:
+        if hasattr(x, "detach"):
+            x = x.detach().cpu()
         if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
             return np.from_dlpack(x)
         return np.asarray(x)
@@ -160,7 +160,7 @@ def _array(x: object, name: str) -> Array | Source:
 def _bits_of(x: Any) -> Source | None:
     """Convert a tensor whose dtype NumPy lacks (torch's bfloat16 and float8) through integers with the same bits."""
     found = format_called(str(getattr(x, "dtype", "")).rpartition(".")[2])
-    if found is None or found.width not in (8, 16) or not hasattr(x, "view"):
+    if found is None or found.width not in (8, 16) or not hasattr(x, "view") or getattr(x, "is_meta", False):
         return None
     library = sys.modules[type(x).__module__.partition(".")[0]]
     integers = np.asarray(x.view(library.uint8 if found.width == 8 else library.int16))

@@ -1,4 +1,4 @@
-"""Attribution: which orders, fused operations, accumulators and machines reproduce observed results."""
+"""Find the orders of addition, FMA uses, accumulator formats and hardware models that reproduce observed results."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ __all__ = [
 
 _INPUTS = ("tf32", "bf16", "fp16")  # formats to which matrix units round their inputs
 _DIRECTIONS = ("RNE", "RNA", "RTZ")
-# Candidates that fail on the sample may still give most of a result. The best are tried on all elements: at most this
-# many, each of which gives at least this share of the sample, for products of at most this many multiply-adds.
+# A candidate that fails on the sample may still reproduce most of a result. At most _WHOLE of them are tried on all
+# elements, if each reproduces at least the share _NEAR of the sample and the product has at most _SHORT multiply-adds.
 _WHOLE, _NEAR, _SHORT = 4, 0.25, 1 << 26
 
 
 class Attribution(Answering, Individual):
-    """The candidate computations that reproduce each observed result; for two results, also the pairs that give both.
+    """The candidate computations that reproduce each observed result. For two results, also pairs that reproduce both.
 
-    `explanations` ranks the candidates for each result. `pairs` has at most 256 of `pair_count` pairs, those with the
-    fewest causes first. If neither order alone nor FMA alone explains two results of one dot product,
-    `refutations` has the differences that each of them would have made. `tile_edges` has an entry for each result: if
-    no candidate gives all of the result, but one candidate gives most of it and another one the remaining rows or
-    columns, the entry has both candidates. All candidates except models of machines round by `context`.
+    `explanations` ranks the candidates for each result. `pairs` holds at most 256 of the `pair_count` pairs; pairs with
+    the fewest causes come first. If neither order alone nor FMA alone explains two results of one dot product,
+    `refutations` records for each of them the best pair of candidates that differ by it alone. `tile_edges` has one
+    entry per result. The entry is None unless one candidate reproduces most of the result and another one the remaining
+    rows or columns. All candidates except hardware models round by `context`.
     """
 
     shape: tuple[int, ...]
@@ -76,8 +76,8 @@ class Attribution(Answering, Individual):
     refutations: tuple[Refutation, ...] = ()
     tile_edges: tuple[TileEdge | None, ...] = ()
     context: Context = DEFAULT
-    observed: tuple[str, ...] = ()  # the results as printed, or their names
-    product: tuple[Source, ...] = ()  # the factors and both results, if these are arrays
+    observed: tuple[str, ...] = ()  # the results that were given as text; for other results, their names
+    product: tuple[Source, ...] = ()  # both factors and both results, if the results are arrays
     _ASKS = ".fitting or .verdict"
 
     def __repr__(self) -> str:
@@ -86,22 +86,22 @@ class Attribution(Answering, Individual):
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """Why two results that are arrays differ; None for other results. It is computed each time."""
+        """The diagnosis of why two arrays differ; None for other results. Each access computes it again."""
         return diagnose(*self.product) if self.product else None
 
     @property
     def fitting(self) -> tuple[tuple[Explanation, ...], ...]:
-        """For each observed result, the candidates that reproduce all of it."""
+        """For each observed result, the candidates that reproduce all of its elements."""
         return tuple(tuple(each for each in ranked if each.fits) for ranked in self.explanations)
 
     @property
     def verdict(self) -> Verdict | None:
-        """The explanation of two results by the pair of candidates with the fewest differences; None for one result."""
+        """The verdict of the pair of candidates with the fewest differences; None for one result."""
         return self.verdicts[0] if self.verdicts else None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdict, and others that explain two results with as few differences."""
+        """The verdict and all other verdicts from pairs with equally few causes; empty for one result."""
         if len(self.explanations) < 2:
             return ()
         least = [pair.causes for pair in self.pairs if len(pair.causes) == len(self.pairs[0].causes)]
@@ -109,7 +109,7 @@ class Attribution(Answering, Individual):
 
     @property
     def text(self) -> str:
-        """One line: the verdict on two results, or the best candidate for one result and the share it reproduces."""
+        """One line: the verdict on two results, or the best candidate for one result and how much it reproduces."""
         if self.verdict is not None:
             found = ", or ".join(each.value for each in self.verdicts)
             if not self.pairs:
@@ -147,42 +147,42 @@ def attribute(
     Parameters
     ----------
     a, b : array_like
-        Vectors or matrices, as for `dot` and `matmul`. If b is None, a is a row that is summed, or several rows.
+        Vectors or matrices, as for `dot` and `matmul`. If b is None, each row of a is summed.
     observed : array_like, Datum, str or tuple
-        A result, or a tuple of two. An array or a Datum is compared bit by bit (any NaN equals any NaN). Text is
-        for one dot product or sum; it stands for all numbers that are printed as this text.
+        A result, or a tuple of two. Arrays and Datums are compared bit for bit (any NaN equals any NaN). Text is
+        allowed for one dot product or sum; it matches every number that is printed as this text.
     difference : float, str or Datum, optional
-        The difference of two results, printed or a number, with any sign.
+        The difference of the two results, as a number or as printed text. Its sign is ignored.
     schedules : sequence of str or Schedule, optional
         The orders to try, each with and without FMA. The default is a set of common orders.
     formats : sequence of str or Format, optional
-        The formats of accumulators to try. The default is the formats of the result and of the terms, wider formats,
-        and the exact sum rounded once.
+        The accumulator formats to try. By default these are the formats of the result and of the terms, wider formats,
+        and the exact sum, rounded once.
     machines : sequence of str or Machine, optional
-        The models of matrix units to try. The default is all models that take factors of this format.
+        The models of matrix units to try. The default is all models that accept the format of the factors.
     targets : sequence of str or callable, optional
-        Functions whose orders, found by `reveal`, are tried too. The default is the functions of NumPy and of libraries
-        that are already imported, if no other candidate reproduces a result. With an empty list, neither these orders
-        nor rounded inputs are tried.
+        Functions whose orders of addition are found by `reveal` and tried, too. By default, if no other candidate
+        reproduces a result, these are functions of NumPy and of the libraries that are already imported. With an empty
+        list, neither these orders nor rounded inputs are tried.
     context : Context or str
-        The rounding of all candidates except machines. For example, it can flush subnormal numbers, as some hardware.
+        The rounding of all candidates except hardware models. It can, for example, flush subnormal numbers.
     started : callable, optional
-        Called with the number of candidates and the word "candidates". It returns a function, which is called with 1
-        after each candidate.
+        Called with the number of candidates and the word "candidates". It must return a function, which is then called
+        with 1 after each candidate.
 
     Returns
     -------
     Attribution
-        The candidates, ranked for each result; for two results, also the pairs of candidates that give both.
+        The candidates, ranked for each result. For two results, also the pairs of candidates that reproduce both.
 
     Raises
     ------
     UnsupportedError
-        If the operands, results and options do not fit together.
+        If the shapes or formats of operands and results do not match, or the options leave no candidates.
     LiteralError
-        If text is not a number.
+        If a text does not denote a number.
     PlanError, FormatError, MissingPartError
-        As `dot` and `reveal`.
+        In the same cases as for `dot` and `reveal`.
 
     Notes
     -----
@@ -202,7 +202,7 @@ def attribute(
     """
     rules = as_context(context)
     if rules.rounding.is_stochastic:
-        raise UnsupportedError("an observed result has no explanation by stochastic rounding: other draws, other bits")
+        raise UnsupportedError("stochastic rounding cannot explain a result: each run draws other random bits")
     results = observed if isinstance(observed, tuple) else (observed,)
     names = ["observed"] if len(results) == 1 else ["the first result", "the second result"]
     if not 1 <= len(results) <= 2:
@@ -210,7 +210,7 @@ def attribute(
     typed = [format_of_result(each, name) for each, name in zip(results, names, strict=False)]
     own = next((each for each in typed if each is not None), None)
     if any(each not in (None, own) for each in typed):
-        raise UnsupportedError(f"the two results are of one format, not {' and '.join(x.name for x in typed if x)}")
+        raise UnsupportedError(f"the two results must have one format, not {' and '.join(x.name for x in typed if x)}")
     sides = {"a": a} if b is None else {"a": a, "b": b}
     has_format = any(_brings_format(side) for side in sides.values())
     sources, into = _sources(sides, None if has_format else own)
@@ -222,7 +222,7 @@ def attribute(
         evaluator.terms, evaluator.formats, into, schedules, formats, machines, evaluator.size, rules
     )
     if not tried and not targets:
-        raise UnsupportedError("there is nothing to try: name schedules and formats, or machines, or targets")
+        raise UnsupportedError("there are no candidates: give schedules and formats, or machines, or targets")
     explanations = _explained(evaluator, tried, goals, started)
     is_wide = schedules is formats is machines is None and (targets is None or len(targets) > 0)
     if is_wide and not all(_is_explained(each) for each in explanations):
@@ -264,22 +264,22 @@ def _sources(sides: dict[str, object], format: Format | None) -> tuple[Sides, Fo
 
 
 def _evaluator(sources: Sides, into: Format, context: Context) -> tuple[tuple[int, ...], Evaluator]:
-    """Return the shape of a product, or of sums, and its inputs as matrices."""
+    """Return the shape of the result, and the evaluator of its inputs as matrices."""
     if not all(source.codes.size for source in sources):
         shapes = " and ".join(str(source.codes.shape) for source in sources)
-        raise UnsupportedError(f"shapes {shapes} have nothing to add: no order")
+        raise UnsupportedError(f"shapes {shapes} have nothing to add, so no order exists")
     left = sources[0].codes
     if len(sources) > 1:
         x, y, shape = as_matrices(*sources)
         return shape, Evaluator((x, y), into, context)
     if not 1 <= left.ndim <= 2:
-        raise UnsupportedError(f"a is a row to sum, or a matrix of rows, but it has shape {left.shape}")
+        raise UnsupportedError(f"a must be a row to sum or a matrix of rows, but it has shape {left.shape}")
     rows = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
     return left.shape[:-1], Evaluator((rows,), into, context)
 
 
 def _kind(dimensions: list[int]) -> str:
-    """Return the kind of operation for these numbers of dimensions, in the words of `reveal`."""
+    """Return the kind of operation, as `reveal` names it, from the number of dimensions of each operand."""
     if len(dimensions) == 1:
         return "sum"
     return {2: "dot", 3: "matvec", 4: "matmul"}[sum(dimensions)]
@@ -304,7 +304,10 @@ def _explained(
     goals: list[Observed],
     started: Callable[[int, str], Callable[[int], None]] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Try all candidates on the sample. Then try those that reproduce it, and the best others, on all elements."""
+    """Rank the candidates by the share that they reproduce.
+
+    All are tried on a sample. Those that reproduce it, and the best others, are then tried on all elements.
+    """
     told = None if started is None else started(len(tried), "candidates")
     for candidate in tried:
         evaluator.sampled(candidate)
@@ -324,7 +327,7 @@ def _explained(
 def _with_rounded_inputs(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """For each result without an explanation, add the candidates that reproduce it from rounded inputs."""
+    """Add, for each unexplained result, the candidates that reproduce it from rounded inputs."""
     found = [list(ranked) for ranked in explanations]
     for inputs in _input_roundings(evaluator):
         for candidate in list_candidates(evaluator.terms, evaluator.formats, evaluator.into, None, [evaluator.into]):
@@ -336,7 +339,7 @@ def _with_rounded_inputs(
 
 
 def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
-    """Return the roundings of the inputs to narrower formats, without those that give the same numbers."""
+    """Return the roundings to narrower formats that change the inputs; those with equal results are merged."""
     found: list[tuple[InputRounding, list[Array]]] = []
     plain = [side.codes for side in evaluator.sides]
     for name in _INPUTS:
@@ -361,9 +364,9 @@ def _with_habits(
     kind: str,
     targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """For each result that no candidate reproduced, also try the orders known from libraries.
+    """Try, for each result that no candidate reproduced, also the orders that libraries use.
 
-    Within each order, stop at the first variant that reproduces every element.
+    The search in an order stops at the first variant that reproduces every element.
     """
     found = [list(ranked) for ranked in explanations]
     for habit in find_known_orders(kind, evaluator.terms, evaluator.into.name, targets):

@@ -1,4 +1,4 @@
-"""Compare two arrays; if they are products of known inputs, also diagnose why they differ."""
+"""Compare two arrays. If their inputs are given, also diagnose why they differ."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from floatlab.arrays.compare.differences import Differences
 from floatlab.arrays.compare.measure import WORST
 from floatlab.arrays.compare.measure import compare as measure
 from floatlab.arrays.compare.tolerances import NUMPY
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 
 
@@ -26,44 +27,44 @@ def compare(
     worst: int = WORST,
     progress: Callable[[int], None] | None = None,
 ) -> Differences:
-    """Return how two arrays differ; if their inputs are given, also why.
+    """Return how two arrays differ and, if their inputs are given, why.
 
     Parameters
     ----------
     actual, expected : array_like
         Arrays as for `arrays.quantize`, or `ArraySource`s of any size. Their shapes broadcast.
     rtol, atol : float
-        The tolerances of `numpy.allclose`, by default its own.
+        The tolerances of `numpy.allclose`; the defaults are those of NumPy.
     inputs : tuple of two array_like, optional
-        The factors x and y, if both arrays should be the product x·y. `diagnosis` then says whether the arrays differ
+        The inputs x and y of `op`, if both arrays should be its result. `diagnosis` then says whether the arrays differ
         by rounding or by a bug, why, and where.
     op : str
         The operation on the inputs: matmul, linear, dot, sum (y is None), `einsum:ij,jk->ik` or `conv2d:stride=2`.
     bias : array_like, optional
         The array that was added to the result of the operation: one number per output, or any shape that broadcasts.
     equal_nan : bool
-        Whether two NaNs are close to each other, as in `numpy.allclose`.
+        If true, two NaNs count as close, as in `numpy.allclose`.
     format : Format or str, optional
-        The format whose ulps are counted; by default that of the arrays, the narrower of two (the other array is
-        rounded into it first).
+        The format whose ulps are counted. The default is the format of the arrays or, if they have two, the narrower
+        one; the other array is first rounded to it.
     torch_tolerances : tuple of two floats, optional
-        rtol and atol of `torch.testing.assert_close`; by default they depend on the dtype.
+        The rtol and atol of `torch.testing.assert_close`. The defaults depend on the dtype.
     worst : int
-        How many elements to list, 0 to 10,000.
+        The number of elements to list, from 0 to 10,000.
     progress : callable, optional
-        Called from time to time with the number of elements compared since the last call.
+        Called repeatedly with the number of elements compared since the last call.
 
     Returns
     -------
     Differences
-        Errors, ulps, whether the arrays are close for NumPy and PyTorch, the worst elements, and, if inputs are given,
-        `diagnosis`.
+        Errors, distances in ulps, whether NumPy and PyTorch call the arrays close, and the worst elements. If inputs
+        are given, also `diagnosis`.
 
     Raises
     ------
     UnsupportedError
-        For arguments that are not arrays of numbers, tolerances that are negative or not finite, and inputs whose
-        shapes do not fit.
+        If an argument is not an array of numbers, a tolerance is negative or not finite, or the shapes of the inputs do
+        not fit.
 
     Examples
     --------
@@ -77,12 +78,23 @@ def compare(
     >>> compare(wrong, x @ y, inputs=(x, y)).diagnosis.first
     'Yes: rows 2–4, columns 3–6 of A are zero; all others agree.'
     """
+    pair = None if inputs is None else _pair(inputs)
+    if pair is None and (op != "matmul" or bias is not None):
+        given = "op" if bias is None else "bias"
+        raise UnsupportedError(f"{given} says how the results were made from inputs: give inputs=(x, y) too")
     found = measure(
         actual, expected, rtol, atol, equal_nan=equal_nan, format=format, torch_tolerances=torch_tolerances,
         worst=worst, progress=progress,
     )  # fmt: skip
-    if inputs is None:
+    if pair is None:
         return found
     from floatlab.reduce.explain.operations import diagnose_operation
 
-    return found.replace(diagnosis=diagnose_operation(op, *inputs, actual, expected, bias=bias))
+    return found.replace(diagnosis=diagnose_operation(op, *pair, actual, expected, bias=bias))
+
+
+def _pair(inputs: object) -> tuple[object, object]:
+    if not isinstance(inputs, tuple | list) or len(inputs) != 2:
+        count = f" of {len(inputs)}" if isinstance(inputs, tuple | list) else ""
+        raise UnsupportedError(f"inputs is a pair (x, y), not {type(inputs).__name__}{count}; y is None for a sum")
+    return inputs[0], inputs[1]

@@ -9,20 +9,35 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
-from floatlab.reduce.explain.findings import SideExplanation, overflow_of
-from floatlab.reduce.explain.first_line import LETTERS, bug_line, lone_line, rounding_line, shared_line
+from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, overflow_of
+from floatlab.reduce.explain.first_line import (
+    LETTERS,
+    bug_line,
+    lone_line,
+    outlying_line,
+    rounding_line,
+    shared_line,
+    unexplained_line,
+)  # fmt: skip
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
-from floatlab.reduce.explain.patterns import Drift, drift_of, is_no_order, least_shown, small_fault
+from floatlab.reduce.explain.patterns import (
+    Drift,
+    drift_of,
+    is_function_of_product,
+    is_no_order,
+    least_shown,
+    small_fault,
+)  # fmt: skip
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
 from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, widened
+from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, outlying_lines, widened
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
-_REPLAYED = ("inputs-rounded",)  # models of the inputs beside which orders are replayed
+_REPLAYED = ("inputs-rounded",)  # orders are replayed with unchanged inputs and with these models of the inputs
 
 
 @in_default_mode
@@ -42,22 +57,23 @@ def diagnose(
     Parameters
     ----------
     x, y : array_like
-        The factors: vectors, matrices, or an x of more axes with a matrix y.
+        The factors: vectors or matrices. x may have more than two axes if y is a matrix.
     actual, expected : array_like
-        The two results, of the shape of the product.
+        The two results, each with the shape of the product.
     maps : sequence of OrderMap, optional
-        Orders of libraries by position, each with a method `replay(x, y)`; they are compared bit for bit.
+        Maps of the orders in which a library adds each element. Their method `replay(x, y)` gives a product that is
+        compared bit for bit.
     progress : callable, optional
-        Called without arguments after each step; an exception that it raises ends the work.
-    keep_interrupted
-        Whether Ctrl-C ends the search with what was found so far, instead of raising KeyboardInterrupt.
+        Called without arguments after each step. An exception that it raises ends the search.
+    keep_interrupted : bool
+        If true, Ctrl-C ends the search and returns the findings so far, instead of raising KeyboardInterrupt.
     problem : ProductProblem, optional
-        The exact product of these factors, if it is known already.
+        The exact product of these factors, if it is already computed.
 
     Returns
     -------
     Diagnosis
-        The status, the first line, the causes with their places, and the nearer result.
+        The status, the first line, the causes with their positions, and the result nearer to the exact product.
 
     Raises
     ------
@@ -66,9 +82,9 @@ def diagnose(
 
     Notes
     -----
-    First each result is held against the exact product. Where it is off by more than rounding makes on these inputs,
-    hypotheses are verified on every element, one after another. Only where both results are within rounding, candidate
-    computations are replayed. A cause that leaves more than rounding unexplained is not named.
+    Each result is first compared with the exact product. If its errors exceed the rounding error bound of these inputs,
+    one hypothesis after another is verified on every element. If both results are within the bound, candidate
+    computations are replayed. A cause is named only if the remaining errors are within the bound.
 
     Examples
     --------
@@ -80,7 +96,7 @@ def diagnose(
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
     factors, results = matrices_of(x, y, actual, expected)
-    with np.errstate(all="ignore"):  # results may hold anything, and are squared and divided
+    with np.errstate(all="ignore"):  # arithmetic on results may overflow or meet NaN
         problem = problem or ProductProblem(*factors, (results[0].format, results[1].format), tick=progress)
         pair = _PairDiagnosis(problem, results, maps, progress or (lambda: None))
         try:
@@ -92,7 +108,7 @@ def diagnose(
 
 
 class _PairDiagnosis:
-    """The diagnosis of two results, step by step."""
+    """Diagnoses two results. It keeps what each step found, so that an interrupted search can report it."""
 
     def __init__(
         self,
@@ -103,7 +119,7 @@ class _PairDiagnosis:
     ) -> None:
         self.maps, self.tick = maps, tick
         self.found: list[SideExplanation] = []
-        self.within: tuple[SideExplanation, ...] = ()  # both results, as soon as both are known to be within rounding
+        self.within: tuple[SideExplanation, ...] = ()  # both results, once both are within the rounding error bound
         self._found: dict[object, tuple[list[Way], list[Way]]] = {}
         self.libraries: list[list[Way]] | None = None
         self.sides = Side("actual", results[0]), Side("expected", results[1])
@@ -116,15 +132,15 @@ class _PairDiagnosis:
         if not self.differing.any():
             return self._identical()
         first, second = self.explained = tuple(map(self._with_overflow, self.explained, self.sides[::-1]))
-        causes = _merged(first.causes, second.causes)
+        causes = merged(first.causes, second.causes)
         states = {first.status, second.status}
         if self._is_shared():
             shared = tuple(each.replace(side="both") for each in first.causes)
             order = DiagnosedCause("order", "order", "both", float(self.differing.mean()), (), ())
             return self._done("rounding", shared_line(shared), (*shared, order))
         if "bug" in states:
-            causes = tuple(widened(each, self.sides, self.differing) for each in causes)
-            return self._done("bug", bug_line(causes), causes)
+            causes = tuple(widened(each, self.problem, self.sides, self.differing) for each in causes)
+            return self._done("bug", bug_line(causes, self.differing, "unknown" not in states), causes)
         if "unknown" in states:
             return self._unknown(causes)
         return self._rounding(causes)
@@ -134,12 +150,12 @@ class _PairDiagnosis:
         return self.found[-1]
 
     def _with_overflow(self, found: SideExplanation, other: Side) -> SideExplanation:
-        """Add that elements overflowed: that is a fault where the other result holds numbers."""
+        """Add the overflowed elements as a cause if the other result is finite there; the status is then "bug"."""
         overflow = overflow_of(self.problem, found.side, other)
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 
     def _is_shared(self) -> bool:
-        """Return whether both results have the same known deviation from the product, and differ only by rounding."""
+        """Return whether both results have the same faults and differ from each other only by rounding."""
         names = [tuple(cause.name for cause in each.causes) for each in self.explained]
         if names[0] != names[1] or not names[0] or not set(names[0]) <= _SHARED:
             return False
@@ -150,17 +166,17 @@ class _PairDiagnosis:
         return not (apart | (self.sides[0].finite != self.sides[1].finite)).any()
 
     def found_so_far(self) -> Diagnosis:
-        """Return the diagnosis from the results that were examined before the search stopped."""
+        """Return a diagnosis from the results that were examined before the search was interrupted."""
         causes = tuple(cause for each in self.found for cause in each.causes)
         if any(each.status == "bug" for each in self.found):
-            return Diagnosis("bug", f"Stopped. {bug_line(causes)}", causes, None, True)
+            return Diagnosis("bug", f"Stopped. {bug_line(causes, self.differing, False)}", causes, None, True)
         seen = self.found or self.within
         said = [f"{LETTERS[each.side.name]} is {_STOPPED[each.status]}" for each in seen]
         what = f"so far, {' and '.join(said)}" if said else "before anything was found"
         return Diagnosis("unknown", f"Stopped: {what}; a complete search would settle it.", causes, None, True)
 
     def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
-        """Recognise two results that are both within rounding, and that libraries or candidates give bit for bit."""
+        """Recognise two results within the rounding error bound, each reproduced bit for bit by some computation."""
         accumulators = [own_accumulator(side.format) for side in self.sides]
         views = [view_of(self.problem, *each) for each in zip(self.sides, accumulators, strict=True)]
         first, second = (
@@ -202,7 +218,7 @@ class _PairDiagnosis:
         return Diagnosis("identical", said, (), None)
 
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
-        """Replay candidates. If none gives a result bit for bit, the diagnosis names what information is missing."""
+        """Replay candidates. If some result has none, the diagnosis says what information would settle the question."""
         lone = [each for each in causes if each.name == "elements"]
         if lone:
             return self._done("unknown", lone_line(lone[0]), tuple(each for each in causes if each not in lone))
@@ -216,15 +232,13 @@ class _PairDiagnosis:
             rivals = [each.rival for each in unknown if each.rival]
             rival = rivals[0] if rivals else "sums that are rounded in one direction"
             tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
-            return self._done(
-                "unknown", f"I can't tell: {' and '.join(doubts)}, or {rival}; {tell} would settle it.", causes
-            )
-        verb = "is" if len(unknown) == 1 else "are"
-        said = f"I can't tell: {letter} {verb} off by more than rounding, and nothing that was tried explains it"
-        return self._done("unknown", f"{said}; the precision of inputs and sums would settle it.", causes)
+            said = f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; knowing {tell} would settle it."
+            return self._done("unknown", said, causes)
+        views = [view_of(self.problem, each.side, own_accumulator(each.side.narrowest)) for each in unknown]
+        return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
-        """Return for each result the candidates that give its elements; found once for the same models."""
+        """Return for each result the candidates that reproduce its elements; cached by formats and models."""
         key = tuple((each.side.narrowest, each.model) for each in self.explained)
         if key not in self._found:
             self._found[key] = self._searched_ways()
@@ -250,7 +264,7 @@ class _PairDiagnosis:
         return found
 
     def _rounding(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
-        """Return the diagnosis of two results whose errors are both within rounding."""
+        """Return the diagnosis of two results whose errors are both explained by rounding."""
         for side, from_which in (self.sides, self.sides[::-1]):
             if not causes and (digits := printed_from(side, from_which)):
                 cause = DiagnosedCause("output-rounded", "output", side.name, 1.0, (), digits)
@@ -280,7 +294,7 @@ class _PairDiagnosis:
                     continue
                 whose = self._whose(name, ways)
                 evidence = (("computed as", text), *least_shown(views))
-                found.append(DiagnosedCause(name, _STAGES.get(name, name), whose, share, (), evidence))
+                found.append(DiagnosedCause(name, STAGES.get(name, name), whose, share, (), evidence))
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _whose(self, name: str, ways: tuple[list[Way], list[Way]]) -> str:
@@ -291,7 +305,7 @@ class _PairDiagnosis:
         return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
 
     def _worth(self) -> float:
-        """Return how large the difference is, in what would be worth a look."""
+        """Return the largest difference of an element, relative to the sum of both results' rounding error bounds."""
         first, second = (
             view_of(
                 self.problem,
@@ -307,7 +321,7 @@ class _PairDiagnosis:
         return float(share.max()) if share.size else 0.0
 
     def _small(self, ways: tuple[list[Way], list[Way]]) -> Diagnosis | None:
-        """Look for faults below the rounding error bound: single elements and significant mean errors."""
+        """Look for faults smaller than the rounding error bound: a few wrong elements, or significant mean errors."""
         plain = [each for each in self.explained if not each.model.name and each.status == "product"]
         if len(plain) < 2:
             return None
@@ -319,7 +333,7 @@ class _PairDiagnosis:
             both = dict.fromkeys(("actual", "expected"), self.differing)
             causes = few_wrong(self.problem, self.sides, both, "agree bit for bit")
             if causes:
-                return self._done("bug", bug_line(causes), causes)
+                return self._done("bug", bug_line(causes, self.differing), causes)
         missed = {
             side.name: self.grid.nearest[side.name]
             for i, side in enumerate(self.sides)
@@ -328,13 +342,18 @@ class _PairDiagnosis:
         missed = {name: mask for name, mask in missed.items() if is_no_order(mask, chance)}
         causes = few_wrong(self.problem, self.sides, missed, "are what a replayed order gives, bit for bit")
         if causes:
-            return self._done("bug", bug_line(causes), causes)
+            return self._done("bug", bug_line(causes, self.differing), causes)
         if same and are_lone(self.differing) and is_no_order(self.differing, chance):
             return self._lone()
         drifts = [drift_of(view) for view in views]
         for i, whose in enumerate(("actual", "expected")):
             if ways[i] or (self.libraries and self.libraries[i]):
                 continue
+            outlying = outlying_lines(self.problem, self.sides, i)
+            if outlying is not None:
+                cause, is_sure = outlying
+                said = bug_line((cause,), self.differing) if is_sure else outlying_line(cause)
+                return self._done("bug" if is_sure else "unknown", said, (cause,) * is_sure)
             fault = small_fault(drifts[i], drifts[1 - i], views[i].noise.u)
             if fault is None:
                 continue
@@ -346,24 +365,24 @@ class _PairDiagnosis:
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
             has_rival = self._has_rival(i, drifts[i], words)
             if has_rival or not is_certain:
-                doubt = words if " " in words else f"a factor of {words}"
+                doubt = f"a bias ({words.replace(' a ', ' per ')})" if " " in words else f"a factor of {words}"
                 rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
-                said = f"I can't tell: {doubt} in {LETTERS[whose]}, or {rival}"
-                return self._done("unknown", f"{said}; how the sums are computed would settle it.", ())
+                said = f"I can't tell: the cause is {doubt} in {LETTERS[whose]}, or {rival}"
+                return self._done("unknown", f"{said}; knowing how the sums are computed would settle it.", ())
             known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
             cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
             return self._done("bug", bug_line((cause,)), (cause,))
         return None
 
     def _has_rival(self, i: int, drift: Drift, words: str) -> bool:
-        """Return whether sums rounded in one direction explain a shift of the mean errors."""
+        """Return whether sums that are rounded in one direction may explain a shift of the mean errors."""
         product = self.problem.totals.product
         axis = {"one number a column": 0, "one number a row": 1}.get(words)
         shift = drift.factor * product if axis is None else drift.means[axis]
         return not ShiftRivals(self.problem, self.sides[i], self.tick).are_excluded(shift, axis)
 
     def _lone(self) -> Diagnosis:
-        """Return the diagnosis that single elements differ, by no more than rounding, and not at the edge of a tile."""
+        """Return "unknown": rounding could cause differences of this size, but another order is unlikely."""
         where = indices_of(self.differing)
         cause = DiagnosedCause("elements", "result", "both", float(self.differing.mean()), where, ())
         return self._done("unknown", lone_line(cause), ())
@@ -372,24 +391,7 @@ class _PairDiagnosis:
 _SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
 _SHARED |= {"rows-moved", "columns-moved"}
 _STOPPED = {
-    "product": "the product within rounding",
-    "rounding": "the product but for a choice of precision",
+    "product": "equal to the product within rounding",
+    "rounding": "equal to the product except for a choice of precision",
     "unknown": "off by more than rounding",
 }
-_STAGES = {
-    "order": "order",
-    "fma": "order",
-    "accumulator": "accumulator",
-    "compensated": "accumulator",
-    "inputs-rounded": "inputs",
-    "products": "products",
-}
-
-
-def _merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-    """Return the causes of both results; a cause that both share is listed once."""
-    found = []
-    for cause in first:
-        twin = next((each for each in second if each.replace(side="actual") == cause), None)
-        found.append(cause.replace(side="both") if twin is not None else cause)
-    return (*found, *(each for each in second if each.replace(side="actual") not in first))

@@ -1,4 +1,4 @@
-"""Faults that change many elements: a bias, a factor, rows or columns moved, terms left out, operands transposed."""
+"""Search for faults of many elements: a bias, a factor, moved rows or columns, omitted terms, transposed operands."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ from floatlab.reduce.explain.residuals import (
 from floatlab.reduce.explain.rivals import ShiftRivals, standing_out, whole_sums_in
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 
-NEAR = 3.0  # the largest median error, in sigmas, that counts as rounding
-_REPLAYED = 0.98  # of the elements, at least, are what sums give that flush subnormal numbers
-_LONG = 8  # at least this many elements along an axis are needed to show a bias
-_CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
-_COARSE = 8  # digits of results, at least, that a bias or a factor is seen in
-_SHORT = 11  # digits of formats in which a factor needs a witness more
-_SAME = 6.0  # of n elements, medians are the same within so many parts of the root of n
-_LEAST = 3  # elements beyond the unknowns of a fault, so that they confirm it
-_SAME_NUMBERS = 4  # at least this many elements have the same value
-_CLIPPED = 4  # different numbers, at least, in whose place there is a bound
-_SCATTERED = 0.4  # of the elements, at most, are wrong beside a bias or a factor
-_FAR = 4.0  # times the room of rounding is the median shift, beside wrong elements
-_TELLING = 0.5  # of the product is the room of rounding at most, or anything fits
-_SURELY = 3.0  # times the room of sums in narrow formats, whose errors are hard to foresee, are wrong elements off
+NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
+_REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
+_LONG = 8  # smallest number of elements along an axis whose mean error can show a bias
+_CLEARLY = 1.2  # largest median error, in sigmas, that a fault may leave if single elements do not confirm it
+_COARSE = 8  # significant bits; a bias or a factor is looked for only in results with at least this many
+_SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up to this precision, and 2 above it
+_SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
+_LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
+_SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
+_CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
+_SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
+_FAR = 4.0  # smallest median shift, in error bounds, by a bias or factor that is reported beside wrong elements
+_TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
+_SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
 _AXES = ("column", "row", "result")
 
 
 class FaultFinder:
-    """The search for faults of many elements; each is returned only if it leaves rounding in every element."""
+    """Searches a result for faults of many elements. The faults it returns explain all errors larger than rounding."""
 
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Take the inputs and the result."""
         self.problem, self.side, self.tick = problem, side, tick
-        self.doubts_all = True  # whether sums in other directions are a rival of each shift as small as theirs
-        self.doubt = ""  # the last shift that was not reported because of this rival
+        self.doubts_all = True  # if true, every shift that directed rounding could cause counts as ambiguous
+        self.doubt = ""  # the last shift that was not reported because it is ambiguous
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the first fault that fits; its name is empty if another explanation fits as well."""
+        """Return the first fault that fits, or None. Its name is empty if another explanation fits equally well."""
         for look in (self.constant, self.clipped, self.shifted, self.moved, self.terms):
             self.tick()
             if (found := look(view, product, wrong)) is not None:
@@ -65,18 +65,18 @@ class FaultFinder:
         return None
 
     def constant(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Recognise a result whose elements are all the same number, mostly zero, and should not be."""
+        """Recognise a result whose elements are all equal, usually to zero, although the product has other values."""
         values = view.values
         if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
             return None
         number, least = float(values.flat[0]), 2.0**self.side.format.emin
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
-            return None  # inputs that may have been flushed to zero
+            return None  # the processor may have flushed the inputs to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
         return Fault("region", (tuple((0, count) for count in values.shape),), (known, ("all", "elements")), wrong)
 
     def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for bounds that replace all numbers beyond them, such as the zero of a rectified result."""
+        """Look for a lower or upper bound that replaces all numbers beyond it, such as the 0 of a ReLU."""
         values = view.values[view.usable]
         if not values.size or not wrong.any() or values.min() == values.max():
             return None
@@ -92,7 +92,7 @@ class FaultFinder:
         return Fault("clipped", (), tuple(known), wrong) if known and not left.any() else None
 
     def flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Explain wrong zeros that subnormal results would have been, and subnormal products that were dropped."""
+        """Return the fault if subnormal results, products or partial sums were flushed to zero."""
         least = 2.0**self.side.format.emin
         values = self.side.values
         exact = view.totals.product if product is None else product
@@ -110,23 +110,24 @@ class FaultFinder:
         return None
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the bias or the factor, whichever has smaller residuals."""
+        """Return the bias or the factor, whichever leaves smaller residuals."""
         if view.format.precision < _COARSE:
-            return None  # rounding to so few digits leaves room for anything
+            return None  # with so few bits, the error bound admits any bias or factor
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
-        # A factor has one unknown, a bias many. The factor is chosen unless its residuals are clearly larger.
+        # A factor has one unknown, and a bias has many. The factor is chosen unless its residuals are clearly larger.
         room = 1 + _SAME / np.sqrt(view.values.size)
         if not found:
             return None
         best = min(found, key=lambda each: each.left / (room if each.evidence[0][0] == "factor" else 1.0))
         if not best.name:
             key, value = best.evidence[0]
-            self.doubt = f"a factor of {value}" if key == "factor" else f"one number a {value}"
+            each = "for all elements" if value == "result" else f"per {value}"
+            self.doubt = f"a factor of {value}" if key == "factor" else f"a bias (one number {each})"
         return best
 
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for one number that was added to each column, or to each row."""
+        """Look for a bias: one number added to all elements of each column or of each row."""
         error, room, sigma = view.errors(product)
         if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
@@ -136,7 +137,7 @@ class FaultFinder:
             confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
             if not (confirmed or (drifts and wrong.shape[axis] >= _LONG) or means[axis] > BIAS):
                 continue
-            # Every element bounds the number from both sides.
+            # Every element gives a lower and an upper bound of the added number.
             shift, holds = between(error - room, error + room, axis)
             with np.errstate(all="ignore"):
                 left = middle(np.abs(error - shift) / sigma)
@@ -153,7 +154,7 @@ class FaultFinder:
         return min(found, key=lambda each: each.left) if found else None
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for one factor of all elements; one that sums make that truncate has no name."""
+        """Look for one factor of all elements. The fault has no name if truncating sums may explain the factor, too."""
         exact = view.totals.product if product is None else product
         values = np.where(view.usable, view.values, np.nan)
         limit = view.noise.limit(view.totals, product) + view.half
@@ -188,15 +189,15 @@ class FaultFinder:
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
 
     def scattered(self, view: View, wrong: Array) -> Fault | None:
-        """Return a fault for wrong elements in a result that is mostly right."""
+        """Return the wrong elements as a fault if most elements of the result are right."""
         if not wrong.any() or middle(view.fit().z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
             return None
         return self.placed(view, wrong)
 
     def of_narrow_sums(self, view: View, format: Format, beyond: Array, by_bits: bool) -> Fault | None:
-        """Look for faults of sums in a narrow format; `beyond` says what is wrong as sums in the usual one.
+        """Look for faults beside sums in a narrow format; `beyond` masks the errors too large for the usual format.
 
-        With `by_bits`, only sums that give the bits of most elements count.
+        With `by_bits`, the sums must reproduce most elements bit for bit.
         """
         made = whole_sums_in(self.problem, self.side, format)
         if made is not None:
@@ -211,13 +212,13 @@ class FaultFinder:
         return found or self.scattered(view, view.fit(times=_SURELY).wrong)
 
     def placed(self, view: View, wrong: Array) -> Fault:
-        """Return wrong elements as single ones or regions, and whether they are zero."""
+        """Return the wrong elements as a fault: single elements or rectangles, and whether all of them are zero."""
         places = find_places(wrong)
         name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
         zero = not view.values[wrong].any()
         boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
         if zero and name == "region" and any(view.values[box].any() for box in boxes):
-            name, where = "elements", indices_of(wrong)  # others in that rectangle are right
+            name, where = "elements", indices_of(wrong)  # the rectangle also has right elements
         more = (("elements", f"{int(wrong.sum()):,}"),) * bool(name == "elements" and wrong.sum() > len(where))
         holds = more + (("holds", "zeros" if zero else "other numbers"),) * (
             name == "region" or (zero and len(where) > 1)
@@ -225,16 +226,16 @@ class FaultFinder:
         return Fault(name, where, holds, wrong)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
-        """Look for a bias beside a factor, or for either beside wrong elements, also of sums in narrow formats."""
+        """Look for a factor with a bias, or either with wrong elements: in the usual sums, then in narrow ones."""
         found = self._combined(view, narrow, 1.0)
         for each in narrow if found is None else ():
             found = found or self._combined(each, (), _SURELY)
             if found and found[-1].wrong is not None and find_places(found[-1].wrong) is None:
-                found = None  # scattered elements may be what such sums make
+                found = None  # such sums may cause scattered errors themselves
         return found
 
     def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
-        """Look for both beside sums in one format; none of the wrong elements is what a rival's rounding makes."""
+        """Search one view for a factor, a bias or both. No wrong element may lie within the error bound of `rivals`."""
         usable, exact = view.usable, view.totals.product
         if view.format.precision < _COARSE or not usable.any():
             return None
@@ -292,39 +293,39 @@ class FaultFinder:
         return bool((np.abs(error) <= room)[view.usable].all()) and not self.drifts(view, product)
 
     def _directed_limit(self, view: View) -> Array:
-        """Return the error bound of sums that are rounded in one direction."""
+        """Return the error bound of sums that are rounded in one direction (toward zero, up or down)."""
         limit: Array = 1.05 * self.problem.terms * view.noise.u * view.totals.size
         return limit
 
     def _has_rival(self, view: View, product: Array | None, shift: Array, axis: int | None) -> bool:
-        """Return whether sums that are rounded in one direction can cause errors as large as the shift."""
+        """Return whether sums that are rounded in one direction may explain the shift."""
         if self.doubts_all:
             return True
         error = np.abs(view.totals.error(view.values))
         if product is not None and (error <= self._directed_limit(view))[view.usable].all():
             return True
-        if product is not None:  # matrix units take such inputs, and truncate
+        if product is not None:  # matrix units round inputs like these models, and truncate the sums
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
 
     @cached_property
     def rivals(self) -> ShiftRivals:
-        """The sums in other directions of these inputs."""
+        """The alternatives to a shift: sums of these inputs that are rounded in one direction."""
         return ShiftRivals(self.problem, self.side, self.tick)
 
     def drifts(self, view: View, product: Array | None) -> bool:
-        """Return whether the median error is above rounding, although each single error may be rounding."""
+        """Return whether the median error is too large for rounding, even if every single error is within its bound."""
         return int(view.usable.sum()) >= ENOUGH and middle(view.fit(product).z) > NEAR
 
     def moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for rows or columns that hold the product's values of another row or column."""
+        """Look for rows or columns of the result that hold another row or column of the product."""
         if product is not None:
             return None
         exact = view.totals.product
         everything = [np.arange(count) for count in wrong.shape]
         for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
             values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
-            # Rows of zeros are wrong where they are, and come from nowhere: a shift leaves such at an edge.
+            # A shift of rows leaves rows of zeros at an edge. They match no row of the product.
             off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
             zero = off & ~filled
             to = moved_rows(values, goal, off & filled)
@@ -343,7 +344,7 @@ class FaultFinder:
         return None
 
     def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for terms that were left out, or added more than once."""
+        """Look for terms of the sums that were omitted or added more than once."""
         x, y = self.problem.x, self.problem.y
         if product is not None or wrong.sum() < _LEAST:
             return None
@@ -369,7 +370,7 @@ class FaultFinder:
         return None
 
     def left(self, view: View, product: Array | None) -> float:
-        """Return the median error, in sigmas, that the best bias or factor leaves of a sample."""
+        """Return the median error, in sigmas, that remains after subtracting the best bias or factor."""
         error, _, sigma = view.errors(product)
         with np.errstate(all="ignore"):
             lefts = [middle(np.abs(error - weighted_median(error, sigma, axis)) / sigma) for axis in (0, 1)]
@@ -382,7 +383,7 @@ class FaultFinder:
         return min(lefts)
 
     def transposed(self, view: View, wrong: Array) -> Fault | None:
-        """Look for a product of transposed factors, or a transposed result."""
+        """Return the fault if the result is a product of transposed or swapped factors, or the transposed product."""
         if wrong.sum() < _LEAST:
             return None
         rows, columns = self.problem.rows, self.problem.columns

@@ -1,4 +1,8 @@
-"""What is found out about one result: its status, and the causes for which it is not the plain product."""
+"""Records of the search on one result: its explanation, the models that fit a sample, and faults.
+
+A *model* assumes a change of the inputs, such as rounding to bfloat16. A *sigma* is the expected root mean square
+rounding error of an element.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,19 @@ from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence, Place
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
-ENOUGH = 50  # elements; with fewer, a median is not reliable
+STAGES = {
+    "order": "order",
+    "fma": "order",
+    "accumulator": "accumulator",
+    "compensated": "accumulator",
+    "inputs-rounded": "inputs",
+    "products": "products",
+}
+ENOUGH = 50  # smallest number of elements whose median error is reliable
 
 
 class SideExplanation(Individual):
-    """The explanation of one result: status, causes of its difference from the product, mask of wrong elements."""
+    """The explanation of one result: status, causes of its difference from the product, and mask of wrong elements."""
 
     side: Side
     status: str  # product, rounding, bug or unknown
@@ -26,12 +38,12 @@ class SideExplanation(Individual):
     accumulator: Format = SINGLE
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
-    doubt: str = ""  # the factor or bias that explains the result, if something else does too
-    rival: str = ""  # what else does; if empty, sums in one direction
+    doubt: str = ""  # the factor, bias or other fault that fits, if an alternative explanation fits, too
+    rival: str = ""  # that alternative; if empty, it is sums that are rounded in one direction
 
 
 class SampledModel(Individual):
-    """A model with its residuals in a sample: their median `z` in sigmas and the number of wrong elements."""
+    """A model and its residuals in a sample: `z` is their median in sigmas, `wrong` the number of wrong elements."""
 
     z: float
     wrong: int
@@ -39,16 +51,16 @@ class SampledModel(Individual):
     accumulator: Format
     view: View
     product: Array | None
-    rms: float = 0.0  # the root mean square in sigmas
+    rms: float = 0.0  # the root mean square residual in sigmas
 
     @property
     def exact(self) -> Array:
-        """The product in the sample."""
+        """The product that the model gives for the sampled elements."""
         return self.view.totals.product if self.product is None else self.product
 
 
 class Fault(Record):
-    """A fault that explains residuals of a model. The name is empty if another explanation fits as well."""
+    """A fault that explains the residuals of a model. `name` is empty if another explanation fits equally well."""
 
     name: str
     where: tuple[Place, ...] = ()
@@ -60,7 +72,7 @@ class Fault(Record):
 
 
 def stray_words(side: Side, stray: Array) -> str:
-    """Return words for the unexpected values: NaN, infinite, or finite although the inputs make NaN or ∞."""
+    """Describe the elements in the mask `stray`: NaN, infinite, or finite although the inputs give NaN or ∞."""
     values = side.values[stray]
     if np.isnan(values).all():
         return "NaN"
@@ -70,12 +82,15 @@ def stray_words(side: Side, stray: Array) -> str:
 
 
 def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCause | None:
-    """Return the elements of a result that overflowed to infinity, while the other result holds numbers there."""
+    """Return a cause with the elements that overflowed to infinity but are finite in the other result, or None."""
     overflow = find_overflow(problem, side) & other.finite
     if not overflow.any():
         return None
     sizes = np.abs(problem.totals.product[overflow])
-    most = f"{'up to ' * (sizes.size > 1)}{number_text(float(sizes.max()))}"
+    largest = float(sizes.max())
+    most = f"{'up to ' * (sizes.size > 1)}{number_text(largest)}"
+    if not np.isfinite(largest):
+        most = f"over {number_text(float(DOUBLE.largest))}"
     known = (
         ("holds", "infinite"),
         ("elements", f"{sizes.size:,}"),
@@ -88,9 +103,18 @@ def overflow_of(problem: ProductProblem, side: Side, other: Side) -> DiagnosedCa
 
 
 def number_text(value: float) -> str:
-    """Write a number for a person, in few digits.
+    """Format a number for a message: rounded to an integer from 1,000 to 10^9, else to six significant digits.
 
     >>> number_text(65504), number_text(3.4028235e38), number_text(-0.125)
     ('65,504', '3.40282e+38', '-0.125')
     """
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.6g}"
+
+
+def merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
+    """Return the causes of both results; a cause that both share is listed once."""
+    found = []
+    for cause in first:
+        twin = next((each for each in second if each.replace(side="actual") == cause), None)
+        found.append(cause.replace(side="both") if twin is not None else cause)
+    return (*found, *(each for each in second if each.replace(side="actual") not in first))

@@ -1,7 +1,8 @@
-"""The first line of a diagnosis: the short answer to whether the difference is a bug."""
+"""The first line of a diagnosis: one sentence that says whether the difference is a bug, and why."""
 
 from __future__ import annotations
 
+from floatlab.arrays.types import Array
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
 LETTERS = {"actual": "A", "expected": "B", "both": "A and B"}
@@ -29,12 +30,14 @@ _TRANSPOSED = {
     "x in memory": "the product with x read in another memory order",
     "y in memory": "the product with y read in another memory order",
 }  # fmt: skip
-_UNSAID = ("computed as", "a wrong element shows from", "seen by", "all others")  # evidence that a first line omits
-_MOST = 4  # largest number of positions in a first line
+_UNSAID = ("computed as", "a wrong element shows from", "seen by", "all others")  # evidence that the line omits
+_MOST = 4  # largest number of positions that the first line lists
 
 
 def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
-    """Return the answer for two results that differ by rounding: its causes, and how large the difference is.
+    """Return the line for two results that differ by rounding: the causes, and the size of the difference.
+
+    `share` is the largest difference of an element, relative to the sum of the rounding error bounds of both results.
 
     >>> order = DiagnosedCause("order", "order", "both", 1.0, (), ())
     >>> rounding_line((order,), 0.031)
@@ -46,7 +49,7 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     plain = [each for each in causes if _is_plain(each)]
     if len(plain) == len(causes):
         names = " or ".join(dict.fromkeys(_NOUNS[each.name] for each in causes))
-        # A larger difference is reproduced bit for bit, so its size does not matter.
+        # A size above 1 is omitted. The causes were then confirmed bit for bit, so the size does not matter.
         size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
         return f"No: this is rounding ({names}){size}."
     said = "; ".join(dict.fromkeys(_cause_text(each) for each in causes if each not in plain or each.side != "both"))
@@ -54,25 +57,49 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
 
 
 def _is_plain(cause: DiagnosedCause) -> bool:
-    """Return whether a cause is only the order, FMA or compensation of the sums, in their usual formats."""
+    """Return whether a cause is the order, FMA, accumulator or compensation of the sums, and names no format."""
     return cause.name in ("order", "fma", "accumulator", "compensated") and "format" not in dict(cause.evidence)
 
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
-    """Return the line for two results that differ by rounding only, but deviate from the product in the same way."""
+    """Return the line for two results that share a deviation from the product and otherwise differ by rounding."""
     said = "; ".join(_cause_text(each) for each in causes)
     return f"No: A and B differ from each other only by rounding. But {said.replace('A and B are', 'both are')}."
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the line for single elements that differ by no more than rounding, if another order is unlikely."""
+    """Return the line for a few elements that differ by no more than rounding, where another order is unlikely."""
     verb = "differs" if len(cause.where) == 1 else "differ"
-    said = f"{_elements(cause)} alone {verb}, by no more than rounding can make there"
+    said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"
     return f"I can't tell: {said}; computing the product again would settle it."
 
 
-def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
-    """Return the answer if a result is wrong: first what is wrong, then the other causes.
+def outlying_line(cause: DiagnosedCause) -> str:
+    """Return the line for rows or columns with unusually large errors, which an unknown order may have made."""
+    said = _cause_text(cause).replace(" are wrong", " are wrong, or added in an order that was not tried")
+    return f"I can't tell: {said}; knowing how the sums are computed would settle it."
+
+
+def unexplained_line(letter: str, is_function: bool) -> str:
+    """Return the line for results that nothing explains; they may be a function of the product.
+
+    >>> unexplained_line("B", True).partition("; ")[2]
+    'knowing what follows it would settle it.'
+    """
+    if is_function:
+        verb = "look" if " and " in letter else "looks"
+        what = "a function of the product, as GELU or softmax are; knowing what follows it"
+        return f"I can't tell: {letter} {verb} like {what} would settle it."
+    verb = "are" if " and " in letter else "is"
+    said = f"I can't tell: {letter} {verb} off by more than rounding, and no cause that was tried explains it"
+    return f"{said}; knowing the precision of inputs and sums, or what follows the product, would settle it."
+
+
+def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None, are_known: bool = True) -> str:
+    """Return the line for a result that is wrong: it names first the faults, then other causes of the difference.
+
+    `differing` marks the elements whose bits differ. `are_known` says whether all elements that are not named as wrong
+    agree within rounding.
 
     >>> bug_line((DiagnosedCause("elements", "result", "expected", 0.01, ((11, 7),), ()),))
     'Yes: element (11, 7) of B is wrong; all others agree.'
@@ -91,11 +118,28 @@ def bug_line(causes: tuple[DiagnosedCause, ...]) -> str:
     others = [each for each in causes if each.name in _NOUNS and each.name not in ("order", "fma")]
     if others:
         return f"Yes: {said}. Besides: {'; '.join(_cause_text(each) for each in others)}."
-    return f"Yes: {said}{'; all others agree' if _is_local(wrong) else ''}."
+    return f"Yes: {said}{_of_others(wrong, differing, are_known) if _is_local(wrong) else ''}."
+
+
+def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
+    """Return whether all elements but the wrong ones are equal, or agree within rounding, as the end of the line."""
+    if differing is None:
+        return "; all others agree"
+    left = differing.copy()
+    for place in (place for cause in causes for place in cause.where):
+        left[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = False
+    unlisted = sum(max(0, round(cause.share * left.size) - len(cause.where)) for cause in causes if _is_cut(cause))
+    if left.sum() <= unlisted:
+        return "; all others agree"
+    return "; all others agree within rounding" if are_known else ""
+
+
+def _is_cut(cause: DiagnosedCause) -> bool:
+    return cause.name != "region" and "elements" in dict(cause.evidence)
 
 
 def noun_of(found: Diagnosis) -> str:
-    """Return the causes of a diagnosis in a few words.
+    """Return the causes of a diagnosis as nouns, for use in a sentence.
 
     >>> noun_of(Diagnosis("rounding", "", (DiagnosedCause("fma", "order", "both", 1.0, (), ()),), None))
     'FMA'
@@ -167,13 +211,13 @@ def _known_text(key: str, value: str) -> str:
 
 
 def _state(cause: DiagnosedCause, known: dict[str, str]) -> str:
-    """Return the fault of elements: wrong, an unexpected NaN or infinity, or too large for the format."""
+    """Describe what is wrong with single elements: a wrong number, zero, an unexpected NaN, or an overflow."""
     if cause.name == "elements":
         return "zero" if known.get("holds") == "zeros" else "wrong"
     if "largest" in known:
         most = f"{known['format']}'s largest, {known['largest']}"
         return f"infinite: the product there, {known['product']}, is beyond {most}"
-    return known.get("holds", "NaN or infinite, or should be")
+    return known.get("holds", "NaN or infinite where a finite number is right, or the reverse")
 
 
 def _range(first: int, stop: int) -> str:

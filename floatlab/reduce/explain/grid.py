@@ -1,4 +1,8 @@
-"""Replay candidates (order, accumulator, FMA, machine) on some elements to find those that match bit for bit."""
+"""Find the candidate computations that reproduce a result bit for bit, by replaying them on a sample of its elements.
+
+A *candidate* is an order of addition with an accumulator format and use of FMA, or a model of a matrix unit. A `Way`
+is a candidate or another computation, such as a library call, that reproduces all replayed elements.
+"""
 
 from __future__ import annotations
 
@@ -31,48 +35,51 @@ from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
 
 NUMPY = "numpy.matmul of this machine"
-_TERMS = 1 << 17  # at most this many terms in the replayed elements
-_MOST, _LEAST = 256, 36  # elements
-_LONG = 400  # terms, beyond which sums in formats without arithmetic of the processor are tried in few orders
-_WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
-_SLOWER = 16  # times slower: additions in formats that the processor does not support
-_UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
+_TERMS = 1 << 17  # largest number of terms in all replayed elements together
+_MOST, _LEAST = 256, 36  # largest and smallest number of replayed elements
+_LONG = 400  # terms; for longer sums, formats without processor support are tried in only a few orders
+_WHOLE = 1 << 28  # largest number of multiply-adds for replaying all elements instead of the sample
+_SLOWER = 16  # an addition in a format without processor support costs as much as this many others
+_NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
+_UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elements has no order
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
-_UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # inputs of matrix units
+_UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # input formats of matrix units
 _COMPENSATED = ("kahan", "neumaier", "double")
 _SINGLE = parse_format("fp32")
 _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
 
 class Replaying(Protocol):
-    """A map of the orders of a library by position: `floatlab.reduce.reveal` makes them."""
+    """A map that gives the order in which a library adds each element; `floatlab.reduce.reveal` makes such maps."""
 
     def replay(self, a: object, b: object) -> Array:
         """Return the product of a and b in the library's orders of addition."""
 
 
 class Way(Individual):
-    """A computation that gives the replayed elements of a result: a candidate, a compensated sum, or a library's."""
+    """A computation that reproduces the replayed elements: a candidate, a compensated sum or a library call."""
 
     text: str
     candidate: Candidate | None = None
-    compensated: str = ""  # the rule of a compensated sum
-    rounds_inputs: bool = False  # the modelled unit rounds the inputs to fewer digits
-    inputs: Format | None = None  # the format of the inputs, if all are numbers of a narrower one than their files'
+    compensated: str = ""  # the method of a compensated sum, such as "kahan"
+    rounds_inputs: bool = False  # whether the modelled unit rounds the inputs to a narrower format
+    inputs: Format | None = None  # the narrower format in which all inputs are exact, if the unit takes this format
     rules: Context = DEFAULT
 
 
 class CandidateGrid:
-    """Candidate computations, replayed on some elements of a product and compared with both results."""
+    """Replays candidate computations on a sample of the elements and compares them with both results."""
 
     def __init__(self, problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> None:
-        """Take the inputs, as a model rounds them, and the format of the sums."""
+        """Choose the sample, and round the inputs as `model` says. `into` is the format of the results."""
         self.problem, self.into, self.tick = problem, into, tick
-        self.nearest: dict[str, Array] = {}  # for a result that no way gives: the elements that the best one misses
-        self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # of the sample that each candidate gives
+        self.nearest: dict[str, Array] = {}  # for a result without a way, the mask of elements that the best one misses
+        self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # per result: (share reproduced, candidate)
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
+        if float(problem.totals.size.max(initial=0)) > float(into.largest) * _NEAR_LARGEST:
+            most = max(_LEAST, most // _SLOWER)
         self.rows = spread_indices(m, max(int(most**0.5), most // n))
         self.columns = spread_indices(n, max(1, most // len(self.rows)))
         x, y = (self._changed(side, model, axis) for side, axis in zip(problem.sources, (1, 0), strict=True))
@@ -100,13 +107,13 @@ class CandidateGrid:
         return self._goal(side, np.ix_(self.rows, self.columns))
 
     def _goal(self, side: Side, index: tuple[Array | slice, ...]) -> Source:
-        """Return elements of a result as codes of the format of the sums."""
+        """Return the selected elements of a result, encoded in the format `into`."""
         if side.format == self.into:
             return Source(side.source.codes[index].reshape(-1), self.into)
         return Source(np.asarray(encode(source_of(side.values[index].reshape(-1)), self.into)), self.into)
 
     def directed(self) -> Iterator[tuple[str, Candidate, Array]]:
-        """Give sums in other directions than to nearest even: the direction, the candidate and the codes it makes."""
+        """Yield each rounding direction other than RNE, with a candidate that uses it and the codes of its sums."""
         formats = self.sides[0].format, self.sides[1].format
         for direction in _DIRECTIONS:
             rules = as_context(direction)
@@ -117,7 +124,10 @@ class CandidateGrid:
                 yield direction, candidate, evaluator.sampled(candidate)
 
     def flushing_share(self, side: Side) -> float:
-        """Return the share of the replayed elements that some sum gives which flushes subnormal numbers to zero."""
+        """Return the largest share of the replayed elements that one flushing sum reproduces.
+
+        Such a sum flushes subnormal inputs, subnormal results of operations, or both to zero.
+        """
         goal, best = self._observed(side), 0.0
         formats = self.sides[0].format, self.sides[1].format
         for inputs, results in ((True, True), (False, True), (True, False)):
@@ -132,7 +142,7 @@ class CandidateGrid:
         return best
 
     def directed_ways(self, side: Side) -> list[Way]:
-        """Return the candidates that reproduce a result with a rounding direction other than RNE."""
+        """Return the ways that reproduce a result with a rounding direction other than RNE."""
         goal = self._observed(side)
         ways = [
             Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate, rules=as_context(direction))
@@ -142,7 +152,7 @@ class CandidateGrid:
         return self._verified(ways, side, False)
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
-        """Return for each result the candidates that reproduce all replayed elements."""
+        """Return, for each result, the ways that reproduce all replayed elements."""
         goals = [self._observed(side) for side in sides]
         found: list[list[Way]] = [[] for _ in sides]
         formats = self.sides[0].format, self.sides[1].format
@@ -175,7 +185,7 @@ class CandidateGrid:
         return Compensated(name, self.into, self.into, DEFAULT)
 
     def _rounds_inputs(self, candidate: Candidate) -> bool:
-        """Say whether a modelled unit changes the inputs, which it rounds to its own format."""
+        """Return whether the candidate is a model of a unit whose input format changes these inputs."""
         return any(
             row.terms.precision < side.format.precision
             and not np.array_equal(quantize(values, row.terms, context=row.reading), values, equal_nan=True)
@@ -185,7 +195,7 @@ class CandidateGrid:
         )
 
     def _units(self) -> Iterator[tuple[Evaluator, Way]]:
-        """Give models of matrix units for inputs in wider files that are all numbers of a format they take."""
+        """Yield models of matrix units with a narrower input format that nevertheless holds all inputs exactly."""
         for format in map(parse_format, _UNITS):
             if self.sides[0].format.precision <= format.precision:
                 continue
@@ -199,7 +209,11 @@ class CandidateGrid:
                         yield evaluator, Way(candidate_text(each, self.into), each, inputs=format)
 
     def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
-        """Drop the ways that do not give the whole result, as far as that is computed; keep in mind the nearest one."""
+        """Return the ways that also reproduce the elements outside the sample.
+
+        Once the check would exceed _WHOLE multiply-adds, ways are kept unchecked. For a result, `nearest` stores the
+        mask of elements that the best dropped way does not reproduce.
+        """
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
         for way in ways:
@@ -217,7 +231,7 @@ class CandidateGrid:
                 ways.append(way)
 
     def chance(self) -> float:
-        """Return the least share of elements in which two orders of addition differ."""
+        """Return the smallest share of elements in which any two of five common candidates differ."""
         codes = []
         for text, fma in (
             ("serial", False),
@@ -232,7 +246,7 @@ class CandidateGrid:
         return min(float((one != other).mean()) for one, other in combinations(codes, 2))
 
     def mismatches(self, way: Way, side: Side) -> Array | None:
-        """Return the mask of elements that a candidate does not reproduce; None if the inputs are not all finite."""
+        """Return the mask of elements that a way does not reproduce; None if an input is NaN or infinite."""
         if self.problem.special is not None:
             return None
         sides = self.whole_sides if way.inputs is None else _in_format(self.whole_sides, way.inputs)
@@ -249,7 +263,7 @@ def _in_format(sides: tuple[Source, ...], format: Format) -> tuple[Source, ...]:
 
 
 def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> CandidateGrid:
-    """Return the candidates for a model of the inputs; what was computed of them for one result serves the other."""
+    """Return the grid for a model and a format. It is cached, so that both results share the replayed sums."""
     key = model.name, model.evidence, into.name
     if key not in problem.grids:
         problem.grids[key] = CandidateGrid(problem, model, into, tick)
@@ -259,7 +273,7 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
 
 
 def numpy_product(x: Source, y: Source) -> Array | None:
-    """Return the product that NumPy makes on this machine; None for formats that it has no library routine for."""
+    """Return the product that NumPy computes on this machine; None if BLAS has no routine for the formats."""
     kind = native_dtype(x.format)
     if x.format != y.format or kind is None or kind.itemsize == 2:
         return None
@@ -269,7 +283,7 @@ def numpy_product(x: Source, y: Source) -> Array | None:
 
 
 def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
-    """Return the libraries whose product of these inputs has every bit of a result: NumPy's, and those of maps."""
+    """Return the libraries that reproduce a result bit for bit: NumPy on this machine, and those of `maps`."""
     found = []
     x, y = problem.sources
     if side.format == x.format and (product := numpy_product(x, y)) is not None:
@@ -284,20 +298,21 @@ def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying])
         try:
             replayed = source_of(np.asarray(each.replay(*(values_of(source) for source in problem.sources))))
         except FloatlabError:
-            continue  # a map of another shape or format
+            continue  # the map is for another shape or format
         if replayed.format != side.format or replayed.codes.size != side.values.size:
             continue
         values = np.asarray(decode(replayed.codes, replayed.format), np.float64).reshape(side.values.shape)
-        unknown = np.isnan(values)  # elements without an order in the map
+        unknown = np.isnan(values)  # the map has no order for these elements
         if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
             found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
     return found
 
 
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
-    """Return the names of what separates two results, each with the words for it, and the two ways.
+    """Return the causes by which two results differ, each with a description, and the best pair of ways or None.
 
-    Where several pairs of ways give both results by as few differences, all their causes are named.
+    The best pairs are those whose two ways differ in the fewest causes. The causes of all best pairs are returned.
+    `own` is the accumulator format that libraries use for these results.
     """
     pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
     if pairs:
@@ -333,14 +348,14 @@ def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
         name = _NAMES[cause]
         adders = (*one.candidate.adders, *other.candidate.adders)
         if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
-            # Products that are rounded to the format of the result are what sums in a wider one are made of.
+            # Sums in a wider format often add products rounded to `own`. Only narrower products are a separate cause.
             name = "products" if any(each.products.precision < own.precision for each in adders) else name
         names.append(name)
     return tuple(dict.fromkeys(names))
 
 
 def _is_slow(candidate: Candidate) -> bool:
-    """Return whether simulating a candidate is slow: an unusual order in a format in which no processor adds."""
+    """Return whether a candidate is slow to simulate: an unusual order in a format that the processor cannot add."""
     return _is_narrow(candidate) and candidate.schedule is not None and candidate.schedule.text not in _DIRECTED
 
 
@@ -354,7 +369,7 @@ def _accumulators(way: Way) -> tuple[Format | None, ...]:
 
 
 def _is_plain(way: Way, own: Format) -> bool:
-    """Return whether a candidate adds in the usual format, with rounded products or FMA."""
+    """Return whether a way adds in the usual accumulator `own`, with FMA or with products rounded to `own`."""
     if way.candidate is None or way.compensated or way.candidate == EXACT_SUM or way.candidate.machines:
         return False
     return all(
@@ -371,6 +386,6 @@ def _name_of(way: Way, own: Format) -> str:
 
 
 def own_accumulator(into: Format) -> Format:
-    """Return the accumulator that libraries use for results of a format."""
+    """Return the accumulator format that libraries usually use for results in the format `into`."""
     single = parse_format("fp32")
     return single if into.precision < single.precision else into

@@ -1,7 +1,7 @@
 """Hypotheses on why one result differs from the product of its inputs. Each is verified on all elements.
 
-A hypothesis is a model of the inputs (`stages`), an accumulator, and perhaps a fault (`residuals`, `regions`). It is
-accepted only if every residual is within the rounding error limit. Simpler hypotheses are tried first.
+A hypothesis consists of a model of the inputs (`stages`), an accumulator format, and possibly a fault (`faults`). It is
+accepted only if it leaves every error within the rounding error bound. Simpler hypotheses are tried first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.faults import NEAR, FaultFinder
 from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
 from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.patterns import are_even, explains_more, is_apart, may_be_flushed, outdoing
+from floatlab.reduce.explain.patterns import are_even, are_exact, explains_more, is_apart, may_be_flushed, outdoing
 from floatlab.reduce.explain.precision.inputs import far_replay, likely_models
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
@@ -26,7 +26,7 @@ from floatlab.reduce.explain.precision.narrow import (
     partial_sums,
 )  # fmt: skip
 from floatlab.reduce.explain.precision.outputs import best_cast, casts_of, printed_digits
-from floatlab.reduce.explain.precision.scaled import best_scaled, is_flipped, is_stored_scale
+from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_flipped, is_stored_scale
 from floatlab.reduce.explain.problem import (
     ProductProblem,
     Side,
@@ -42,25 +42,25 @@ from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
-_SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
-_TRIED = 8  # at most this many models are verified on all elements
-_SCATTERED = 0.4  # sums in a narrow format are accepted with at most this share of wrong elements
-_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # with these causes, no cast is reported
-_CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # of precision, beside a fault
+_SURPRISING = 0.2  # for a fault, the largest ratio of wrong elements to elements that narrower sums change
+_TRIED = 8  # largest number of models that are verified on all elements
+_SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow format
+_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # beside these causes, no cast is reported
+_CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
-_GAIN = 8  # elements, at least, that speak for a narrower format beside a fault
-_MOST_WRONG = 0.5  # a larger share of wrong elements is another result, not a region
+_GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
+_MOST_WRONG = 0.5  # largest share of wrong elements that is reported as a region
 
 
 class SideExplainer:
-    """The search for the explanation of one result."""
+    """Searches for an explanation of one result."""
 
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
-        """Look for NaNs and infinities that the inputs do not explain; they are set aside."""
+        """Find the NaNs and infinities that the inputs do not explain; the search ignores these elements."""
         self.problem, self.side, self.tick = problem, side, tick
         self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
-        self.doubt: tuple[str, str] | None = None  # a factor or bias, and a model that explains all as well as that
+        self.doubt: tuple[str, str] | None = None  # a factor or bias, and a model that fits equally well
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             places = find_places(self.stray)
@@ -71,17 +71,19 @@ class SideExplainer:
 
     @property
     def accumulators(self) -> tuple[Format, ...]:
-        """The formats in which sums of this result may usually have been made."""
+        """The accumulator formats that libraries usually use for results in this format."""
         if self.side.format.precision <= SINGLE.precision:
             return (SINGLE,)
         return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis whose residuals are only rounding; a doubt, if what it says may be flushing."""
+        """Return the first hypothesis that fits, or "unknown" if flushed subnormal numbers may explain its fault."""
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         is_local = found.status == "bug" and {each.name for each in found.causes} <= _LOCAL and not self.stray.any()
         if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
             return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
+        if is_local and self.side.narrowest == self.side.format and are_even(view, view.fit().wrong):
+            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
         return found
 
     def _first_found(self) -> SideExplanation:
@@ -91,17 +93,17 @@ class SideExplainer:
         searches += [self._with_all_wrong, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
-            searches.insert(1, self._of_sums)  # whose bits are known
+            searches.insert(1, self._of_sums)  # the usual sums are exact, so narrower partial sums are likely
         for search in searches:
             found = search()
             if found is not None:
                 if self.doubt is not None and found.status == "bug":
                     return self._in_doubt(*self.doubt)
                 several = any(each.name in _CHOICES or ("all", "elements") in each.evidence for each in found.causes)
-                # Two causes at once, or an error in all elements, are less likely than one choice of precision.
+                # One choice of precision is likelier than two causes at once or an error in all elements.
                 tried = found.status == "bug" and several and not self.stray.any()
                 return (self._of_sums() if tried else None) or found
-        if self.narrower is not None:  # the bound of such sums has room for much else
+        if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
         return self._unexplained()
 
@@ -109,7 +111,7 @@ class SideExplainer:
         return self._found("unknown", ()).replace(doubt=what, rival=rival)
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Recognise a product whose subnormal results alone are zero, or one rounded to fewer digits in another way."""
+        """Recognise flushed results, printed digits, sums with directed rounding, or results rounded again."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
@@ -131,7 +133,7 @@ class SideExplainer:
         return best_cast(self.side, view_of(self.problem, self.side, self.accumulators[0]))
 
     def _cast_with_fault(self) -> SideExplanation | None:
-        """Recognise results rounded to fewer digits, some of which are wrong besides."""
+        """Recognise results that were rounded to fewer digits and of which some elements are also wrong."""
         known, wrong = self._cast
         places = find_places(wrong)
         if not known or places is None:
@@ -146,7 +148,7 @@ class SideExplainer:
         rounded = Fault("output-rounded", (), known)
         return self._found("bug" if faults else "rounding", (*faults, rounded), PLAIN, self.accumulators[0], z)
 
-    # hypotheses that are right in most elements
+    # hypotheses that fit most elements
 
     @cached_property
     def _sampled(self) -> tuple[list[SampledModel], list[SampledModel]]:
@@ -159,7 +161,7 @@ class SideExplainer:
 
     @property
     def near(self) -> list[SampledModel]:
-        """The models of the inputs that are right in most elements of the sample, the likeliest first."""
+        """The models of the inputs that fit most elements of the sample, the likeliest first."""
         return self._sampled[1]
 
     def _models(self) -> SideExplanation | None:
@@ -178,12 +180,12 @@ class SideExplainer:
         return None
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
-        """Return a model if its residuals are only rounding or, with `faulty`, rounding and one fault."""
+        """Return the explanation by a model if it leaves only rounding errors or, with `faulty`, also one fault."""
         view = view_of(self.problem, self.side, accumulator)
         product = None if model is PLAIN else self.problem.whole(model)
         fit = view.fit(product)
         if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
-            return None  # zeros are no evidence for a model of the inputs
+            return None  # zeros do not support a model of the inputs
         if not fit.wrong.any():
             shift = None if product is None else outdoing(view, product)
             if shift is not None and shift[1]:
@@ -204,7 +206,7 @@ class SideExplainer:
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
         right = view.usable & ~fit.wrong & (view.totals.size > 0)
         if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), _GAIN)):
-            return None  # zeros, or few numbers, are no evidence for a model of the inputs
+            return None  # zeros or few numbers do not support a model of the inputs
         if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
             self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
         ):
@@ -219,6 +221,8 @@ class SideExplainer:
             fault = self.faults.placed(view, fit.wrong)
         if fault is None:
             return None
+        if product is not None and is_factor_alone(view, fault):
+            model, product = PLAIN, None
         return self._found("bug", (fault,), model, accumulator, fit.z, view, product)
 
     # faults of many elements
@@ -228,17 +232,17 @@ class SideExplainer:
         return found if found is not None and self._is_certain(view, product, wrong) else None
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Return whether the errors are too large for a narrower accumulator to be another explanation."""
+        """Return whether the errors are too large for a narrower accumulator to explain them."""
         if self.narrower is None:
             return True
         error = np.abs(view.totals.error(view.values, product))[wrong]
         room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
         return wrong.sum() > 20 and float(np.median(error / room)) > 8
 
-    # hypotheses for results that are wrong in most elements
+    # hypotheses for results of which most elements are wrong
 
     def _with_all_wrong(self) -> SideExplanation | None:
-        """Look for faults of all elements: first of the plain product, then beside models of the inputs."""
+        """Look for faults that change all elements, first of the plain product, then of products by other models."""
         for accumulator in self.accumulators:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong
@@ -249,7 +253,7 @@ class SideExplainer:
         for each in self.options:
             self.tick()
             left = self.faults.left(each.view, each.product)
-            # A model that does not change the product is no separate explanation.
+            # A model that barely changes the product does not count as a separate explanation.
             if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > _GAIN:
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
@@ -259,8 +263,10 @@ class SideExplainer:
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
                 return self._found("rounding", (), model, accumulator, None, view, product)
+            alone = fault is not None and is_factor_alone(view, fault)
             if fault is not None and fault.name and self._is_certain(view, product, wrong):
-                return self._found("bug", (fault,), model, accumulator, None, view, product)
+                kept = (PLAIN, None) if alone else (model, product)
+                return self._found("bug", (fault,), kept[0], accumulator, None, view, kept[1])
         return None
 
     def _of_sums(self) -> SideExplanation | None:
@@ -272,7 +278,7 @@ class SideExplainer:
 
     @cached_property
     def narrower(self) -> SideExplanation | None:
-        """The result as a sum whose every step was rounded to a narrower format that has all these numbers."""
+        """The explanation by sums that are rounded at every step to a narrower format; None if it does not fit."""
         found = narrow_sums(self.problem, self.side, self.accumulators[0])
         if found is None:
             return None
@@ -293,14 +299,14 @@ class SideExplainer:
         fault = Fault(replay.name, (), replay.evidence)
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
-        # The evidence: elements that these sums reproduce and the usual sums do not.
+        # The evidence is the elements that only these sums reproduce. The usual sums miss them by more than rounding.
         if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
         view = view_of(self.problem, self.side, replay.format)
         moved = self.faults.moved(view, None, missed) or self.faults.clipped(view, replay.values, missed)
         if moved is not None:
             return self._found("bug", (moved, fault), PLAIN, SINGLE)
-        # At the edges of tiles, the order of addition may differ.
+        # Libraries may add the elements at the edges of tiles in another order.
         wrong = standing_out(self.problem, self.side, missed, replay.format)
         if wrong.any():
             return self._found("bug", (self.faults.placed(plain, wrong), fault), PLAIN, SINGLE)
@@ -309,7 +315,7 @@ class SideExplainer:
         return self._found("rounding", (fault,), PLAIN, SINGLE)
 
     def _unexplained(self) -> SideExplanation:
-        """Return the explanation of a result with errors that no precision causes: another product, or no product."""
+        """Return the explanation of a result that no choice of precision explains: faults, other sums, or "unknown"."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
@@ -345,6 +351,8 @@ class SideExplainer:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
+            return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
+        if are_exact(view, fit.wrong):
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
 
@@ -387,5 +395,5 @@ class SideExplainer:
         )
 
     def _overflows(self, accumulator: Format) -> bool:
-        """Return whether a partial sum may have overflowed in every element that is not finite."""
+        """Return whether a partial sum may have overflowed in every unexpected NaN or infinity."""
         return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())

@@ -193,6 +193,7 @@ class Noise(Record):
             exact |= totals.size == 0  # sums of zeros
             if product is not None:  # the inputs or the sums of blocks were rounded
                 exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
+                exact &= product != 0  # 0 is a multiple of any number
         return exact
 
 

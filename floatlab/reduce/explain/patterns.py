@@ -31,6 +31,10 @@ _LOOSE = 1.5  # times the limit: means are only estimates of a shift
 _CHANGES = 0.5  # sigmas
 _FEW = 8  # elements
 _EVEN = 4.0  # times the other errors, and an ulp of the largest element, are errors of one size at most
+_FINE = 2.0**-12  # of Σ|x·y|: formats of up to 11 digits change inputs by more than that
+_GROWTH = 0.7  # a smaller power of the size of elements is no growth as that of rounding errors
+_UNLIKE = 4.0  # times as large is the rounding of large elements as that of small ones, so that they can be told apart
+_SMOOTH = 0.1  # of the variance around the best line: values that follow the product otherwise
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 
 
@@ -183,9 +187,51 @@ def are_even(view: View, wrong: Array) -> bool:
     """Return whether errors are as large in small elements as in large ones, as those of fast algorithms are."""
     error, exact = np.abs(view.totals.error(view.values)), np.abs(view.totals.product[view.usable])
     others = error[view.usable & ~wrong & (error > 0)]
+    if 0 < int(wrong.sum()) <= ENOUGH:
+        return _are_few_even(view, wrong, error)
     even = others.size > 0 and float(np.median(error[wrong])) <= _EVEN * float(np.median(others))
     small = float(error[wrong].max()) <= _EVEN * view.noise.u * float(exact.max())
     return int(wrong.sum()) > ENOUGH and even and small
+
+
+def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
+    """Return whether errors do not grow with the elements, and a few are wrong only because these are small."""
+    right, sigma = view.usable & ~wrong, view.noise.sigma(view.totals)
+    beyond = view.fit(times=_EVEN).wrong.any() or float(error[wrong].max()) > float(error[right].max())
+    if right.sum() < ENOUGH or beyond:
+        return False
+    large = sigma[right] > np.median(sigma[right])
+    grown = [
+        float(np.median(each[large]) / max(np.median(each[~large]), 1e-320)) for each in (sigma[right], error[right])
+    ]
+    return grown[0] > _UNLIKE and grown[1] < grown[0] ** _GROWTH
+
+
+def is_function_of_product(view: View) -> bool:
+    """Return whether equal elements of the product, in a row or in all rows, are equal in a result that is no multiple.
+
+    The values are sorted by the product: neighbours are more alike than the values and the best multiple are.
+    """
+    if not view.usable.all() or not np.isfinite(view.totals.product).all():
+        return False
+    product = view.totals.product
+    for exact, values in ((product.reshape(1, -1), view.values.reshape(1, -1)), (product, view.values)):
+        if exact.shape[1] < _LONG:
+            continue
+        a, b = (each - each.mean(axis=1, keepdims=True) for each in (exact, values))
+        down = (a * a).sum(axis=1, keepdims=True)
+        slope = (a * b).sum(axis=1, keepdims=True) / np.where(down > 0, down, 1.0)
+        linear = float(((b - slope * a) ** 2).mean())
+        steps = np.diff(np.take_along_axis(b - slope * a, np.argsort(exact, axis=1), axis=1), axis=1)
+        if float((steps * steps).mean()) / 2 < _SMOOTH * linear:
+            return True
+    return False
+
+
+def are_exact(view: View, wrong: Array) -> bool:
+    """Return whether sums that are exact in every order are off, by less than inputs of fewer digits would make."""
+    small = np.abs(view.totals.error(view.values)) <= _FINE * view.totals.size
+    return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
 
 
 def may_be_flushed(view: View, wrong: Array, least: float) -> bool:
@@ -226,7 +272,7 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
     left, room = _spread(modelled, weight), 1 + _SAME / sqrt(max(1, int(usable.sum())))
     error, limit = totals.error(view.values), _LOOSE * (view.noise.limit(totals) + view.half)
     shifts = *drift.means, drift.factor * totals.product
-    words = "one number a column", "one number a row", f"a factor of {1 + drift.factor:.6g}"
+    words = "a bias (one number per column)", "a bias (one number per row)", f"a factor of {1 + drift.factor:.6g}"
     found = [
         (residual, text)
         for residual, shift, text in zip(drift.residuals, shifts, words, strict=True)

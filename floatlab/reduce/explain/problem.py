@@ -52,7 +52,8 @@ def matrices_of(
     n = right.codes.shape[0]
     rows, columns = prod(left.codes.shape[:-1]), prod(right.codes.shape[1:])
     if not rows * columns * n:
-        raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} have nothing to add")
+        what = "give a result without elements" if n else "have nothing to add"
+        raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} {what}")
     for side, name in ((first, "actual"), (second, "expected")):
         if side.codes.shape != shape and side.codes.size != rows * columns:
             raise UnsupportedError(f"{name} has shape {side.codes.shape}, and the product of x and y {shape}")

@@ -29,6 +29,7 @@ from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.replay.candidates import Candidate, list_candidates
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
+from floatlab.reduce.results.product_error import spread_indices
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.narrow_sums import promoted
 
@@ -49,6 +50,12 @@ _LEAST_TIMES, _TIMES_PER_DECADE = 2.0, 0.6
 _LONE_TIMES = 1.2  # for elements that no edge of a tile explains
 _MANY, _TYPICAL = 16, 1.5  # elements whose median error is so many times the largest of orders stand out together
 _PART = 0.25  # of a rectangle stands out, so that all of it is wrong
+_LINE, _LINES = 8, 4  # elements of a row or column, and rows or columns, at least, that are compared
+_FAR_OFF, _LEAST_SIGMA = (
+    3.0,
+    0.1,
+)  # the median error of a row is so many times that of all, and so many sigmas, at least
+_UNLIKELY, _SURE = 1.2, 2.0  # times the largest error of the simulated orders
 _STEPS = 1 << 24  # of sums, at most, that are rounded one by one
 _ALIKE, _FEW_TERMS = 32, 8  # elements and terms, at least, so that equal bits are no chance
 _LONE, _EDGE = 3, 4  # elements farther from the last row and column are at the edge of no tile
@@ -141,14 +148,8 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
         sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
         likely = np.argsort(-error / np.maximum(sigma, 1e-320), kind="stable")
     likely = likely[: max(32, _TERMS // problem.terms)]
-    rows, columns, error = rows[likely], columns[likely], error[likely]
-    usual = _order_errors(problem, side.narrowest, accumulator, rows, columns)
-    # In some elements, all simulated orders have small errors by chance.
-    sigma = sigma[likely]
-    typical = usual[sigma > 0] / sigma[sigma > 0]
-    usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
-    usual = usual + half_ulp(side.values[rows, columns], side.narrowest)
-    times = error / np.maximum(usual, 1e-320)
+    rows, columns = rows[likely], columns[likely]
+    times = _times_usual(problem, side, accumulator, rows, columns)
     lone = are_lone(differing)
     most = _LONE_TIMES if lone else _LEAST_TIMES + _TIMES_PER_DECADE * np.log10(differing.sum())
     stands = times > most
@@ -159,6 +160,54 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
         return differing.copy()
     found[rows[stands], columns[stands]] = True
     return found
+
+
+def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array) -> Array:
+    """Return how many times as large as those of the simulated orders the errors of some elements are."""
+    usual = _order_errors(problem, side.narrowest, accumulator, rows, columns)
+    with np.errstate(all="ignore"):
+        error = np.abs(problem.totals.error(side.values))[rows, columns]
+        sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
+    # In some elements, all simulated orders have small errors by chance.
+    typical = usual[sigma > 0] / sigma[sigma > 0]
+    usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
+    usual = usual + half_ulp(side.values[rows, columns], side.narrowest)
+    times: Array = error / np.maximum(usual, 1e-320)
+    return times
+
+
+def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
+    """Return rows or columns whose errors no simulated order makes, and which are far larger than all others'.
+
+    The second value says whether that is certain. Each single error is within the bound of rounding.
+    """
+    accumulator = own_accumulator(sides[i].narrowest)
+    sigma = problem.noise(accumulator).sigma(problem.totals)
+    with np.errstate(all="ignore"):
+        usable = problem.known & sides[0].finite & sides[1].finite & (problem.totals.size > 0)
+        mine, theirs = (
+            np.where(usable, np.abs(problem.totals.error(side.values)) / np.maximum(sigma, 1e-320), 0.0)
+            for side in (sides[i], sides[1 - i])
+        )
+    for axis in (0, 1):
+        if mine.shape[1 - axis] < _LINE or mine.shape[axis] < _LINES:
+            continue
+        own, other = (np.median(each, axis=1 - axis) for each in (mine, theirs))
+        off = own > _FAR_OFF * np.maximum(np.maximum(np.median(own), other), _LEAST_SIGMA)
+        if not 0 < off.sum() <= off.size // _LINES:
+            continue
+        wrong = np.zeros_like(usable)
+        wrong[(off, slice(None)) if axis == 0 else (slice(None), off)] = True
+        rows, columns = np.nonzero(wrong & usable)
+        some = spread_indices(rows.size, max(2 * _MANY, _TERMS // problem.terms))
+        times = float(np.median(_times_usual(problem, sides[i], accumulator, rows[some], columns[some])))
+        places = find_places(wrong)
+        if times > _UNLIKELY and places is not None:
+            known = (("all others", "are rounding, or agree"),)
+            share = float(wrong.mean())
+            found = DiagnosedCause(places.name, "result", sides[i].name, share, places.where, known)
+            return found, times > _SURE
+    return None
 
 
 def few_wrong(
@@ -211,10 +260,13 @@ def are_lone(differing: Array) -> bool:
     return rows.size <= _LONE and bool(inside.all())
 
 
-def widened(cause: DiagnosedCause, sides: tuple[Side, Side], differing: Array) -> DiagnosedCause:
+def widened(
+    cause: DiagnosedCause, problem: ProductProblem, sides: tuple[Side, Side], differing: Array
+) -> DiagnosedCause:
     """Return wrong elements of one row or column with all that differ there, if the results agree elsewhere.
 
-    The errors of some are no larger than rounding; no edge of a tile is there, so that no other order explains them.
+    The errors of some are no larger than rounding; no edge of a tile is there, so that no other order explains them. At
+    an edge, no simulated order makes errors as large as theirs.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause
@@ -223,8 +275,11 @@ def widened(cause: DiagnosedCause, sides: tuple[Side, Side], differing: Array) -
         claimed[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = True
     for axis in (0, 1):
         (lines,) = np.nonzero(differing.any(axis=1 - axis))
-        inside = lines.size == 1 and lines[0] < differing.shape[axis] - _EDGE
-        if inside and min(claimed.sum(), differing.sum() - claimed.sum()) > 0 and not (claimed & ~differing).any():
+        if lines.size != 1 or claimed.sum() in (0, differing.sum()) or (claimed & ~differing).any():
+            continue
+        inside = lines[0] < differing.shape[axis] - _EDGE
+        side = sides[cause.side == "expected"]
+        if inside or standing_out(problem, side, differing)[differing].all():
             places = find_places(differing)
             if places is not None:
                 share = float(differing.mean())

@@ -1,4 +1,4 @@
-"""Attribution: the numbers of the forum question and of the white paper, products of matrices, and invalid results."""
+"""Attribution of the numbers in the forum question and in the white paper, and of matrix products; invalid results."""
 
 from fractions import Fraction
 
@@ -36,7 +36,7 @@ def test_the_forum_question_is_explained_by_order_and_fma_together():
     for pair in found.pairs:
         assert pair.first.codes.tolist() == [0x3D6533E0]
         assert pair.second.codes.tolist() == [0x3D6533F6]
-    # Neither serial without FMA, nor FMA in the same order.
+    # Neither the serial order without FMA nor FMA in one order explains both results.
     assert not any(pair.first.text == "serial" for pair in found.pairs)
     assert not any(pair.causes in ((Cause.FMA,), (Cause.ORDER,)) for pair in found.pairs)
     assert ("pairwise", "serial with FMA") in pairs
@@ -55,7 +55,7 @@ def test_each_printed_result_lists_all_that_print_so():
     assert {"serial", "pairwise", "reversed"} <= fitting(first)
     assert "serial with FMA" not in fitting(first)
     assert fitting(second) == {"serial with FMA"}
-    # Without the difference, the text of seven digits does not exclude serial.
+    # Without the printed difference, the result with seven digits does not exclude the serial order.
     assert without.verdict is Verdict.FMA
 
 
@@ -114,7 +114,7 @@ def test_models_of_matrix_units_and_exact_sums():
     observed = fl.matmul(a, b.T, machine="hopper.f16.f32")
     ranked = attribute(a, b.T, observed).explanations[0]
     assert [row.name for row in ranked[0].machines] == ["hopper.f16.f32", "blackwell.f16.f32", "rtxblackwell.f16.f32"]
-    exact = attribute(a, b.T, (a.astype(np.float64) @ b.T.astype(np.float64)).astype(np.float32))  # exact in binary64
+    exact = attribute(a, b.T, (a.astype(np.float64) @ b.T.astype(np.float64)).astype(np.float32))  # exact sums
     assert "exact, rounded once" in fitting(exact.explanations[0])
 
 
@@ -186,20 +186,20 @@ def test_nan_is_nan_and_nothing_is_nothing():
         ([1.0], [2.0, 3.0], 2.0, {}, "do not make a matrix product"),
         ([1.0], [2.0], [2.0, 3.0], {}, "observed has shape"),
         ([1.0], [2.0], (1.0, 2.0, 3.0), {}, "tuple of two, not of 3"),
-        ([1.0], [2.0], (np.float32(1), np.float64(1)), {}, "of one format"),
+        ([1.0], [2.0], (np.float32(1), np.float64(1)), {}, "must have one format"),
         ([], [], 0.0, {}, "empty|nothing to add"),
         ([[1.0]], [[2.0]], "2", {}, "text, which is for a single dot product"),
         ([1.0], [2.0], 2.0, {"difference": 1.0}, "difference needs two"),
         ([1.0], [2.0], (2.0, 3.0), {"difference": "nan"}, "difference is a number"),
         ([1.0], [2.0], 2.0, {"schedules": "serial"}, "schedules is a list"),
         ([1.0], [2.0], 2.0, {"schedules": [7]}, "7|int"),
-        ([1.0], [2.0], 2.0, {"schedules": [], "formats": [], "machines": []}, "nothing to try"),
+        ([1.0], [2.0], 2.0, {"schedules": [], "formats": [], "machines": []}, "no candidates"),
         ([1.0], [2.0], 2.0, {"machines": ["abacus"]}, "abacus"),
         ([1.0], [2.0], None, {}, "observed"),
         ([1.0], [2.0], 2.0, {"targets": ["numpy.nothing"]}, "nothing"),
         ([1.0], [2.0], 2.0, {"targets": ["scipy.dot"]}, "the libraries are"),
         (["1@e4m3"], None, 1.0, {}, "1@e4m3|number"),
-        (1.0, None, 1.0, {}, "a is a row"),
+        (1.0, None, 1.0, {}, "a must be a row"),
         ([1.0, 2.0], None, [3.0], {}, "observed has shape"),
         ([1.0, 2.0], None, 3.0, {"machines": ["hopper.f16.f32"]}, "need two factors"),
         (fl.FloatArray([1.0], "e4m3"), None, "1", {"targets": ["numpy.sum"]}, "e4m3fn"),
@@ -220,7 +220,7 @@ def test_what_alone_does_not_explain_the_forum_question_is_said():
     assert order.cause is Cause.ORDER
     assert fma.tried > 10
     assert order.tried > 100
-    assert attribute(*FORUM, PRINTED).refutations == ()  # the text alone does not exclude FMA
+    assert attribute(*FORUM, PRINTED).refutations == ()  # the printed results alone do not exclude FMA
     assert attribute(*FORUM, PRINTED[0]).refutations == ()
 
 
@@ -263,10 +263,10 @@ def test_what_reveal_claims_of_a_library_is_what_its_results_are_attributed_to(n
         assert seen.claim is not None
         if seen.agreeing == seen.elements:
             assert best.fits, (n, found.text)
-        else:  # elements in different orders: one order gives a share of the sample, and nothing else is claimed
+        else:  # the library adds some elements in another order, so one order reproduces a share of all
             assert best.share > seen.agreeing / seen.elements - 0.06, (n, found.text)
             assert not best.fits
-            assert "no way gives all" in found.text or "but" in found.text
+            assert "no candidate gives all" in found.text or "but" in found.text
 
 
 @pytest.mark.slow
@@ -286,7 +286,7 @@ def test_results_of_torch_are_attributed_where_its_order_is_claimed(dtype):
 
 
 def test_targets_are_tried_where_nothing_else_gives_all_or_where_they_are_named():
-    def odd(x, y):  # a remainder of five terms, in binary64
+    def odd(x, y):  # adds the last five terms in binary64
         whole, rest = np.float32(0), 0.0
         for i in range(len(x) - 5):
             whole += x[i] * y[i]
@@ -339,7 +339,7 @@ def test_edges_that_were_made_in_another_way_are_found(axis):
     assert (edge.axis, edge.places, edge.rest.text, edge.explanation.text) == (
         axis, (37, 38, 39), "serial with FMA", "serial",
     )  # fmt: skip
-    made[20, 20] += 1  # then the remaining elements are not a few rows or columns
+    made[20, 20] += 1  # now the other elements do not form a few rows or columns
     assert attribute(a, b, made, targets=[]).tile_edges == (None,)
     assert attribute(a, b, fl.matmul(a, b)).tile_edges == (None,)
 
@@ -353,7 +353,7 @@ def test_a_library_that_begins_with_zero_is_recognised_by_sums_of_nothing_but_mi
     assert found.text == "all 480 elements equal serial with FMA"
     away = attribute(a, b, np.where(made == 0, np.float32(1), made), targets=[])
     assert "all 480" not in away.text.split(",")[0]
-    swapped = attribute(a, -b, -made, targets=[])  # +0 if the candidate gives +0
+    swapped = attribute(a, -b, -made, targets=[])  # the result is +0 where the candidate gives +0
     assert "row 5" not in swapped.text
     assert not attribute(a, -b, np.where(made == 0, np.float32(-0.0), -made), targets=[]).explanations[0][0].fits
 

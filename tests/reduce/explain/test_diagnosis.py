@@ -1,4 +1,4 @@
-"""Diagnoses of blind cases, and of pairs whose answers can be written down."""
+"""Diagnoses of random cases with hidden causes, and of pairs whose causes are known by construction."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_many_blind_cases(share):
     trial = Trial()
     for case in cases(250, start=200_000 + 10_000 * share):
         trial.add(case)
-    # The goal is no wrong claim at all; two shares of 250 had one each when this was written.
+    # The goal is zero wrong claims. When this test was written, two of the twelve shares had one wrong claim each.
     assert len(trial.wrong) <= 5, trial.summary()
     assert trial.status >= 0.96 * trial.cases, (trial.summary(), trial.missed)
     assert trial.name >= 0.95 * trial.cases, (trial.summary(), trial.missed)
@@ -65,7 +65,7 @@ def test_other_runs_of_the_library_are_rounding(how):
 def test_few_elements_are_wrong_only_beyond_what_orders_make(product):
     x, y, good = product
     first, second = good.copy(), good.copy()
-    first[36:, 47] = (x[36:, ::-1] * y[::-1, 47]).sum(axis=1)  # as at the edge of a tile
+    first[36:, 47] = (x[36:, ::-1] * y[::-1, 47]).sum(axis=1)  # another order, as at the edge of a tile
     assert diagnose(x, y, good, first).status == "rounding"
     second[36:, 47] += np.float32(1e-4)
     assert diagnose(x, y, good, second).names in (("region",), ("elements",))
@@ -186,8 +186,8 @@ def test_tf32_inputs_are_named_with_their_direction(product, rounding):
     assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
     known = dict(found.causes[0].evidence)
     assert known["inputs"] == "both"
-    assert known["format"] in ("tf32", "tf32 or binary16")  # fp16, except for numbers below its range
-    assert rounding in known["rounding"].split(" or ")  # without ties, both kinds are the same
+    assert known["format"] in ("tf32", "tf32 or binary16")  # binary16 differs only below its range
+    assert rounding in known["rounding"].split(" or ")  # RNE and RNA differ only for ties
 
 
 def test_two_causes_at_once(product):
@@ -231,7 +231,7 @@ def test_models_of_matrix_units_are_no_bugs(product):
     x, y, good = product
     found = diagnose(x, y, good, fl.matmul(x, y, machine="hopper.tf32.f32"))
     assert (found.status, "inputs-rounded" in found.names) == ("rounding", True)
-    a, b = (fl.arrays.quantize(side, "bf16") for side in (x, y))  # in a wider file
+    a, b = (fl.arrays.quantize(side, "bf16") for side in (x, y))  # bfloat16 values in float32 arrays
     unit = fl.matmul(fl.FloatArray(a, "bf16"), fl.FloatArray(b, "bf16"), machine="ampere.bf16.f32")
     assert diagnose(a, b, a @ b, np.asarray(unit)).names == ("accumulator",)
 
@@ -302,7 +302,7 @@ def test_what_was_found_is_said_where_the_search_is_stopped(product):
 def test_sums_in_one_direction_are_neither_a_factor_nor_a_bias(direction):
     rng = np.random.default_rng(11)
     x, y = rng.random((40, 60), np.float32), rng.random((60, 30), np.float32)
-    terms = rng.permutation(60)  # an order that is not tried
+    terms = rng.permutation(60)  # the diagnosis does not try this order
     made = fl.matmul(x[:, terms], y[terms], context=direction)
     found = diagnose(x, y, x @ y, made)
     assert found.status in ("rounding", "unknown")

@@ -1,12 +1,15 @@
-"""Claims need evidence: pairs that once were explained by something that fits anything."""
+"""Pairs for which the diagnosis once named a cause without evidence, because that cause fits any result."""
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from floatlab.formats import parse_format
 from floatlab.reduce.explain.diagnosis import diagnose
+from floatlab.reduce.explain.noise import multiply_exactly, noise_of
 from floatlab.reduce.explain.operations.joint import diagnose_operation
 from tests.reduce import blind_ways as ways
+from tests.reduce.blind_cases import case
 
 
 def normal(seed, *shape):
@@ -14,7 +17,7 @@ def normal(seed, *shape):
 
 
 def flushing_sums(x, y):
-    """Return sums term by term in binary32 whose products and partial sums are zero where they are subnormal."""
+    """Return x·y in binary32, added term by term; subnormal products and partial sums are flushed to zero."""
     total = np.zeros((x.shape[0], y.shape[1]), np.float32)
     for k in range(x.shape[1]):
         product = ways.flushed(x[:, k : k + 1] * y[k : k + 1], 2.0**-126).astype(np.float32)
@@ -120,3 +123,83 @@ def test_one_zero_item_of_a_batch():
 def test_a_narrow_file_of_one_number():
     x, y = normal(25, 1, 34), normal(26, 34, 1)
     assert diagnose(x, y, x @ y, (x @ y).astype(ml_dtypes.bfloat16)).names == ("output-rounded",)
+
+
+@pytest.mark.parametrize("operation", ["dot", "sum"])
+def test_exact_sums_are_not_off_by_rounding(operation):
+    ones = np.ones(3, np.float32)
+    off = np.nextafter(np.float32(3), np.float32(4))
+    found = diagnose_operation(operation, ones, None if operation == "sum" else ones, np.float32(3), off)
+    assert found.first == "Yes: the only element of B is wrong."
+
+
+def test_a_product_beyond_binary64():
+    x, y = normal(27, 4, 5) * np.float64(1e300), normal(28, 5, 3) * np.float64(1e300)
+    with np.errstate(over="ignore"):
+        found = diagnose(x, y, x @ y, np.zeros((4, 3)))
+    assert found.causes[0].name == "nan"
+    assert dict(found.causes[0].evidence)["product"] == "over 1.79769e+308"
+
+
+def test_agreement_within_rounding_is_said():
+    x, y = normal(29, 40, 50), normal(30, 50, 30)
+    bad = x[:, :25] @ y[:25] + x[:, 25:] @ y[25:]
+    bad[3, 4] += 1
+    assert diagnose(x, y, x @ y, bad).first == "Yes: element (3, 4) of B is wrong; all others agree within rounding."
+    joint = diagnose_operation("matmul", x[None], y[None], (x @ y)[None], bad[None])
+    assert joint.first == "Yes: element (0, 3, 4) of B is wrong; all others agree within rounding."
+
+
+def test_a_column_at_the_edge_that_no_order_makes():
+    x, y = normal(31, 3, 8), normal(32, 8, 6)
+    bad = x @ y
+    bad[:, 4] += 50 * np.spacing(bad[:, 4])
+    found = diagnose(x, y, bad, x @ y)
+    assert found.first == "Yes: elements (0, 4), (1, 4), (2, 4) of A are wrong; all others agree."
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_line_far_off_beside_another_order(axis):
+    x, y = normal(33, 32, 32), normal(34, 32, 40)
+    good = x[:, :16] @ y[:16] + x[:, 16:] @ y[16:]
+    bad = good.copy()
+    line = (13, slice(None)) if axis == 0 else (slice(None), 13)
+    bad[line] += 12 * 2.0**-24 * (np.sign(normal(37, 32, 40)) * (np.abs(x) @ np.abs(y)))[line]
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.status, found.causes[0].side) == ("bug", "expected")
+    assert found.causes[0].where == ((((13, 14), (0, 40)) if axis == 0 else ((0, 32), (13, 14))),)
+
+
+@pytest.mark.parametrize("terms", [32, 700])
+@pytest.mark.parametrize("line", [13, 31])
+def test_one_line_in_another_order_is_right(line, terms):
+    x, y = normal(35, 32, terms), normal(36, terms, 40)
+    mixed = x @ y
+    total = np.zeros(40, np.float32)
+    for k in range(terms):
+        total = total + x[line, k] * y[k]
+    mixed[line] = total
+    assert diagnose(x, y, sum(x[:, i::4] @ y[i::4] for i in range(4)), mixed).status == "rounding"
+
+
+def test_quantised_terms_that_cancel_are_not_exact():
+    totals = multiply_exactly(np.array([[3.0, -5.0, 1.0]]), np.array([[5.0], [3.0], [7.0]]), False)
+    noise = noise_of(parse_format("fp32"))
+    assert noise.is_exact(totals).all()
+    assert noise.is_exact(totals, np.full((1, 1), 7.0)).all()
+    # The terms of other inputs, whose sum is 0, need not be whole numbers.
+    assert not noise.is_exact(totals, np.zeros((1, 1))).any()
+
+
+def test_a_factor_needs_no_parts_of_inputs():
+    made = case(8004, "small scale")
+    found = diagnose(made.x, made.y, made.actual, made.expected)
+    assert found.status == "unknown" or found.names == ("scale",)
+
+
+def test_a_function_of_the_product_is_not_only_a_matter_of_precision():
+    x, y = normal(41, 58, 56) / 7, normal(42, 56, 61) * 2
+    tanh = diagnose(x, y, x @ y, np.tanh(x @ y))
+    assert tanh.first.startswith("I can't tell: B looks like a function of the product")
+    noise = diagnose(x, y, x @ y, x @ y * (1 + np.float32(0.02) * normal(43, 58, 61)))
+    assert "function" not in noise.first

@@ -1,4 +1,4 @@
-"""Diagnoses of operations that are more than one product: what is wrong, and where in the user's array."""
+"""Diagnoses of operations that consist of several products: the cause, and its place in the user's array."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ OPERATIONS = [
 
 
 def computed(words, x, y, bias, split):
-    """Compute an operation in float32, one product after the other, with sums in this number of parts."""
+    """Compute an operation in float32, one product after the other; each sum is split into this number of parts."""
     products = products_of(words, x, y)
     made = np.zeros(products.shape, np.float32)
     for number, (a, b) in enumerate(products):

@@ -1,4 +1,4 @@
-"""A cause that changes no number is not named, and a cause that explains all is preferred to one with a fault."""
+"""Only causes that change a number are named, and one complete cause is preferred to a cause with a fault."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from tests.reduce import blind_ways as ways
 
 
 def of_format(rng, shape, name):
-    """Return normal numbers of a format, as float64."""
+    """Return normally distributed numbers, rounded to a format, as float64."""
     return ways.narrow(rng.standard_normal(shape), name)
 
 

@@ -1,4 +1,4 @@
-"""Operations as plain products: against NumPy, and a convolution written out."""
+"""Operations split into matrix products, compared with NumPy and with a convolution added term by term."""
 
 import itertools
 import re
@@ -25,7 +25,7 @@ def values(source):
 
 
 def rebuild(products):
-    """Multiply each product, put each element where `index` says, and check that views and boxes agree with it."""
+    """Compute an operation from its products, and check that `index`, `result` and `boxes` place each element alike."""
     made = np.full(products.shape, np.nan)
     for number in range(len(products)):
         x, y = products.factors_with_bias(number)
@@ -48,7 +48,7 @@ def rebuild(products):
 
 
 def convolve(x, y, bias=None, stride=(1, 1), padding=((0, 0), (0, 0)), dilation=(1, 1), groups=1):
-    """Convolve as torch.nn.functional.conv2d does, term by term."""
+    """Return the convolution as torch.nn.functional.conv2d defines it, added term by term."""
     x = np.pad(x, [(0, 0), (0, 0), *padding])
     outputs, inner, *kernel = y.shape
     sides = [(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(x.shape[2:], dilation, kernel, stride, strict=True)]
@@ -227,7 +227,7 @@ def test_a_bias_of_a_wider_format_keeps_its_numbers():
         ("einsum:i....j,jk", (3, 4), (4, 4), "no contraction"),
         ("conv2d", (3, 4), (4, 4), "x is (N, C, H, W) or (C, H, W)"),
         ("conv2d", (1, 3, 8, 8), (4, 2, 3, 3), "y of (4, 3, …) would fit"),
-        ("conv2d", (1, 4, 8, 8), (3, 2, 3, 3), "2 groups divide neither"),
+        ("conv2d", (1, 4, 8, 8), (3, 2, 3, 3), "2 groups do not divide 3 outputs of y"),
         ("conv2d:groups=3", (1, 4, 8, 8), (4, 2, 3, 3), "conv2d"),
         ("conv2d", (1, 4, 2, 8), (4, 4, 3, 3), "a kernel that spans 3×3 does not fit into 2×8"),
         ("conv2d:stride=0", (1, 4, 8, 8), (4, 4, 3, 3), "stride is at least 1"),

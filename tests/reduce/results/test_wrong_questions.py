@@ -13,7 +13,45 @@ ONES = np.ones(3, np.float32)
 ENDLESS = []
 ENDLESS.append(ENDLESS)
 
+SQUARE = np.ones((3, 3), np.float32)
+
+
+def compared(**given):
+    return lambda: fl.compare(SQUARE, SQUARE, **given)
+
+
+class OnNoDevice:
+    """A tensor without data, as those of PyTorch's device "meta"."""
+
+    dtype = "torch.bfloat16"
+    is_meta = True
+    view = None
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+
 QUESTIONS = {
+    "one input": (compared(inputs=(SQUARE,)), r"inputs is a pair \(x, y\), not tuple of 1"),
+    "three inputs": (compared(inputs=(SQUARE,) * 3), r"inputs is a pair \(x, y\), not tuple of 3"),
+    "inputs of an array": (compared(inputs=SQUARE), r"inputs is a pair \(x, y\), not ndarray"),
+    "inputs by name": (compared(inputs={"x": SQUARE, "y": SQUARE}), r"inputs is a pair \(x, y\), not dict"),
+    "operation of nothing": (compared(inputs=(SQUARE, SQUARE), op=None), "op is text, not 'None': matmul"),
+    "operation of a number": (compared(inputs=(SQUARE, SQUARE), op=3), "op is text, not '3': matmul"),
+    "operation alone": (compared(op="linear"), r"op says .*: give inputs=\(x, y\) too"),
+    "bias alone": (compared(bias=ONES), r"bias says .*: give inputs=\(x, y\) too"),
+    "no data": (lambda: fl.compare(OnNoDevice(), SQUARE), "actual is no array of numbers: 'Cannot copy"),
+    "no elements": (
+        lambda: fl.compare(SQUARE[:0], SQUARE[:0], inputs=(SQUARE[:0], SQUARE)),
+        r"shapes \(0, 3\) and \(3, 3\) give a result without elements",
+    ),
+    "no elements in a batch": (
+        lambda: fl.compare(SQUARE[None][:0], SQUARE[None][:0], inputs=(SQUARE[None][:0], SQUARE)),
+        r"shapes \(0, 3, 3\) and \(3, 3\) give a result without elements",
+    ),
     "adder of numbers": (lambda: fl.sum(ONES, adder=ONES), "adder is a name"),
     "adder of a list": (lambda: fl.dot(ONES, ONES, adder=[]), "adder is a name"),
     "fma of numbers": (lambda: fl.matmul(ONES, ONES, fma=ONES), "fma is True or False"),

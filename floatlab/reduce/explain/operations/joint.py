@@ -256,7 +256,10 @@ class _JointDiagnosis:
         """Return the first line: the causes if there is a bug, else the line of the product with the largest error."""
         if status != "bug":
             return next(part.found.first for part in self.parts if part.found.status == status)
-        line = bug_line(causes)
+        first, second = (np.asarray(decode(each.codes, each.format), np.float64) for each in self.results)
+        differing = ((first != second) & ~(np.isnan(first) & np.isnan(second))).reshape(self.products.shape)
+        is_known = not any(part.found.status == "unknown" for part in self.parts)
+        line = bug_line(causes, differing, is_known)
         confined = dict.fromkeys(value for cause in causes for key, value in cause.evidence if key == "in")
         if len(confined) == 1 and not any(cause.name in _LOCAL for cause in causes):
             return line.replace("Yes:", f"Yes, in {next(iter(confined))}:", 1)

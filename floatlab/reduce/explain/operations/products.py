@@ -53,7 +53,8 @@ class Products:
         self.shape = tuple(prod(self.sizes[label] for label in labels) for labels in axes)
         self.terms = prod(self.sizes[label] for label in self._summed)
         if not self.terms * prod(self.shape):
-            raise UnsupportedError(f"{operation}: shapes {x.codes.shape} and {y.codes.shape} have nothing to add")
+            what = "have nothing to add" if not self.terms else "give a result without elements"
+            raise UnsupportedError(f"{operation}: shapes {x.codes.shape} and {y.codes.shape} {what}")
         self._kept, self._x, self._y = kept, x, y
         self._bias = None if bias is None else self._broadcast_bias(bias)
         self._classify(x_labels, y_labels)

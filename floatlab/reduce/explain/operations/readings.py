@@ -69,8 +69,8 @@ def products_of(operation: str, x: object, y: object = None, bias: object = None
     >>> products_of("conv2d:padding=1", np.ones((1, 3, 8, 8)), np.ones((16, 3, 3, 3))).shape
     (1, 16, 8, 8)
     """
-    name, _, settings = operation.partition(":")
     check_operation(operation)
+    name, _, settings = operation.partition(":")
     left = source_of(x, "x")
     if name == "sum":
         right = _no_second(y, left)
@@ -87,6 +87,8 @@ def products_of(operation: str, x: object, y: object = None, bias: object = None
 
 def check_operation(operation: str) -> None:
     """Check that the operation is known; raises UnsupportedError otherwise."""
+    if not isinstance(operation, str):
+        raise UnsupportedError(f"op is text, not {quoted(repr(operation))}: {FORMS}")
     name, colon, settings = operation.partition(":")
     if name not in _READINGS:
         raise UnsupportedError(f"{quoted(operation)} is no operation: {FORMS}{guess(name, list(_READINGS))}")
@@ -286,9 +288,11 @@ def _conv2d(x: Source, y: Source, text: str) -> Reading:
     channels, (outputs, inner, *kernel) = x.codes.shape[-3], y.codes.shape
     groups = settings.groups or channels // max(inner, 1)
     if not groups or groups * inner != channels or outputs % groups:
+        for count, what in ((channels, "channels of x"), (outputs, "outputs of y")):
+            if groups and count % groups:
+                raise _misfit("conv2d", x, y, f"{groups:,} groups do not divide {count:,} {what}")
         fits = f"y of ({outputs}, {channels // groups if groups else channels}, …) would fit"
-        divides = f"; {groups} groups divide neither" if groups and (channels % groups or outputs % groups) else ""
-        raise _misfit("conv2d", x, y, f"{channels:,} channels in groups of {inner:,}: {fits}{divides}")
+        raise _misfit("conv2d", x, y, f"{channels:,} channels in groups of {inner:,}: {fits}")
     windows = _windows(x, y, settings)
     batch = ("b",) * (x.codes.ndim - 3)
     shape = windows.shape

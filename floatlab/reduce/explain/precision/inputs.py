@@ -76,7 +76,8 @@ def far_replay(
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]
     if middle(view.fit().z) * view.noise.u > _FAR:
         return None
-    rounded = [each for each in options if each.model.name == "inputs-rounded"]
+    plain = next(each for each in options if each.model is PLAIN)
+    rounded = [each for each in options if each.model.name == "inputs-rounded" and each.wrong <= plain.wrong]
     likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
     for model in (PLAIN, *(each.model for each in likely)):
         grid = grid_of(problem, model, into, tick)

@@ -11,7 +11,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.findings import Fault
-from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View
+from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, middle
 from floatlab.reduce.explain.stages import Model, scaled_models
 
 _LINES = 8  # rows and columns that are tried
@@ -21,6 +21,7 @@ _STORED = 2.0**-22
 _FLIPPED = 0.3  # at most this share of elements depends on a number close to a tie
 _CLEARLY = 2  # for each of these, at least so many that only the model explains
 _TIES = 3  # of one element, at most
+_SAME = 6.0  # of n elements, medians are the same within so many parts of the root of n
 _NEARER = 0.05  # the right scale leaves at most this share of the plain product's error
 
 
@@ -61,6 +62,17 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
     one = steps[0] * np.abs(y).max(axis=0, keepdims=True) + steps[1] * np.abs(x).max(axis=1, keepdims=True)
     error = np.abs(view.totals.error(view.values, product))
     return bool((error <= _TIES * one + view.half)[fit.wrong].all())
+
+
+def is_factor_alone(view: View, fault: Fault) -> bool:
+    """Return whether a factor explains a result as well without the model of the inputs that it was found beside."""
+    if fault.name != "scale":
+        return False
+    error, room, sigma = view.errors(None, float(dict(fault.evidence)["factor"]))
+    if not (np.abs(error) <= room)[view.usable].all():
+        return False
+    with np.errstate(all="ignore"):
+        return bool(middle(np.abs(error) / sigma) <= fault.left * (1 + _SAME / view.values.size**0.5))
 
 
 def is_stored_scale(fault: Fault) -> bool:
