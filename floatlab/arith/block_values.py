@@ -73,6 +73,18 @@ def exact_value(value: object) -> Value:
     return number
 
 
+def without_tens(value: Value) -> Value:
+    """Return a number as a quotient of integers, as formulas give it, also if it was typed with a power of ten.
+
+    >>> without_tens(exact_value("0.1"))
+    Ratio(negative=False, numerator=1, denominator=10, twos=0, tens=0, truncated=False)
+    """
+    if not isinstance(value, Ratio) or not value.tens:
+        return value
+    x = abs(value.as_fraction())
+    return Ratio(value.negative, x.numerator, x.denominator)
+
+
 def largest_magnitude(values: Sequence[Value]) -> Value:
     """Return the largest magnitude; NaN if a value is NaN, else ∞ if a value is infinite.
 

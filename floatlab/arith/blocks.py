@@ -23,6 +23,7 @@ from floatlab.arith.block_values import (
     measures,
     tiles,
     typed_text,
+    without_tens,
 )
 from floatlab.arith.scaling import (
     NAN,
@@ -278,7 +279,7 @@ class _Quantizer:
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
         """Return the scale, the steps to it, the elements, all named values, and the exponents of groups."""
         steps, kind = [], self.format.scale
-        scale = Datum(kind, kind.smallest_magnitude)
+        scale = Datum(kind, kind.compose(False, kind.smallest_magnitude))
         for line in self.rule.steps():
             if line.level == BLOCK:
                 value = evaluate(line.formula, known, self.working)
@@ -305,16 +306,11 @@ class _Quantizer:
         )
         return scale, tuple(steps), elements, known, groups
 
-    def _element(
-        self,
-        value: Value,
-        known: dict[str, Value],
-        index: int,
-    ) -> Element:
+    def _element(self, value: Value, known: dict[str, Value], index: int) -> Element:
         for line in self.rule.steps():
             if line.level == ELEMENT:
                 known[line.name] = evaluate(line.formula, known, self.working)
-        scaled = known["scaled"]
+        scaled = without_tens(known["scaled"])
         found, code, flags = self._rounded(scaled, value, known, index)
         element = element_value(code, self.format)
         decoded = NAN if element is None else evaluate(self.value, {**known, "q": element}, None)

@@ -84,7 +84,7 @@ def positive(scale: Datum) -> Datum:
     Datum(binary16 0x0001 = 6e-8)
     """
     kind = scale.format
-    return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)
+    return scale if scale.magnitude or not kind.zero else Datum(kind, kind.compose(False, kind.smallest_magnitude))
 
 
 def exponent_of(x: Fraction) -> int:

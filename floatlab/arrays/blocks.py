@@ -14,9 +14,8 @@ import numpy as np
 
 from floatlab.arith.block_records import zero_code
 from floatlab.arith.blocks import quantize_blocks as derive_blocks
-from floatlab.arith.blocks import read_tensor_scale
 from floatlab.arith.operands import holds
-from floatlab.arith.scaling import evaluate, ratio
+from floatlab.arith.scaling import evaluate, positive, ratio, stored
 from floatlab.arrays.block_job import (
     Job,
     encode_plain,
@@ -41,7 +40,6 @@ from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.exact import Ratio
 from floatlab.numbers.rounding import Context
 
 _CLOSE = 2.0**-40  # errors of a block, in float64, that differ by a smaller part are compared exactly
@@ -176,9 +174,9 @@ def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding
     top = float(np.max(amax, where=np.isfinite(amax), initial=0))
     known = {"tensor_amax": ratio(Fraction(top)), "largest": ratio(fmt.magnitudes.largest)}
     [line] = [line for line in recipe.rule.steps() if line.name == "tensor"]
-    wanted = evaluate(line.formula, known, None)
-    assert isinstance(wanted, Ratio)
-    tensor = np.float32(float(read_tensor_scale(given if given is not None else wanted.as_fraction(), SINGLE)))
+    tensor = given_scale(given, fmt)
+    if fmt.tensor is not None and tensor is None:
+        tensor = np.float32(float(positive(stored(evaluate(line.formula, known, None), fmt.tensor, saturates=True))))
     tries = []
     for factor in choice.factors:
         scaled = amax.astype(np.float64) * float(factor)
@@ -191,10 +189,16 @@ def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding
         tries.append((scales.reshape(-1), codes, errors))
     (scales, codes, first), *others = tries
     for other_scales, other_codes, errors in others:
-        better = errors < first
+        better, near = errors < first, np.flatnonzero(np.abs(errors - first) <= _CLOSE * (errors + first))
+        one, other = (
+            decode_array(made[near], fmt.magnitudes, np.float64, threads=1)
+            * job.steps.values(by[near, None], np.dtype(np.float64))
+            for made, by in ((codes, scales), (other_codes, other_scales))
+        )
+        near = near[(one != other).any(axis=1)]  # where all values are the same, so are the errors
         scales, codes = np.where(better, other_scales, scales), np.where(better[:, None], other_codes, codes)
-        for row in np.flatnonzero(np.abs(errors - first) <= _CLOSE * (errors + first)):
-            [block] = derive_blocks(matrix[row].tolist(), recipe, None, job.context, float(tensor))
+        for row in near:
+            [block] = derive_blocks(matrix[row].tolist(), recipe, None, job.context, tensor)
             scales[row], codes[row] = block.scale.code, [element.code for element in block.elements]
     return Blocks(scales, codes, tensor)
 

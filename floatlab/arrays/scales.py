@@ -164,7 +164,7 @@ class BlockScales:
     def __init__(self, fmt: BlockFormat, rule: ScaleRule) -> None:
         """Prepare everything that is the same for all blocks."""
         self.fmt, self.rule, self.kind, self.numbers = fmt, rule, container(fmt.scale), fmt.magnitudes
-        self._least = self.kind.type(fmt.scale.smallest_magnitude)
+        self._least = self.kind.type(fmt.scale.compose(False, fmt.scale.smallest_magnitude))
         self._largest = self.numbers.largest
         # The divisor of amax has the bits of the largest element's numerator plus those of the tensor's scale.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
@@ -325,6 +325,10 @@ def _checked(fmt: BlockFormat) -> BlockFormat:
             raise UnsupportedError(
                 f"{fmt.name} has {name} of {kind.precision} digits; arrays take at most {DIGITS - 2}"
             )
+    if fmt.tensor is not None and not holds(SINGLE, fmt.tensor):
+        raise UnsupportedError(
+            f"{fmt.name} has a tensor scale of {fmt.tensor.name}; arrays take formats whose numbers binary32 contains"
+        )
     return fmt
 
 

@@ -109,7 +109,7 @@ class BlockFormat(Record):
     first_scale: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a block size that is not an integer in range."""
+        """Refuse a block size that is not an integer in range, or that groups of elements do not divide."""
         for size in (self.block, self.rows):
             if size is None:
                 continue
@@ -117,6 +117,8 @@ class BlockFormat(Record):
                 raise FormatError(
                     f"{self.name}: block is a number of elements from 1 to {LARGEST_BLOCK:,}, not {quoted(str(size))}"
                 )
+        if self.groups and (self.block is None or self.block % max(self.groups)):
+            raise FormatError(f"{self.name}: a block is a multiple of {max(self.groups)} elements, the size of a group")
 
     @property
     def magnitudes(self) -> Format:

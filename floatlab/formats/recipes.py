@@ -13,8 +13,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from floatlab.errors import ContextError, FormatError, RecipeError, guess, quoted
-from floatlab.formats.blocks import BLOCK_CATALOG, INTEGERS, BlockFormat, Integers, block_row, is_block_format
+from floatlab.errors import ContextError, FormatError, RecipeError, UnsupportedError, guess, quoted
+from floatlab.formats.blocks import (
+    BLOCK_CATALOG,
+    INTEGERS,
+    LARGEST_BLOCK,
+    BlockFormat,
+    Integers,
+    block_row,
+    is_block_format,
+)
 from floatlab.formats.blocks import parse_block_format as _named
 from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, parse_format, short_name
 from floatlab.formats.format import Format
@@ -24,7 +32,7 @@ from floatlab.record import Record
 from floatlab.tokens import TokenReader
 
 _TOKEN = r"[A-Za-z_0-9+-]+|."
-_SHAPE = re.compile(r"(?:(\d{1,7})x|(flat))?(\d{1,7})")
+_SHAPE = re.compile(r"(?:([0-9]+)x|(flat))?([0-9]+)")
 _LONGEST = 200
 _WHOLE = {"tensor": (None, None), "channel": (1, None), "row": (1, None)}
 # Recipes that shells complete and that the listing of formats names. Other formats and shapes can be used as well.
@@ -194,15 +202,19 @@ class _Reader:
             return self._custom(), False
         if is_block_format(name):
             return _named(name), False
-        element = self._element(name, place)
+        element = self._element(name, place, is_base=True)
         single = parse_format("binary32")
         return BlockFormat(_spelled(element), element, single, None, rows=None), True
 
-    def _element(self, name: str, place: int) -> Format | Integers:
+    def _element(self, name: str, place: int, is_base: bool = False) -> Format | Integers:
         if name.lower() in INTEGERS:
             return INTEGERS[name.lower()]
         try:
-            return parse_format(name)
+            found = parse_format(name)
+            _ = found.largest  # logarithmic formats have none, and no quotient that a scale could be
+            return found
+        except UnsupportedError as error:
+            raise self._refuse(str(error), place) from None
         except FormatError as error:
             known = " ".join(row.format.name for row in BLOCK_CATALOG)
             plain = name.lower().replace("-", "_")
@@ -210,9 +222,11 @@ class _Reader:
                 raise self._refuse(f"{name} is a family of block formats: {BLOCK_FAMILIES[plain]}", place) from None
             if is_block_format(name):
                 raise self._refuse(f"{name} is a block format, not a format of single numbers", place) from None
-            near = guess(plain, list(BLOCK_NAMES))
+            near = guess(plain, list(BLOCK_NAMES)) if is_base else ""
             message = f"unknown block format {quoted(name)}{near}" if near else str(error)
-            message = f"{message} (known: {known})" if name else "a recipe begins with a format"
+            if is_base and message.startswith("unknown"):
+                message = f"{message} (block formats: {known})"
+            message = message if name else "a recipe begins with a format"
             raise self._refuse(message, place) from None
 
     def _custom(self) -> BlockFormat:
@@ -247,8 +261,10 @@ class _Reader:
         if word.lower() in _WHOLE:
             return *_WHOLE[word.lower()], False
         found = _SHAPE.fullmatch(word.lower())
-        if not found or not int(found[3]) or found[1] == "0":
+        if not found:
             raise self._refuse("a shape is N, RxC, tensor, channel or flatN", place)
+        if not all(1 <= int(size) <= LARGEST_BLOCK for size in (found[1] or 1, found[3])):
+            raise self._refuse(f"the numbers of a shape go from 1 to {LARGEST_BLOCK:,}", place)
         return int(found[1] or 1), int(found[3]), bool(found[2])
 
     def _shaped(self, format: BlockFormat, word: str, place: int, bare: bool) -> BlockFormat:

@@ -15,8 +15,8 @@ from floatlab.record import Record
 class Dialect(Record):
     """A processor's or library's conversions into formats, and the document that says so.
 
-    `rules` are choices of a Context by format; "" stands for all other formats. `formats` are those that the document
-    is about. `left` says what a Context cannot express.
+    `rules` are choices of a Context by format; `formats` are those that the document is about; "" stands for all of
+    these that have no choices of their own. `left` says what a Context cannot express.
     """
 
     name: str
@@ -29,10 +29,14 @@ class Dialect(Record):
     def context(self, format: Format, usual: Context) -> Context:
         """Return the context for a format: the choices of the dialect, and all others from `usual`.
 
+        For a format that the document is not about, this is `usual`.
+
         >>> from floatlab.formats import parse_format
         >>> parse_dialect("torch").context(parse_format("e4m3"), Context())
         Context(overflow='saturate')
         """
+        if not self.covers(format):
+            return usual
         rules = dict(self.rules)
         return usual.replace(**dict(rules.get(format.name, rules.get("", ()))))
 

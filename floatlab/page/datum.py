@@ -154,8 +154,8 @@ def _rounding(derivation: Derivation) -> list[Block]:
         line("larger than every number") if far and rounded.overflowed else words.decision(rounded, derivation.context)
     )
     rows.append(Row(f"round {direction.value}", decided, words.verdict_line(derivation)))
-    if rounded.between is not None and rounded.between.boundary is not None and rounded.flags:
-        x = rounded.between.boundary
+    x = None if rounded.between is None or direction.is_stochastic else rounded.between.boundary
+    if x is not None and rounded.flags:
         rows.append(Row("", f"the boundary is {words.brief(Exact(rounded.negative and x.c > 0, x.c, x.q))}"))
     if note := words.tininess_words(rounded):
         rows.append(Row("", note))

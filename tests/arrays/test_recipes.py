@@ -68,6 +68,45 @@ def test_arrays_have_the_bits_of_the_scalar_derivation(text, special):
     assert np.array_equal(decoded, values, equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "block(e2m1, ue5m3, 16):4over6",
+        "block(e2m1, e4m3, 16, bf16):4over6",
+        "nvfp4:4over6",
+        "block(e2m1, e4m3, 16, fp16):te",
+        "block(e2m1, e4m3, 16, fp16):fouroversix_mse",
+        "block(e2m1, nf4, 16)",
+        "block(e2m1, e4m3, 16, nf4)",
+    ],
+)
+@pytest.mark.parametrize("size", [1e30, 1.0, 1e-40, 0.0])
+def test_tensor_scales_and_smallest_scales_are_stored_in_their_formats(text, size):
+    x = (np.random.default_rng(5).standard_normal((1, 32)) * size).astype(np.float32)
+    scales, codes, _, tensors = derived(x, parse_recipe(text), parse_format("fp32"))
+    got = encode_blocks(x, text)
+    assert got.scales.reshape(-1).tolist() == scales
+    assert got.codes.tolist() == codes.tolist()
+    assert [None if got.tensor_scale is None else float(got.tensor_scale)] * 2 == tensors
+
+
+@pytest.mark.parametrize(
+    "text", ["hif4", "nvfp4:fouroversix_mse", "nvfp4:4over6", "e4m3/128x128", "q4_0", "int8/channel"]
+)
+@pytest.mark.parametrize("shape", [(0,), (0, 64), (3, 0)])
+def test_arrays_may_be_empty(text, shape):
+    empty = np.zeros(shape, np.float32)
+    assert encode_blocks(empty, text).codes.shape == shape
+    assert arrays.quantize(empty, text).shape == shape
+
+
+def test_four_over_six_needs_no_derivation_where_both_scales_give_the_same_values(monkeypatch):
+    monkeypatch.delattr("floatlab.arrays.blocks.derive_blocks")
+    x = np.zeros((4, 16), np.float32)
+    assert encode_blocks(x, "nvfp4:4over6").scales.tolist() == [[1]] * 4
+    assert encode_blocks(x + 3, "nvfp4:4over6").scales.tolist() == [[120]] * 4
+
+
 @pytest.mark.parametrize("text", ["e4m3/channel:modelopt", "e4m3/tensor:ct", "nvfp4:ct", "mxfp4:ct", "e4m3/4x8:te"])
 def test_rules_that_compute_in_the_input_format_do_so(text):
     recipe, half = parse_recipe(text), parse_format("bf16")

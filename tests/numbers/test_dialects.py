@@ -69,6 +69,7 @@ def test_every_row_is_complete_and_found_by_its_name():
             assert dialect in dialects_of(format)
             assert dialect.context(format, Context("RTZ")).rounding.value == "RTZ"
     assert dialects_of(parse_format("fp16")) == []
+    assert parse_dialect("cuda").context(parse_format("fp16"), Context("RTZ")) == Context("RTZ")
     with pytest.raises(ContextError, match="did you mean 'cuda'"):
         parse_dialect("cud")
 

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from floatlab import Context
+from floatlab import Context, from_json
+from floatlab.arith.blocks import quantize_blocks
 from floatlab.formats.blocks import BLOCK_CATALOG
 from floatlab.numbers import Direction
 from floatlab.page.text_layout import to_text
@@ -43,6 +44,9 @@ def words(*values: str, to="mxfp8_e4m3", width=80, **ways) -> str:
         (("1e-400",), {"to": "nvfp4"}, "2^-149, binary32 below the smallest binary32, 2^-149, which is used instead"),
         (("1e400",), {"to": "nvfp4"}, "beyond the largest binary32, ≈ 3.4028235e38, which is used instead"),
         (("0",), {"to": "nvfp4"}, "1, since all values are zero"),
+        (("nan",), {"to": "nvfp4:te"}, "tensor_amax NaN or ∞ tensor tensor_amax = nan"),
+        (("1",), {"to": "nvfp4/16/channel"}, "a binary32 scale for each row"),
+        (("3",), {"to": "hif4"}, "0xbb = 0.4375, e6m2 inverse 1 / scale = 2.28125 groups of 8"),
         (("1",), {}, "1 value of 32: zero padding would not change the scale"),
         (("1",) * 33, {}, "33 values in mxfp8_e4m3"),
         (("1",) * 33, {}, "values 1 to 32 of 33 amax"),
@@ -96,6 +100,10 @@ def test_json_is_the_derivation():
     [integers] = block(("1.5",), "mxint8").records()
     assert "result" not in integers["steps"][0]
     assert integers["steps"][0]["code"] == "0x60"
+    for recipe in ("e4m3:none", "nvfp4", "hif4", "q4_k"):
+        shown = block(("0.1", "-2.5", "1e-3"), recipe)
+        [record] = shown.records()
+        assert (from_json(json.dumps(record)),) == quantize_blocks(("0.1", "-2.5", "1e-3"), recipe)
 
 
 @pytest.mark.parametrize(

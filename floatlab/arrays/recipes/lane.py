@@ -62,7 +62,7 @@ class FormulaLane:
             known["peak"] = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
         tensor = self._tensor(known, rows, given)
         for size in self.fmt.groups:
-            largest = np.abs(blocks).reshape(len(blocks), -1, size).max(axis=2)
+            largest = np.abs(blocks).reshape(len(blocks), blocks.shape[1] // size, size).max(axis=2)
             known[f"amax{size}"] = np.repeat(largest, size, axis=1)
         choice = self.rule.choice
         factors = choice.factors if choice else ("1",)
@@ -96,7 +96,9 @@ class FormulaLane:
                 continue
             known[line.name] = formulas.evaluate(line.formula, known, self.working)
             if line.name == "tensor":
-                tensor = known["tensor"] = np.asarray(known["tensor"], np.float32)
+                assert kind is not None
+                codes = stored(np.asarray(known["tensor"], np.float64), kind, "RNE")
+                tensor = known["tensor"] = decode_array(codes, kind, np.float64, threads=1).astype(np.float32)
         if tensor is None or rows is None:
             return tensor
         _, firsts = np.unique(rows, return_index=True)
@@ -198,7 +200,7 @@ class FormulaLane:
         def add(a: Array, b: Array) -> Array:
             return formulas.evaluate(_SUM, {"a": a, "b": b}, self.working)
 
-        rows = sizes.reshape(len(sizes), -1, width)
+        rows = sizes.reshape(len(sizes), sizes.shape[1] // width, width)
         total = rows[:, :, 0]
         for column in range(1, width):
             total = add(total, rows[:, :, column])

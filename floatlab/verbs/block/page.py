@@ -112,7 +112,7 @@ def _signed_glance(x: Ratio | Exact) -> str:
 def _format_row(fmt: BlockFormat) -> Row:
     bits = terminating_decimal(fmt.bits) or f"≈ {rounded_decimal(fmt.bits)}"
     scale = "scale and one minimum" if fmt.minimum else "scale"
-    whole = "all" if fmt.superblock is None else str(fmt.superblock)
+    whole = "each row" if fmt.by_row else "all" if fmt.superblock is None else str(fmt.superblock)
     tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} {scale} for {whole}"
     size = {"tensor": "the tensor", "channel": "each row"}.get(fmt.shape, fmt.shape.removeprefix("flat"))
     note = f"{fmt.element.name}, one {fmt.scale.name} {scale} for {size}{tensor}: {bits} bits a value"
@@ -149,7 +149,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
         Row(
             step.name,
             f"{step.formula} = {_amount(step.value)}".replace("= ≈", "≈"),
-            _datum(kept) if (kept := stored.get(step.name)) else (),
+            _datum(kept, block) if (kept := stored.get(step.name)) else (),
         )
         for step in block.steps
         if step.name in names or (level == BLOCK and step.name.startswith(ERROR))
@@ -168,8 +168,12 @@ def _amount(value: Value) -> str:
     return _signed_glance(value) if isinstance(value, Ratio) else special_text(value)
 
 
-def _datum(datum: Datum) -> Line:
-    return line(*coded(datum, words.equals(datum)), f", {datum.format.name}")
+def _datum(datum: Datum, block: BlockDerivation | None = None) -> Line:
+    """Return a datum with its code; a scale of `block` that is stored by another code has that one."""
+    name = f", {datum.format.name}"
+    if block is not None and block.format.first_scale:
+        return line(Span(f"0x{block.scale_code:02x}", Role.CODE), f" {words.equals(datum)}", name)
+    return line(*coded(datum, words.equals(datum)), name)
 
 
 def scale_rows(block: BlockDerivation) -> list[Block]:
@@ -183,8 +187,6 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
             Row("amax", shown, _binade(amax) if amax else ()),
             *_formula_rows(block, BLOCK, results),
         ]
-        if fmt.first_scale:
-            rows.append(Row("", f"stored as 0x{block.scale_code:02x}"))
         return [*rows, *_group_rows(block)]
     if amax is None:
         note = "a value is NaN or infinite: the scale is NaN, and so is every element"
