@@ -277,7 +277,7 @@ def assert_round(step: Round, words: str, d: Derivation) -> None:
         ("add", ("65504", "32"), {"overflow": "saturate"}, "result", "Overflow rule 'saturate'"),
         ("mul", ("1e-5", "1e-3"), {}, "round", "tiny, below 2^-14, and inexact: underflow"),
         ("mul", ("1e-5", "1e-3"), {"flush_results": True}, "round", "flushed to zero here (--ftz)"),
-        ("mul", ("1e-5", "3"), {"flush_inputs": True}, "flush", "below 2^-14 are subnormal; here they count as zero"),
+        ("mul", ("1e-5", "3"), {"flush_inputs": True}, "flush", "are subnormal; here they are replaced by zero"),
         ("mul", ("1e-5", "0.5"), {}, "result", "subnormal"),
         ("mul", ("-3", "0"), {}, "product", "the signs differ, so the product is −0"),
         ("mul", ("0", "inf"), {}, "rule", "a is zero and b is ∞"),
