@@ -79,6 +79,6 @@ def test_arithmetic_on_every_pair(name, operation):
     data = [decode(code, fmt) for code in range(1 << fmt.width)]
     for x in data:
         for y in data:
-            if t.nan is None and operation == "divide" and y.is_zero:
+            if t.nan is None and operation == "divide" and not y.exact.c:
                 continue
             assert compute(x, y).result.code == table_oracle.operate(t, operation, x.code, y.code), (x, y)
