@@ -1,7 +1,7 @@
 """Output of commands byte for byte: a file per command, with its exit status, standard output and standard error.
 
 `python -m tests.golden.test_golden` writes the files anew; read the difference before committing it.
-The files are made from the lines of INVOCATIONS.
+The files are made from the lines of INVOCATIONS, and from every recipe of a library.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import pytest
 
 from floatlab.cli.main import main
 from tests.auditing.making import example_folder, needs_examples
+from tests.differential.quantized import RECIPES
 
 HERE = Path(__file__).parent
 
@@ -261,6 +262,7 @@ def run(command: str) -> str:
 
 
 COMMANDS = [each for each in INVOCATIONS.splitlines() if each]
+COMMANDS += [f"block 0.3 -1.1 9 0.02 -0.004 --to {recipe}" for recipe in sorted(set(RECIPES.values()))]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
