@@ -46,7 +46,7 @@ from floatlab.formats import parse_format
 from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
-from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
+from floatlab.formats.recipes import Recipe, parse_recipe
 from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR, ScaleRule
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.derivation import Derivation
@@ -110,7 +110,7 @@ def quantize_blocks(
     (Datum(e8m0fnu 0x80 = 2), [('0x7e', '896'), ('0x30', '1')])
     """
     recipe = parse_recipe(format)
-    fmt, chosen = recipe.format, recipe.rule if rule is None else parse_rule(rule, recipe.format)
+    fmt, chosen = recipe.format, recipe.with_rule(rule).rule
     rounding = element_context(as_context(context), fmt)
     rows = [list(row) for row in values if isinstance(row, list | tuple)] or [list(values)]
     flat = [value for row in rows for value in row]

@@ -299,7 +299,7 @@ def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: obje
     if block is not None:
         recipe = recipe.replace(format=fmt.replace(block=block))
     # `str` turns arguments of other types, such as lists, into names of unknown rules.
-    return recipe if scale is None else recipe.replace(rule=parse_rule(str(scale), recipe.format))
+    return recipe.with_rule(scale if scale is None else str(scale))
 
 
 def is_plain(recipe: Recipe) -> bool:

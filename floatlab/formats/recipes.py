@@ -61,6 +61,19 @@ class Recipe(Record):
         default = self.rule is default_rule(self.format)
         return self.format.name if default else f"{self.format.name}:{self.rule.name}"
 
+    def with_rule(self, word: str | ScaleRule | None) -> Recipe:
+        """Return the recipe with this scale rule; None changes nothing. Raises ContextError for a second rule.
+
+        >>> parse_recipe("mxfp4").with_rule("up").name
+        'mxfp4:up'
+        """
+        if word is None:
+            return self
+        rule = parse_rule(word, self.format)
+        if rule.name != self.rule.name and self.rule is not default_rule(self.format):
+            raise ContextError(f"{self.name} names the scale rule {self.rule.name}, so scale cannot be {rule.name}")
+        return self.replace(rule=rule)
+
 
 def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
     """Return the scale rules for a block format, the default first.

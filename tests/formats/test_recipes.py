@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from floatlab import FormatError
-from floatlab.errors import RecipeError
+from floatlab import FormatError, arrays
+from floatlab.arith.blocks import quantize_blocks
+from floatlab.errors import ContextError, RecipeError
 from floatlab.formats.blocks import parse_block_format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import NAMED_RECIPES, Recipe, is_recipe, parse_recipe, rules_for
@@ -146,3 +147,12 @@ def test_broken_formulas_are_refused(text):
 @pytest.mark.parametrize("text", ["a - (b - c)", "a / (b * c)", "(a + b) * c", "f(a, g(b + c)) / 2^-9", "a - b - c"])
 def test_formulas_are_written_with_the_brackets_that_they_need(text):
     assert str(parse_formula(text)) == text
+
+
+def test_a_recipe_has_one_rule():
+    message = "mxfp4:up names the scale rule up, so scale cannot be ceil"
+    with pytest.raises(ContextError, match=message):
+        arrays.encode([1.0], "mxfp4:up", scale="ceil")
+    with pytest.raises(ContextError, match=message):
+        quantize_blocks(["1"], "mxfp4:up", "ceil")
+    assert parse_recipe("mxfp4:up").with_rule("rceil") == parse_recipe("mxfp4:up")
