@@ -265,7 +265,7 @@ class BlockScales:
     def scaled(
         self, x: Array, codes: Array, tensor: np.float32 | None, context: Context, finite: bool, narrows: bool
     ) -> tuple[Array, Array]:
-        """Return numbers that round into the element format like x / (s·t), and s·t.
+        """Return two arrays: numbers that round into the element format as x / (s·t) does, and the divisors s·t.
 
         `finite`: whether all elements of the array are finite; `narrows`: whether float64 results are converted to
         float32.

@@ -89,8 +89,8 @@ def audit(
 ) -> Audit:
     """Check a quantised checkpoint against its original; without one, report only what its bytes prove.
 
-    With an original, a weight is broken if its error is larger than a quantiser with the right scales leaves. Without
-    an original, it is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit
+    With an original, a weight is broken if its error is larger than that of any quantiser with the right scales.
+    Without an original, it is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit
     together. A cause is named only if the weight fits the original after the cause has been corrected.
 
     Parameters
@@ -183,7 +183,7 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return a message for each part that has scales of 0 whose codes are not 0.
+    """Return a message for each part that has scales of 0 for blocks with codes other than 0.
 
     This does not prove an error. If a block is tiny compared with the others, its scale may underflow to 0.
     """

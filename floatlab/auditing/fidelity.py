@@ -26,7 +26,7 @@ class Fidelity(Record):
     `left` is |read − original| / |original| in the Euclidean norm. `sqnr` is −20·log10(`left`), in dB; it is infinite
     if there is no error. `cosine` is the cosine of the angle between both weights. `largest_error` and `mse` are
     absolute. `nans` elements are NaN or infinite but finite in the original; all other measures leave them out.
-    `bad_blocks` of `blocks` (of 32 or 16 elements in a row) have a larger relative error than a quantiser leaves.
+    `bad_blocks` of `blocks` (of 32 or 16 elements in a row) have a larger relative error than any quantiser causes.
     """
 
     elements: int

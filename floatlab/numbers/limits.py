@@ -69,7 +69,7 @@ class FloatInfo(Record):
 
     @property
     def eps(self) -> Fraction:
-        """Distance from 1 to the next larger number; raises UnsupportedError if that is none, or irrational."""
+        """Distance from 1 to the next larger number; raises UnsupportedError if there is none, or it is irrational."""
         if self.format.is_table:
             return self._step_from_one(up=True)
         return Fraction(2) ** self.machep
@@ -85,7 +85,7 @@ class FloatInfo(Record):
         one = Datum(self.format, round_exact(Exact(False, 1, 0), self.format).code)
         other = one.next_up if up else one.next_down
         if other == one:
-            raise UnsupportedError(f"{self.format.name} has no number above 1")
+            raise UnsupportedError(f"{self.format.name} has no number {'above' if up else 'below'} 1")
         return abs(other.exact.as_fraction() - 1)
 
     @property

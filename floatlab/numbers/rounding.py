@@ -152,7 +152,7 @@ def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half
     raise ContextError(f"{direction.value} needs a random draw: see increments_stochastic")
 
 
-PRECISIONS, RANDOM_BITS, MOST_RANDOM_BITS = (24, 53, 64), 16, 30  # of x87; N of SRA to SRC: default, and most
+PRECISIONS, RANDOM_BITS, MOST_RANDOM_BITS = (24, 53, 64), 16, 30  # x87 digits; N of SRA: default, largest
 STREAM = 0x9E3779B97F4A7C15  # increment of the seed from one draw to the next
 
 

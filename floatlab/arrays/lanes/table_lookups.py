@@ -198,7 +198,10 @@ class WideLookup:
         self.starts = np.concatenate(both).astype(np.uint32)
 
     def _lines(self, starts: Array) -> Array:
-        """Return the entries of a sign: height and slope of each line, checked at both sides of each start."""
+        """Return the entries for numbers of one sign: the height and slope of the line in each bucket.
+
+        Each line is checked at both sides of each start. A bucket without such a line is left to the search.
+        """
         firsts = np.arange(1 << (31 - self.shift), dtype=np.int64) << self.shift
         base = np.searchsorted(starts, firsts, "right")
         bucket = starts >> self.shift

@@ -123,7 +123,7 @@ def _torchao_mx(
     element = data.get("elem_dtype")
     kind = element.get("_data") if isinstance(element, dict) else element
     if data.get("block_size") != 32:
-        raise UnsupportedError(f"{quoted(owner, 80)} has blocks of {quoted(str(data.get('block_size')))}; 32 are read")
+        raise UnsupportedError(f"{quoted(owner, 80)} has blocks of {quoted(str(data.get('block_size')))}, not 32")
     parts.need(scale.name, owner, "uint8", "e8m0fnu")
     is_fp4 = kind == _PACKED_FP4
     if is_fp4:

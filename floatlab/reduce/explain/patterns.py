@@ -24,7 +24,7 @@ _STRIP = 6  # a tile at the edge of a product may be added in another order, whi
 _LONG = 16  # a mean needs at least this many elements
 # A bias and a factor are certain above this many standard deviations; 900 correct results had at most 11 and 4.
 BIAS, _SCALE = 30.0, 10.0
-_DOUBTED = 0.6  # a bias or a factor is likely, but not certain, between this share of the limits above and the limits
+_DOUBTED = 0.6  # below its limit, but above this share of the limit, a bias or a factor is likely, but not certain
 # A factor is reported if it is this many times as significant as the factor of the other result. For a bias, the square
 # of this number is used.
 _OTHER = 3.0
@@ -237,9 +237,9 @@ def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
 
 
 def is_function_of_product(view: View) -> bool:
-    """Return whether equal elements of the product, in a row or in all rows, are equal in a result that is no multiple.
+    """Return whether the result is a function of the product (one for all rows, or one for each), but not a linear one.
 
-    The values are sorted by the product: neighbours are more alike than the values and the best multiple are.
+    Sorted by the product, neighbouring values differ much less than the values differ from the best straight line.
     """
     if not view.usable.all() or not np.isfinite(view.totals.product).all():
         return False

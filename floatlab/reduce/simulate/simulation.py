@@ -243,7 +243,7 @@ def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
 def _simulate_partly_fused(sides: Sides, plan: Plan, adder: PartlyFused) -> Array:
     """Simulate level by level: each node either adds one product by FMA or adds two rounded operands."""
     if len(sides) == 1 or any(len(node) != 2 for node in plan.nodes) or any(id >= plan.terms for id in adder.fused):
-        raise PlanError("single products are fused only if every node has two operands")
+        raise PlanError("fusing only some of the products needs products, and nodes of two operands")
     n, format = plan.terms, adder.accumulator
     products = operate("multiply", [*sides], format, as_codes=True)
     sums = np.concatenate([products, np.empty((len(plan.nodes), *products.shape[1:]), products.dtype)])

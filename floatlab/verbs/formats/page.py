@@ -172,7 +172,7 @@ def answers(format: Format) -> list[tuple[str, str]]:
         return [*found, ("nearest", format.nearest), ("payloads", "none")]
     if not format.zero:
         kept = {rule: _stands_for(format, "0", Context(absent=rule)) for rule in ("largest", "nan")}
-        found.append(("0", f"{kept['largest']} (has no zero: the smallest) · --absent nan: {kept['nan']}"))
+        found.append(("0", f"{kept['largest']} (has no zero; 0 becomes the smallest) · --absent nan: {kept['nan']}"))
     if not format.signed:
         kept = {rule: brief(encode("-1", format, Context(negative=rule))) for rule in ("zero", "drop")}
         dialects = f"--negative zero: {kept['zero']} · drop: {kept['drop']}"

@@ -38,7 +38,11 @@ def fastest_words(ranking: Ranking) -> str:
         first, second = ranking.timings[:2]
         return f"fastest {names[0]}: median {seconds(first.median)}; then {names[1]}, median {seconds(second.median)}"
     up_to = "" if len(candidates) == 2 else "up to "
-    reason = "their medians differ" if ranking.difference <= ranking.spread else "their runs overlap: medians differ"
+    reason = (
+        "their medians differ"
+        if ranking.difference <= ranking.spread
+        else "their runs overlap, though their medians differ"
+    )
     said = f"{listed([*candidates])} cannot be told apart: {reason} by {up_to}{seconds(ranking.difference)}"
     said += f", the spread is {up_to}{seconds(ranking.spread)}"
     slower = [name for name in names if name not in candidates]

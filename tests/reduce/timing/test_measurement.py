@@ -53,7 +53,7 @@ def test_runs_that_overlap_name_no_winner():
     assert (ranking.difference, ranking.spread) == (1.0, 0.0)
     assert ranking.fastest is None
     assert fastest_words(ranking) == (
-        "a and b cannot be told apart: their runs overlap: medians differ by 1 s, the spread is 0 µs"
+        "a and b cannot be told apart: their runs overlap, though their medians differ by 1 s, the spread is 0 µs"
     )
 
 
