@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.sized_target import SizedTarget, values_of
 from floatlab.reduce.reveal.targets import target_of
 

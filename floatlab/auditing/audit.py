@@ -12,9 +12,9 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
 from floatlab.auditing.fidelity import Fidelity, measure
-from floatlab.auditing.pairing import Weight
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
 from floatlab.auditing.repairs import is_scale, repairs
+from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
 from floatlab.files.checkpoints import matching
 from floatlab.files.safe_open import shown

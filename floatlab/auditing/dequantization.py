@@ -11,8 +11,8 @@ import numpy as np
 from floatlab.arrays.codec import round_array
 from floatlab.arrays.sources import Source, array_format, native_dtype
 from floatlab.arrays.types import Array
-from floatlab.auditing.pairing import Weight
 from floatlab.auditing.quantized import load_quantized
+from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FileFormatError, UnsupportedError, guess, quoted
 from floatlab.files.checkpoints import StoredTensor, matching
 from floatlab.files.safe_open import shown

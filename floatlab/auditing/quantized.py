@@ -20,7 +20,7 @@ from floatlab.auditing.conventions.scaled import (
 )
 from floatlab.auditing.dequantizing import Reader, one_number, times
 from floatlab.auditing.ggml_blocks import reader
-from floatlab.auditing.pairing import StoredParts, Weight, opened
+from floatlab.auditing.stored_parts import StoredParts, Weight, opened
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.files.checkpoints import Checkpoint, StoredTensor, open_checkpoint
 from floatlab.fpmode import in_default_mode

@@ -12,9 +12,9 @@ from floatlab.page.words import counted, signed_text
 from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.machines import Machine
-from floatlab.reduce.simulate.scaled_units import ScaledUnit
-from floatlab.reduce.simulate.tensor_cores import TensorCore
+from floatlab.reduce.simulate.matrix_units import Machine
+from floatlab.reduce.simulate.scaled_matrix_units import ScaledUnit
+from floatlab.reduce.simulate.tensor_core_engine import TensorCore
 
 _PLAIN = range(-4, 9)  # numbers with these decimal exponents are written without an exponent
 

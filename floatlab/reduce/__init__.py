@@ -21,6 +21,6 @@ __all__, __getattr__, __dir__ = lazy_names(__name__, {
     "results.totals": "dot sum",
     "simulate.adders": "Adder Node Term fold",
     "simulate.compensated": "Compensated",
-    "simulate.machines": "MACHINES Machine parse_machine",
-    "simulate.tensor_cores": "TensorCore",
+    "simulate.matrix_units": "MACHINES Machine parse_machine",
+    "simulate.tensor_core_engine": "TensorCore",
 })  # fmt: skip

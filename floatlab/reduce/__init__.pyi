@@ -14,7 +14,7 @@ from floatlab.reduce.simulate.adders import Node as Node
 from floatlab.reduce.simulate.adders import Term as Term
 from floatlab.reduce.simulate.adders import fold as fold
 from floatlab.reduce.simulate.compensated import Compensated as Compensated
-from floatlab.reduce.simulate.machines import MACHINES as MACHINES
-from floatlab.reduce.simulate.machines import Machine as Machine
-from floatlab.reduce.simulate.machines import parse_machine as parse_machine
-from floatlab.reduce.simulate.tensor_cores import TensorCore as TensorCore
+from floatlab.reduce.simulate.matrix_units import MACHINES as MACHINES
+from floatlab.reduce.simulate.matrix_units import Machine as Machine
+from floatlab.reduce.simulate.matrix_units import parse_machine as parse_machine
+from floatlab.reduce.simulate.tensor_core_engine import TensorCore as TensorCore

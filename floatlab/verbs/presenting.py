@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from floatlab.reduce.results.reduction import Reduction
     from floatlab.reduce.results.scaled import ScaledProduct
     from floatlab.reduce.reveal.invariance import Invariance
-    from floatlab.reduce.reveal.order_map import OrderMap
+    from floatlab.reduce.reveal.order_map_record import OrderMap
     from floatlab.reduce.reveal.revelation import Findings
     from floatlab.reduce.timing.backends import BackendComparison
     from floatlab.training.gradient_check import StepSweep

@@ -15,7 +15,7 @@ from floatlab.arrays.compare.measure import compare
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
 from floatlab.reduce.results.products import matrix_product
-from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.order_map import order_map
 from floatlab.training.gradient_check import sweep_steps
 from floatlab.training.loss_scale import LossScale
 from floatlab.training.optimizers import SGD, Adam

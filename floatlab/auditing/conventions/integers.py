@@ -15,7 +15,7 @@ from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
 from floatlab.auditing.conventions.scaled import activations
 from floatlab.auditing.dequantizing import Reader, check_row, numbers, packed, product, spread, without_padding
-from floatlab.auditing.pairing import (
+from floatlab.auditing.stored_parts import (
     FLOATS,
     StoredParts,
     Weight,

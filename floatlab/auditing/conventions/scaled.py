@@ -25,7 +25,7 @@ from floatlab.auditing.dequantizing import (
     times,
 )
 from floatlab.auditing.ggml_blocks import E2M1
-from floatlab.auditing.pairing import (
+from floatlab.auditing.stored_parts import (
     FLOATS,
     FP8,
     Shape,

@@ -36,7 +36,7 @@ from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.reduce.results.inputs import as_matrices, read_operands
 from floatlab.reduce.reveal.known_orders import find_known_orders
 from floatlab.reduce.simulate.code_engine import Sides
-from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.matrix_units import Machine
 
 __all__ = [
     "Attribution",

@@ -10,8 +10,8 @@ from floatlab.arrays.sources import native_dtype
 from floatlab.errors import FloatlabError
 from floatlab.reduce.explain.grid import Way
 from floatlab.reduce.explain.problem import ProductProblem, Side
-from floatlab.reduce.reveal.mapping import order_map
-from floatlab.reduce.reveal.order_map import OrderMap, compute
+from floatlab.reduce.reveal.order_map import order_map
+from floatlab.reduce.reveal.order_map_record import OrderMap, compute
 
 _WORK = 1 << 22  # products with more multiply-adds are not probed, because that would take seconds
 _TERMS = 1 << 10  # products with more terms per element are not probed either

@@ -16,8 +16,8 @@ from floatlab.reduce.plan.basic_schedules import Schedule, Sorted
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
-from floatlab.reduce.simulate.machines import MACHINES, Machine, parse_machine
-from floatlab.reduce.simulate.tensor_cores import TensorCore
+from floatlab.reduce.simulate.matrix_units import MACHINES, Machine, parse_machine
+from floatlab.reduce.simulate.tensor_core_engine import TensorCore
 
 SCHEDULES = (
     "serial", "reversed", "pairwise", "numpy", *(f"lanes({1 << k})" for k in range(1, 7)), "adjacent", "folded",

@@ -18,7 +18,7 @@ from floatlab.reduce.replay.candidates import Candidate, CandidateAdder, adders_
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.observations import Observed, PrintedArray, PrintedDecimal
 from floatlab.reduce.simulate.adders import Adder
-from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.matrix_units import Machine
 
 
 class Explanation(Individual):

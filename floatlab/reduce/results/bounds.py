@@ -16,7 +16,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Overflow
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.simulate.adders import Adder, Node, Term
-from floatlab.reduce.simulate.tensor_cores import TensorCore
+from floatlab.reduce.simulate.tensor_core_engine import TensorCore
 
 _NEAREST = (Direction.RNE, Direction.RNA)
 

@@ -26,7 +26,7 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.machines import Machine, parse_machine
+from floatlab.reduce.simulate.matrix_units import Machine, parse_machine
 from floatlab.reduce.simulate.simulation import AnyAdder
 
 _DEEPEST = 64  # the largest number of axes of a NumPy array

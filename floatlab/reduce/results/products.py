@@ -28,8 +28,8 @@ from floatlab.reduce.simulate.adders import Adder, stream_context
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
-from floatlab.reduce.simulate.machines import Machine
-from floatlab.reduce.simulate.scaled_units import SCALED_UNITS, is_scaled_unit, parse_scaled_unit
+from floatlab.reduce.simulate.matrix_units import Machine
+from floatlab.reduce.simulate.scaled_matrix_units import SCALED_UNITS, is_scaled_unit, parse_scaled_unit
 from floatlab.reduce.simulate.simulation import simulate
 
 

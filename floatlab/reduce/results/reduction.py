@@ -28,7 +28,7 @@ from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
 from floatlab.reduce.simulate.float_engine import engine_for
-from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.matrix_units import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
 MAX_TRACED = 1 << 14  # if a sum has more terms, its nodes and their derivations are not kept

@@ -17,8 +17,8 @@ from floatlab.numbers import Datum
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
 from floatlab.reduce.results.inputs import as_matrices, check_size, read_factor
-from floatlab.reduce.simulate.scaled_cores import ScaledNode
-from floatlab.reduce.simulate.scaled_units import ScaledUnit, parse_scaled_unit
+from floatlab.reduce.simulate.scaled_core_engine import ScaledNode
+from floatlab.reduce.simulate.scaled_matrix_units import ScaledUnit, parse_scaled_unit
 
 
 class ScaledElement(Record):

@@ -12,7 +12,7 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.inputs import Settings, check_row, read_operands
 from floatlab.reduce.results.reduction import Reduction, last_context
 from floatlab.reduce.simulate.code_engine import Sides
-from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.matrix_units import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, simulate
 
 

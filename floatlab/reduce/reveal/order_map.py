@@ -1,236 +1,386 @@
-"""The order of addition of every element of a product, and the product recomputed in these orders."""
+"""Find the order of addition of every element of a product.
+
+First, the elements are divided into classes that are computed in the same way (see `classes`). Then the tree of each
+class is probed at elements of this class, the largest class first. Replays on random matrices find the arithmetic of
+the nodes. Elements whose replay gives other bits become a separate class, which is divided and probed again.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import prod
+from time import perf_counter
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.parameters import container
-from floatlab.arrays.sources import Source, native_dtype, source_of
+from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.errors import UnsupportedError
-from floatlab.formats import Format
-from floatlab.fpmode import methods_in_default_mode
-from floatlab.presenter import Answering
-from floatlab.record import Individual, Record
-from floatlab.reduce.plan.basic_schedules import Schedule
-from floatlab.reduce.plan.matching import outline, schedule_of
+from floatlab.fpmode import DefaultMode
+from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.replay.candidates import Candidate, candidate_text
+from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import candidate_codes
-from floatlab.reduce.reveal.stripes import Stripes, rectangles_of, stripes_text
-from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
-from floatlab.reduce.simulate.code_engine import Sides
-from floatlab.reduce.simulate.tensor_cores import TensorCore
+from floatlab.reduce.replay.explanations import agreement
+from floatlab.reduce.reveal.assembly import assemble_probed
+from floatlab.reduce.reveal.classes import Classes
+from floatlab.reduce.reveal.node_arithmetic import kept_ways, usual_ways
+from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region, compute
+from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
+from floatlab.reduce.reveal.readers import Lines, ProbeReader, all_masks
+from floatlab.reduce.reveal.sized_target import LAYOUTS, RandomProduct, SizedTarget, check_mode, checked_shape
+from floatlab.reduce.reveal.smaller_products import Explained, SmallerProducts
+from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
+from floatlab.reduce.reveal.targets import target_of
+from floatlab.reduce.simulate.adders import PartlyFused
 
-_NAMED = 1 << 11  # above this many terms, no schedule is searched for the order
-_SHORT = 10  # up to this many terms, the tree is written in full
-_MOST_PARTS = 4  # a tree without a schedule is described as at most this many parts
-_FEW = 1 << 18  # up to this many products x·y, elements are collected in a list, and not computed as rectangles
-_GATHERED = 1 << 22  # the list is computed in parts of about this many products x·y
-_MOST_RECTANGLES = 64  # if a class needs more rectangles than this, its elements are also collected in a list
+# Probing a class may take _WORK multiply-adds, plus a share of _WORK_SHARED that is proportional to the number of
+# elements of the class.
+_WORK, _WORK_SHARED = 1 << 35, 1 << 39
+_SAMPLE = 256  # every kind of node arithmetic is tried on this many elements of a class
+_TRIALS, _MOST_TRIALS = 2, 64  # the smallest and the largest number of random products that are replayed
+_REPLAYED = 1024  # at least this many elements of a class are replayed, counted over all random products
+_REPLAY_WORK = 1 << 32  # no more random products are made after about this many multiply-adds
+_MEMORY = 1 << 25  # the random products, which stay in memory, contain at most about this many numbers
+_REPEATED = 16  # up to this many products are computed again if some elements are not explained
+_ROUNDS = 4  # at most this many candidates are replayed on all elements of a class
+_DEPTH = 6  # a class may be divided this many times
+
+Progress = Callable[[int, int], object]  # takes the number of explained elements and the number of all elements
 
 
-class Region(Record):
-    """Rows and columns of a product: the elements at the intersections of these rows and these columns."""
+class _Mapping:
+    """The search for the orders of all elements, with the classes found so far."""
 
-    rows: tuple[Stripes, ...]
-    columns: tuple[Stripes, ...]
+    def __init__(self, sized: SizedTarget, seed: int, progress: Progress | None) -> None:
+        self.sized = sized
+        self.shape = sized.matrix_shape
+        self.size = prod(self.shape)
+        self.rng = np.random.default_rng(seed)
+        self.labels = np.full(self.shape, -1, np.int64)
+        self.classes: list[OrderClass] = []
+        if progress is not None:
+            sized.before_product = lambda: progress(sum(each.elements for each in self.classes), self.size)
+        self.trials = [RandomProduct(sized, self.rng)]
+        self._check_repeats()
+        self.into = self.trials[0].result.format
+        self.partition = Classes(sized)
+        self.probes = 0
+        self.refusal: NotASum | None = None
+        self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
 
+    def _explained(self, sized: SizedTarget) -> Explained:
+        """Return the candidates and the labels of a smaller product, for which no still smaller products are used."""
+        inner = _Mapping(sized, 1, None)
+        inner.smaller = None
+        inner.run()
+        self.probes += inner.probes
+        self.sized.products += sized.products
+        return [each.candidate for each in inner.classes], inner.labels
 
-class OrderClass(Record):
-    """Elements of a product that are computed in the same way: their tree, its arithmetic, and their positions.
+    def _check_repeats(self) -> None:
+        """Repeat earlier products; raises NotASum if one of them has other bits now."""
+        for trial in self.trials[:_REPEATED]:
+            again = self.sized.multiply(*trial.given).codes.reshape(self.shape)
+            if not np.array_equal(again, trial.result.codes):
+                raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
 
-    `plan` is None if the order was not found, and `candidate` is None if the arithmetic of the nodes was not found.
-    `reason` then says why. `share` is the fraction of all elements that belong to the class. `agreement` is the
-    fraction of its elements whose replay on random data gave all bits.
-    """
+    def run(self) -> None:
+        """Explain all elements; raises NotASum if the target gives different results for the same terms."""
+        self.partition.split()
+        waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
+        while waiting:
+            waiting.sort(key=lambda each: int(each[0].sum()))
+            places, depth = waiting.pop()
+            waiting += ((part, depth - 1) for part in self._settle(places, depth))
+        if any(each.candidate is None for each in self.classes):
+            self._check_repeats()
 
-    plan: Plan | None
-    candidate: Candidate | None
-    format: Format  # the format of the results
-    regions: tuple[Region, ...]
-    rows: tuple[Stripes, ...]  # all rows that contain an element of the class
-    columns: tuple[Stripes, ...]
-    elements: int
-    share: float
-    agreement: float
-    reason: str = ""
+    def _parts(self, places: Array) -> list[Array]:
+        """Return the parts of the mask `places` that belong to each class of the partition."""
+        labels = self.partition.labels.reshape(self.shape)
+        return [places & (labels == label) for label in np.unique(labels[places])]
 
-    @property
-    def adder(self) -> Adder | PartlyFused | Joined | TensorCore | None:
-        """The arithmetic of a node; None if it was not found."""
-        return None if self.candidate is None else self.candidate.adder
+    def _divided(self, places: Array) -> list[Array]:
+        """Refine the partition with further random vectors, and return the parts of `places`."""
+        self.partition.split(masks=False)
+        return self._parts(places)
 
-    @property
-    def fused(self) -> bool:
-        """True if some products are fused onto partial sums."""
-        return self.candidate is not None and any(each.fma for each in self.candidate.adders)
+    def _settle(self, places: Array, depth: int) -> list[Array]:
+        """Find the order of elements that seem to be computed in the same way.
 
-    @property
-    def accumulator(self) -> Format:
-        """The format of partial sums; the format of the results if it was not found."""
-        return self.format if self.adder is None else self.adder.accumulator
-
-    @property
-    def schedule(self) -> Schedule | None:
-        """The shortest schedule found that gives the plan; None if no schedule was found."""
-        return None if self.plan is None else _schedule_of(self.plan)
-
-    @property
-    def text(self) -> str:
-        """The order and the arithmetic of its nodes, in one line.
-
-        >>> OrderClass(None, None, source_of(np.ones(1)).format, (), (), (), 1, 1.0, 0.0, "the target is random").text
-        'not found: the target is random'
+        Return the parts of the mask `places` for which the order has to be found separately.
         """
-        if self.plan is None or self.candidate is None:
-            return f"not found: {self.reason}"
-        order = _described(self.plan) if self.schedule is None else self.schedule.text
-        return candidate_text(self.candidate.replace(order=order), self.format)
+        plan, reader, reason = self._searched(places)
+        if plan is None and depth:
+            parts = self._divided(places)
+            if len(parts) > 1:
+                return parts
+            if reader is not None and len(reader.lines or "") > 1:  # probe only one element; replays test the others
+                only = np.zeros_like(places)
+                only.flat[places.argmax()] = True
+                plan, reader, reason = self._searched(only)
+        for way in self._guesses(places, reason) if plan is None else [plan]:
+            fits = self._claimed(way, reader, places)
+            if fits.any():
+                rest = places & ~fits
+                return self._divided(rest) if depth and rest.any() else self._given_up(plan, rest, _UNCLEAR)
+        if plan is not None and depth:
+            parts = self._divided(places)
+            if len(parts) > 1:
+                return parts
+        return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
 
+    def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
+        """Yield guesses for elements whose tree was not found: the trees of other classes, then assembled trees."""
+        known = [
+            *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
+        ]
+        yield from known
+        if reason != _FEW_LINES:
+            return
+        if self.smaller is not None:
+            yield from self.smaller.guesses(places, known)
+        lines, most = self._lines(places)
+        reader = ProbeReader(self.sized, lines)
+        yield from assemble_probed(reader, known, most)
+        self.probes += reader.probes
 
-@methods_in_default_mode
-class OrderMap(Answering, Individual):
-    """The order of addition of each element of a product.
+    def _given_up(self, plan: Plan | None, places: Array, reason: str) -> list[Array]:
+        if places.any():
+            self._add(plan, None, places, reason)
+        return []
 
-    `shape` is (rows, terms, columns), where the rows of all products of a batch are counted together. `labels` (rows,
-    columns) holds the class number of each element. `share` is the fraction of all elements whose order was found and
-    confirmed by a replay.
-    """
+    def _searched(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
+        """Return the tree of the elements, the reader that probed it, and the reason if no tree was found."""
+        sized = self.sized
+        lines, most = self._lines(places)
+        if sized.terms > max(most, 1):
+            return None, None, _FEW_LINES
+        reader, reason = ProbeReader(sized, lines), ""
+        most_probes = PROBES_A_TERM * sized.terms + 1000
+        for masks in all_masks(sized.format, sized.terms):
+            try:
+                reader.use(masks)
+                reader.check()
+                return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
+            except NotASum as trouble:
+                self.refusal = self.refusal or trouble
+                reason = reason or str(trouble)
+            finally:
+                self.probes, reader.probes = self.probes + reader.probes, 0
+        return None, reader, reason
 
-    shape: tuple[int, int, int]
-    classes: tuple[OrderClass, ...]
-    labels: Array
-    share: float
-    target: str
-    layout: str
-    terms_format: Format
-    format: Format
-    probes: int
-    products: int
-    seconds: float
-    batch: int = 1
-    _ASKS = ".share or .classes"
+    def _lines(self, places: Array) -> tuple[Lines, int]:
+        """Return the elements at which probes are read, and the largest number of terms that can be probed there."""
+        lines = Lines(places.reshape(self.sized.shape), self.sized.is_gram)
+        work = _WORK + int(places.sum() / self.size * _WORK_SHARED)
+        return lines, work * len(lines) // (2 * self.sized.work)
 
-    def __repr__(self) -> str:
-        """Show the shape and the number of orders."""
-        sides, count = " × ".join(map(str, self.shape)), len(self.classes)
-        return f"OrderMap({self.target}, {sides}: {count} order{'s' * (count != 1)}, {self.share:.4g} explained)"
+    def _claimed(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
+        """Find the arithmetic of the nodes, and add the elements whose replays give all bits as a class.
 
-    @property
-    def plan(self) -> Plan | None:
-        """The plan of all elements; None if they have different plans."""
-        plans = {each.plan for each in self.classes}
-        return plans.pop() if len(plans) == 1 else None
-
-    @property
-    def text(self) -> str:
-        """The share, the positions and the order of each class in one line, the largest class first."""
-        rows, _, columns = self.shape
-        lines = []
-        for each in self.classes:
-            where = f"{stripes_text(each.rows, rows, 'rows')}, {stripes_text(each.columns, columns, 'columns')}"
-            lines.append(f"{100 * each.share:.3g} % ({where}): {each.text}")
-        return "\n".join(lines)
-
-    def replay(self, a: object, b: object | None = None) -> Array:
-        """Return the product of two matrices computed along the orders of this map.
-
-        Parameters
-        ----------
-        a, b : array_like
-            The matrices (rows, terms) and (terms, columns), or batches of them. Other formats are rounded to the format
-            of the map's terms. If one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` may be omitted.
-
-        Returns
-        -------
-        numpy.ndarray
-            The product (rows, columns), or all products of a batch, bit for bit as the target computes it. Elements
-            whose order was not found are NaN. The dtype is NumPy's dtype for the format of the results, or float32 if
-            NumPy has no dtype for it.
-
-        Raises
-        ------
-        UnsupportedError
-            If the shapes of the matrices differ from the map's.
+        Return the mask of these elements.
         """
-        rows, terms, columns = self.shape[0] // self.batch, *self.shape[1:]
-        x = self._operand("a", a, (self.batch, rows, terms))
-        y = x.transpose(0, 2, 1) if b is None else self._operand("b", b, (self.batch, terms, columns))
-        codes = np.full((self.batch, rows, columns), self.format.nan_code, container(self.format))
-        labels = self.labels.reshape(codes.shape)
-        for number, each in enumerate(self.classes):
-            for left, right, places, part in zip(x, y, labels == number, codes, strict=True):
-                if each.candidate is not None and places.any():
-                    sides = Source(left, self.terms_format), Source(right, self.terms_format)
-                    compute(each.candidate, sides, places, self.format, part)
-        codes, kind = codes if self.batch > 1 else codes[0], native_dtype(self.format)
-        return np.asarray(decode(codes, self.format, np.float32)) if kind is None else codes.view(kind)
-
-    def _operand(self, name: str, given: object, shape: tuple[int, int, int]) -> Array:
-        """Return the codes of an operand in the format of the terms, as (batch, rows, columns)."""
-        source = source_of(given, name)
-        wanted = shape if self.batch > 1 else shape[1:]
-        is_vector = source.codes.ndim == 1 and source.codes.size == prod(shape)
-        if source.codes.shape != wanted and not is_vector:
-            raise UnsupportedError(f"{name} has the shape {source.codes.shape}, but this map is for {wanted}")
-        codes = source.codes if source.format == self.terms_format else np.asarray(encode(source, self.terms_format))
-        return codes.reshape(shape)
-
-
-_schedule_of = lru_cache(maxsize=256)(lambda plan: schedule_of(plan) if plan.terms <= _NAMED else None)
-
-
-@lru_cache(maxsize=256)
-def _described(plan: Plan) -> str:
-    """Return the description of an order that no schedule gives: the tree in full, or its parts.
-
-    >>> from floatlab.reduce.plan.composed_schedules import SERIAL
-    >>> _described(Plan.from_tree((tuple(SERIAL.plan(9).to_tree()), tuple(range(9, 12)))))
-    '(serial of terms 0–8) + (fused(3) of terms 9–11)'
-    """
-    if plan.terms <= _SHORT:
-        return plan.text
-    drawn = outline(plan, _MOST_PARTS)
-    words = []
-    for part in drawn.parts:
-        if part.stride not in (1, None) or (part.schedule is None and len(part.terms) > 1) or not part.terms:
-            return f"a tree of {plan.terms:,} terms"
-        first, last = part.terms[0], part.terms[-1]
-        words.append(f"{part.schedule.text} of terms {first}–{last}" if part.schedule is not None else f"term {first}")
-
-    def text(tree: object) -> str:
-        return " + ".join(f"({text(each)})" for each in tree) if isinstance(tree, tuple) else words[int(str(tree))]
-
-    return text(drawn.tree)
-
-
-def compute(candidate: Candidate, sides: Sides, places: Array, into: Format, codes: Array) -> None:
-    """Compute the elements of a product at `places` by one candidate, and write their codes into `codes`."""
-    x, y = sides
-    terms = x.codes.shape[1]
-    parts = rectangles_of(places)
-    if len(parts) > 1 and (len(parts) > _MOST_RECTANGLES or places.sum() * terms <= _FEW):
-        rows, columns = np.nonzero(places)
-        step = max(1, _GATHERED // terms)
-        for low in range(0, len(rows), step):
-            some = rows[low : low + step], columns[low : low + step]
-            codes[some] = compute_elements(candidate, sides, some, into)
-        return
-    for rows, columns in parts:
-        left = np.ascontiguousarray(x.codes[rows].T)[:, :, None]
-        right = np.ascontiguousarray(y.codes[:, columns])[:, None, :]
-        codes[np.ix_(rows, columns)] = candidate_codes(
-            candidate, (Source(left, x.format), Source(right, y.format)), into
+        self._try_more(-(-_REPLAYED // int(places.sum())))
+        searches: list[Callable[[], Iterable[Candidate]]] = (
+            [lambda: [way]]
+            if isinstance(way, Candidate)
+            else [
+                partial(usual_ways, self.sized.format, self.into, way, reader),
+                partial(kept_ways, self.sized.format, self.into, way, reader),
+            ]
         )
+        best, claimed = np.zeros_like(places), None
+        for search in searches:
+            candidate, fits = self._fitting([*search()], places)
+            if fits.sum() > best.sum():
+                best, claimed = fits, candidate
+            if (best == places).all():
+                break
+        if claimed is not None and not (best == places).all():  # some elements may have agreed by chance
+            for trial in self._try_more(2 * len(self.trials)):
+                best &= self._replayed(claimed, best, trial)
+        if best.any():
+            assert claimed is not None
+            assert isinstance(claimed.schedule, ExplicitTree)
+            has_ids = isinstance(claimed.adder, PartlyFused) and bool(claimed.adder.kept)
+            self._add(way if isinstance(way, Plan) and not has_ids else claimed.schedule.tree, claimed, best, "")
+        return best
+
+    def _fitting(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
+        """Return the candidate that gives most elements bit for bit in all trials, and the mask of these elements."""
+        failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
+        tried: list[Candidate] = []
+        claimed: Candidate | None = None
+        while len(tried) < _ROUNDS and not (best == places).all():
+            candidate = self._best(ways, places, failed)  # the sample includes elements that failed before
+            if candidate is None or candidate in tried:
+                break
+            tried.append(candidate)
+            failed = np.stack([places & ~self._replayed(candidate, places, trial) for trial in self.trials])
+            fits = places & ~failed.any(axis=0)
+            if claimed is None or fits.sum() > best.sum():
+                best, claimed = fits, candidate
+        return claimed, best
+
+    def _try_more(self, wanted: int) -> list[RandomProduct]:
+        """Make random products until there are `wanted` of them or a limit is reached; return the new ones."""
+        rows, columns = self.shape
+        numbers = rows * columns + self.sized.terms * (rows + columns)
+        most = min(_MOST_TRIALS, _MEMORY // numbers, _REPLAY_WORK // self.sized.work)
+        made = [RandomProduct(self.sized, self.rng) for _ in range(max(_TRIALS, min(wanted, most)) - len(self.trials))]
+        self.trials += made
+        return made
+
+    def _best(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
+        """Return the candidate that gives most elements of a sample, which includes elements that failed before."""
+        rows, columns = np.nonzero(places)
+        total = len(rows) * len(self.trials)
+        chosen = np.arange(total) if total <= _SAMPLE else self.rng.choice(total, _SAMPLE, replace=False)
+        missed = np.flatnonzero(failed[:, rows, columns])
+        chosen = np.union1d(chosen, missed[:: max(1, len(missed) // _SAMPLE)])
+        which, place = np.divmod(chosen, len(rows))
+        x, y, goal = [], [], []
+        for number, trial in enumerate(self.trials):
+            at = place[which == number]
+            x.append(trial.sides[0].codes[rows[at]])
+            y.append(trial.sides[1].codes[:, columns[at]])
+            goal.append(trial.result.codes[rows[at], columns[at]])
+        format = self.sized.format
+        left, right = np.ascontiguousarray(np.concatenate(x).T), np.concatenate(y, axis=1)
+        sides, wanted = (Source(left, format), Source(right, format)), Source(np.concatenate(goal), self.into)
+        best, most = None, 0
+        for candidate in ways:
+            matching = int(agreement(candidate_codes(candidate, sides, self.into), wanted, self.into).sum())
+            if matching > most:
+                best, most = candidate, matching
+            if most == len(wanted.codes):
+                break
+        return best
+
+    def _replayed(self, candidate: Candidate, places: Array, trial: RandomProduct) -> Array:
+        """Return the mask of the elements that a candidate gives bit for bit in a trial."""
+        codes = np.zeros(self.shape, trial.result.codes.dtype)
+        compute(candidate, trial.sides, places, self.into, codes)
+        fits = np.zeros_like(places)
+        fits[places] = agreement(codes[places], Source(trial.result.codes[places], self.into), self.into)
+        return fits
+
+    def _add(self, plan: Plan | None, candidate: Candidate | None, places: Array, reason: str) -> None:
+        """Add the elements at `places` as a class, or to the class that has the same candidate."""
+        alike = (each for each, old in enumerate(self.classes) if candidate is not None and old.candidate == candidate)
+        number = next(alike, len(self.classes))
+        self.labels[places] = number
+        places = self.labels == number
+        found = OrderClass(
+            plan=plan,
+            candidate=candidate,
+            format=self.into,
+            regions=tuple(Region(stripes_of(rows), stripes_of(columns)) for rows, columns in rectangles_of(places)),
+            rows=stripes_of(np.flatnonzero(places.any(axis=1))),
+            columns=stripes_of(np.flatnonzero(places.any(axis=0))),
+            elements=int(places.sum()),
+            share=float(places.mean()),
+            agreement=float(candidate is not None),
+            reason=reason,
+        )
+        self.classes[number : number + 1] = [found]
 
 
-def compute_elements(candidate: Candidate, sides: Sides, places: tuple[Array, Array], into: Format) -> Array:
-    """Return the codes of the elements of a product at `places` (rows, columns), computed by one candidate."""
-    x, y = sides
-    left, right = np.ascontiguousarray(x.codes[places[0]].T), np.ascontiguousarray(y.codes[:, places[1]])
-    return candidate_codes(candidate, (Source(left, x.format), Source(right, y.format)), into)
+_FEW_LINES = "too few of these elements can be probed at the same time"
+_UNCLEAR = "its tree is known, but no tested arithmetic of its nodes gives the results"
+
+
+def order_map(
+    target: object,
+    shape: tuple[int, ...],
+    dtype: str = "float32",
+    *,
+    kind: str | None = None,
+    layout: str = LAYOUTS[0],
+    device: str = "cpu",
+    seed: int = 1,
+    progress: Progress | None = None,
+) -> OrderMap:
+    """Return the orders in which a function computes the elements of a matrix product of one shape.
+
+    Parameters
+    ----------
+    target : callable or str
+        A function of two matrices, or of a matrix and a vector; or its name: "numpy.matmul", "module:function".
+    shape : tuple of int
+        Rows, terms and columns (M, K, N) of a product, (B, M, K, N) of a batch of products, or rows and terms (M, K) if
+        the function multiplies a matrix and a vector.
+    dtype, device
+        As for `reveal`.
+    kind : {"matmul", "matvec"}, optional
+        The operands of the function; by default "matvec" if the shape has two numbers, else "matmul".
+    layout : str
+        The memory layout of the operands: "A@B", "A.T@B", "A@B.T", "A.T@B.T", "A@A.T" or "A.T@A". A.T is the transposed
+        view of a matrix in C order, so the operand itself is in Fortran order. In the last two layouts, one matrix is
+        both operands.
+    seed : int
+        The seed of the random matrices that are replayed.
+    progress : callable, optional
+        Called before each product with the number of explained elements and the number of all elements. It may raise an
+        exception to end the search.
+
+    Returns
+    -------
+    OrderMap
+        The classes of elements, each with its order, and the class number of each element.
+
+    Raises
+    ------
+    PlanError
+        If no element is added along a tree, or the target gives two different results for the same terms.
+    UnsupportedError
+        If the function cannot be called with these operands.
+    MissingPartError
+        If its library is not installed.
+
+    Notes
+    -----
+    The order of a class is reported only if a replay on random matrices gives all of its elements bit for bit.
+
+    Examples
+    --------
+    >>> def by_rows(a, b):
+    ...     made = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    ...     for k in range(a.shape[1]):
+    ...         made[:3] += a[:3, k, None] * b[k]
+    ...         made[3:] += a[3:, -1 - k, None] * b[-1 - k]
+    ...     return made
+    >>> print(order_map(by_rows, (5, 8, 4), kind="matmul").text)
+    60 % (rows 0–2, all columns): serial
+    40 % (rows 3–4, all columns): reversed
+    """
+    began = perf_counter()
+    batch, rows, terms, *columns = checked_shape(shape, kind)
+    asked = target_of(target, kind or ("matmul" if columns else "matvec"), device)
+    with DefaultMode() as mode:
+        sized = SizedTarget(asked, terms, dtype, (batch * rows, *columns), layout, check_mode(asked, mode), batch)
+        mapping = _Mapping(sized, seed, progress)
+        mapping.run()
+        sized.before_product()  # reports the last elements
+        if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
+            raise NotASum(f"{asked.name} is not a sum along a tree: {mapping.refusal}")
+        order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        classes = tuple(mapping.classes[i] for i in order)
+        return OrderMap(
+            shape=(batch * rows, terms, columns[0] if columns else 1),
+            classes=classes,
+            labels=place[mapping.labels],
+            share=sum(each.elements for each in classes if each.candidate) / mapping.size,
+            target=asked.name,
+            layout=layout,
+            terms_format=sized.format,
+            format=mapping.into,
+            probes=mapping.probes,
+            products=sized.products,
+            seconds=perf_counter() - began,
+            batch=batch,
+        )

@@ -27,8 +27,8 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
 from floatlab.reduce.reveal.classes import Prober
-from floatlab.reduce.reveal.mapping import order_map
-from floatlab.reduce.reveal.order_map import OrderMap
+from floatlab.reduce.reveal.order_map import order_map
+from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.probing import NotASum
 from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, values_of
 from floatlab.reduce.reveal.targets import COLUMNS, ROWS, Target, target_of

@@ -28,7 +28,7 @@ from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import CodeEngine, Sides, spread, spread_over, take
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.float_engine import engine_for
-from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
+from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
 
 AnyAdder = Adder | Compensated | TensorCore
 Observer = Callable[[Array, Array], None]  # a function of ids of nodes, and of their values of shape (*ids, *batch)

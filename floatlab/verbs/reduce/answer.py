@@ -15,7 +15,7 @@ from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.results.products import Product, matrix_product
 from floatlab.reduce.results.scaled import ScaledProduct, scaled_product
-from floatlab.reduce.simulate.scaled_units import SCALED_UNITS, is_scaled_unit, parse_scaled_unit
+from floatlab.reduce.simulate.scaled_matrix_units import SCALED_UNITS, is_scaled_unit, parse_scaled_unit
 from floatlab.verbs.named_arrays import arrays_of, operands_of, preset_of
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Answer, Question, Started, written

@@ -18,8 +18,8 @@ from floatlab.page.measures import factors_text
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, Text, heading, hint
 from floatlab.page.sums import decimal, machine_rows, origin_rows, signed
 from floatlab.reduce.results.scaled import ScaledElement, ScaledProduct
-from floatlab.reduce.simulate.scaled_cores import ScaledNode, ScaledTerm
-from floatlab.reduce.simulate.scaled_units import ScaledUnit, parse_scaled_unit
+from floatlab.reduce.simulate.scaled_core_engine import ScaledNode, ScaledTerm
+from floatlab.reduce.simulate.scaled_matrix_units import ScaledUnit, parse_scaled_unit
 from floatlab.verbs.reduce.json import MOST, source_of_data
 from floatlab.verbs.reduce.page import SHORT, element_words, elements_table
 from floatlab.wire.codecs import FORMAT, FRACTION, INTEGER, TEXT, list_of, optional

@@ -7,8 +7,8 @@ from contextlib import redirect_stdout
 from math import prod
 
 from floatlab.reduce.reveal.invariance import Invariance, invariance
-from floatlab.reduce.reveal.mapping import order_map
-from floatlab.reduce.reveal.order_map import OrderMap
+from floatlab.reduce.reveal.order_map import order_map
+from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.revelation import Findings, examine
 from floatlab.verbs.question import Answer, Question, Started, plain_answer, written
 from floatlab.verbs.reveal.map_page import invariance_page, map_page

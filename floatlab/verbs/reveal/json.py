@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.formats import Format
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.reveal.order_map import OrderClass, Region
+from floatlab.reduce.reveal.order_map_record import OrderClass, Region
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
 from floatlab.verbs.reveal.map_reading import ReadClass, order_map_of

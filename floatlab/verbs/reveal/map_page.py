@@ -11,7 +11,7 @@ from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, S
 from floatlab.page.words import counted
 from floatlab.record import Record
 from floatlab.reduce.reveal.invariance import Invariance, circumstance_text
-from floatlab.reduce.reveal.order_map import OrderClass, OrderMap
+from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap
 from floatlab.reduce.reveal.stripes import stripes_text
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_CLASSES = 16, 48, 16
@@ -23,7 +23,7 @@ def map_page(found: OrderMap) -> Page:
     """Return the page of the orders of a product: the classes of elements with the same order, and their positions.
 
     >>> from floatlab.page.text_layout import to_text
-    >>> from floatlab.reduce.reveal.mapping import order_map
+    >>> from floatlab.reduce.reveal.order_map import order_map
     >>> def tail(a, b):
     ...     made = np.cumsum(a[:, :, None] * b, axis=1)[:, -1]
     ...     made[4:] = np.cumsum(a[4:, ::-1, None] * b[::-1], axis=1)[:, -1]
@@ -79,7 +79,7 @@ def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
     map is higher than `height`.
 
     >>> from floatlab.page.model import text_of
-    >>> from floatlab.reduce.reveal.mapping import order_map
+    >>> from floatlab.reduce.reveal.order_map import order_map
     >>> from floatlab.verbs.reveal.map_page import draw_map
     >>> def tail(a, b):
     ...     made = np.cumsum(a[:, :, None] * b, axis=1)[:, -1]

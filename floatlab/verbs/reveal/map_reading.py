@@ -14,7 +14,7 @@ from floatlab.record import Record
 from floatlab.reduce.plan.basic_schedules import ExplicitTree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate
-from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region
+from floatlab.reduce.reveal.order_map_record import OrderClass, OrderMap, Region
 from floatlab.reduce.reveal.sized_target import LAYOUTS, MOST_TERMS, checked_shape
 from floatlab.reduce.reveal.stripes import Stripes, stripes_of
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused

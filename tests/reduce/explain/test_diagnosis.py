@@ -9,7 +9,7 @@ from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.grid import library_ways
 from floatlab.reduce.explain.installed import installed_ways
 from floatlab.reduce.explain.problem import ProductProblem, Side
-from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.order_map import order_map
 from tests.reduce.blind_cases import cases
 from tests.reduce.blind_runs import kernels, pair
 from tests.reduce.blind_trial import Trial

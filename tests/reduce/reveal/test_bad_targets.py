@@ -8,7 +8,7 @@ import pytest
 
 import floatlab as fl
 from floatlab.errors import FloatlabError
-from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.order_map import order_map
 
 SHAPE = 8, 12, 6
 CALLS = [0]

@@ -8,7 +8,7 @@ from benchmarks.order_maps import FIXED, measured, random_shapes
 from floatlab.errors import UnsupportedError
 from floatlab.reduce.plan.basic_schedules import PAIRWISE, Reversed
 from floatlab.reduce.plan.composed_schedules import SERIAL
-from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.probing import NotASum
 from tests.reduce.kernel import is_called
 from tests.reduce.reveal.generated import Generated, fma
@@ -339,7 +339,7 @@ def tiles_with_a_corner(a, b):
 
 @pytest.mark.parametrize("layout", ["A@B", "A.T@B"])
 def test_a_corner_that_cannot_be_probed_is_guessed_from_smaller_products(monkeypatch, layout):
-    monkeypatch.setattr("floatlab.reduce.reveal.mapping._WORK", 1 << 20)  # 14 terms of a single row
+    monkeypatch.setattr("floatlab.reduce.reveal.order_map._WORK", 1 << 20)  # 14 terms of a single row
     shape = (41, 100, 26)
     found = order_map(tiles_with_a_corner, shape, kind="matmul", layout=layout)
     assert_replays(found, tiles_with_a_corner)
@@ -352,8 +352,8 @@ def test_a_corner_stays_unexplained_if_the_target_takes_no_other_shape(monkeypat
             raise ValueError("another shape")
         return tiles_with_a_corner(a, b)
 
-    monkeypatch.setattr("floatlab.reduce.reveal.mapping._WORK", 1 << 20)
-    monkeypatch.setattr("floatlab.reduce.reveal.mapping._WORK_SHARED", 1 << 22)
+    monkeypatch.setattr("floatlab.reduce.reveal.order_map._WORK", 1 << 20)
+    monkeypatch.setattr("floatlab.reduce.reveal.order_map._WORK_SHARED", 1 << 22)
     found = order_map(stubborn, (41, 100, 26), kind="matmul")
     whole, corner = found.classes
     assert whole.candidate is not None

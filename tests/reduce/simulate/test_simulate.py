@@ -300,7 +300,7 @@ import sys
 import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.formats import parse_format
-from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
+from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
 double = parse_format("fp64")
 nan = Source(np.full((1, 3), 0x7FF0000000000001, np.uint64), double)
 TensorEngine((nan, nan), TensorCore(parse_format("fp32"), 24))

@@ -11,9 +11,9 @@ from floatlab.page.model import Page
 from floatlab.record import Record
 from floatlab.reduce import Reduction
 from floatlab.reduce.results.products import Product
-from floatlab.reduce.reveal.order_map import OrderMap
+from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
-from floatlab.reduce.simulate.machines import MACHINES
+from floatlab.reduce.simulate.matrix_units import MACHINES
 from floatlab.reduce.timing.devices import DTYPES
 from floatlab.sandbox import confined
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen

@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.geometry import Region
 
 from floatlab.page.model import Line
-from floatlab.reduce.reveal.order_map import OrderMap
+from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.tui.widgets import Cells, cursor_keys
 from floatlab.verbs.reveal.map_page import MapPicture, draw_map
 

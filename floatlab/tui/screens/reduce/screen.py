@@ -17,7 +17,7 @@ from floatlab.page.model import Note, Page, line
 from floatlab.record import Record
 from floatlab.reduce import Reduction
 from floatlab.reduce.results.products import Product
-from floatlab.reduce.reveal.order_map import OrderMap
+from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls

@@ -23,7 +23,7 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.numbers import Context, Datum, Exact, round_exact
 from floatlab.record import Record
-from floatlab.reduce.simulate.tensor_cores import exponents_of
+from floatlab.reduce.simulate.tensor_core_engine import exponents_of
 
 _NEVER = -4000  # the exponent of zeros that must not affect the alignment
 _NAN = 0x7FFFFFFF

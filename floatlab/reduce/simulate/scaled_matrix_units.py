@@ -15,7 +15,7 @@ from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Datum
 from floatlab.record import Record
-from floatlab.reduce.simulate.scaled_cores import ScaledCore, ScaledNode
+from floatlab.reduce.simulate.scaled_core_engine import ScaledCore, ScaledNode
 
 _NOW = "P. Xie et al., Bit-Accurate Modeling of GPU Matrix Multiply-Accumulate Units, arXiv:2511.10909v2, mmasim 2.1.1"
 _FIRST = "P. Xie et al., MMA-Sim, arXiv:2511.10909v1, and its first program (November 2025)"

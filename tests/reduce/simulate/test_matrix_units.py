@@ -8,7 +8,7 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.reduce import MACHINES, parse_machine
-from floatlab.reduce.simulate.machines import VARIANTS
+from floatlab.reduce.simulate.matrix_units import VARIANTS
 
 GPUS = {
     "V100": "volta", "A100": "ampere", "A2": "ampere", "Ada": "ada", "L40S": "ada", "H100": "hopper", "H200": "hopper",
@@ -142,7 +142,7 @@ def test_specials_of_tensor_cores():
         (3, "a name such as"),
     ],
 )
-def test_machines_that_there_are_not(name, why):
+def test_unknown_machines(name, why):
     with pytest.raises(UnsupportedError, match=why):
         parse_machine(name)
 

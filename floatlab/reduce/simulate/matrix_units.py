@@ -18,9 +18,9 @@ from floatlab.record import Record
 from floatlab.reduce.plan.basic_schedules import Schedule
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.simulate.adders import Adder
-from floatlab.reduce.simulate.scaled_units import SCALED_UNITS, is_scaled_unit, unmodelled
+from floatlab.reduce.simulate.scaled_matrix_units import SCALED_UNITS, is_scaled_unit, unmodelled
 from floatlab.reduce.simulate.simulation import evaluate
-from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
+from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
 
 MMA_SIM = "P. Xie et al., MMA-Sim, arXiv:2511.10909"
 _MMASIM_2 = f"{MMA_SIM}v2, mmasim 2.1.1"

@@ -12,7 +12,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.reduce import parse_machine
 from floatlab.reduce.results.products import matrix_product
 from floatlab.reduce.results.scaled import scaled_product
-from floatlab.reduce.simulate.scaled_units import SCALED_UNITS, parse_scaled_unit
+from floatlab.reduce.simulate.scaled_matrix_units import SCALED_UNITS, parse_scaled_unit
 
 
 def exponent_of(x, least):
