@@ -154,7 +154,7 @@ def test_a_library_is_examined_in_the_mode_of_its_user():
         assert found.flushes
         assert found.schedule.text == "serial"
         assert found.claim is not None
-    with foreign("upward"), pytest.raises(UnsupportedError, match="does not round to nearest"):
+    with foreign("upward"), pytest.raises(UnsupportedError, match="rounds to nearest, which it does not"):
         examine(_adds, 8)
 
 

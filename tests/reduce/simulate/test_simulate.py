@@ -327,5 +327,5 @@ def test_products_are_fused_one_by_one_as_the_adder_fuses_all(generator):
             found = simulate(sides(x, y), schedule, PartlyFused(single, places))
             assert (found == simulate(sides(x, y), schedule, adder)).all()
     for y, text, fused in ((None, "serial", ()), (x, "fused(4)", ()), (x, "serial", (19,))):
-        with pytest.raises(PlanError, match="every node has two operands"):
+        with pytest.raises(PlanError, match="nodes of two operands"):
             simulate(sides(x, y), parse_schedule(text), PartlyFused(single, fused))
