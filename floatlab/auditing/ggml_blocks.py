@@ -14,7 +14,7 @@ import numpy as np
 from floatlab.arrays.codec import decode_array
 from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import Array
-from floatlab.auditing.dequantizing import Reader, octets
+from floatlab.auditing.weight_streams import Reader, octets
 from floatlab.errors import UnsupportedError
 from floatlab.files.gguf import block_of
 

@@ -18,9 +18,9 @@ from floatlab.auditing.conventions.scaled import (
     weight_with_inverse_scale,
     weight_with_scale,
 )
-from floatlab.auditing.dequantizing import Reader, one_number, times
 from floatlab.auditing.ggml_blocks import reader
 from floatlab.auditing.stored_parts import StoredParts, Weight, opened
+from floatlab.auditing.weight_streams import Reader, one_number, times
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.files.checkpoints import Checkpoint, StoredTensor, open_checkpoint
 from floatlab.fpmode import in_default_mode

@@ -13,9 +13,9 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource, Source
 from floatlab.arrays.types import Array
-from floatlab.auditing.dequantizing import unswizzled
 from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
 from floatlab.auditing.stored_parts import FLOATS, Weight
+from floatlab.auditing.weight_streams import unswizzled
 from floatlab.errors import FloatlabError
 from floatlab.files.checkpoints import StoredTensor
 from floatlab.record import Individual

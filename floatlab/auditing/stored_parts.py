@@ -7,8 +7,8 @@ from copy import copy
 from math import prod
 
 from floatlab.arrays.sources import ArraySource
-from floatlab.auditing.dequantizing import Dequantized, Reader, numbers, one_number, spread
 from floatlab.auditing.settings import QuantizationSettings, read_settings
+from floatlab.auditing.weight_streams import Dequantized, Reader, numbers, one_number, spread
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
 from floatlab.files.checkpoints import Checkpoint, StoredTensor
 from floatlab.record import Individual

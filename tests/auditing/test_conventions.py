@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from floatlab.arrays.sources import HeldSource
-from floatlab.auditing.dequantizing import numbers, spread, unswizzled
 from floatlab.auditing.ggml_blocks import _DECODERS
 from floatlab.auditing.quantized import load_quantized
+from floatlab.auditing.weight_streams import numbers, spread, unswizzled
 from floatlab.files.gguf import block_of
 from tests.auditing.gguf_making import entry, gguf
 from tests.auditing.making import write_checkpoint

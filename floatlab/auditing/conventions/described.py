@@ -12,18 +12,6 @@ import numpy as np
 
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
 from floatlab.auditing.conventions.scaled import mx_weight, powers_of_two
-from floatlab.auditing.dequantizing import (
-    Reader,
-    divided,
-    numbers,
-    octets,
-    one_number,
-    packed,
-    product,
-    spread,
-    times,
-    unswizzled,
-)
 from floatlab.auditing.ggml_blocks import E2M1
 from floatlab.auditing.stored_parts import (
     FLOATS,
@@ -36,6 +24,18 @@ from floatlab.auditing.stored_parts import (
     grouped_shape,
     opened,
     scale_reader,
+)
+from floatlab.auditing.weight_streams import (
+    Reader,
+    divided,
+    numbers,
+    octets,
+    one_number,
+    packed,
+    product,
+    spread,
+    times,
+    unswizzled,
 )
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
 from floatlab.files.checkpoints import StoredTensor

@@ -14,7 +14,6 @@ from floatlab.arrays.codec import native
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
 from floatlab.auditing.conventions.scaled import activations
-from floatlab.auditing.dequantizing import Reader, check_row, numbers, packed, product, spread, without_padding
 from floatlab.auditing.stored_parts import (
     FLOATS,
     StoredParts,
@@ -25,6 +24,7 @@ from floatlab.auditing.stored_parts import (
     scale_reader,
     shape_error,
 )
+from floatlab.auditing.weight_streams import Reader, check_row, numbers, packed, product, spread, without_padding
 from floatlab.errors import FileFormatError, UnsupportedError
 from floatlab.files.checkpoints import StoredTensor
 

@@ -13,17 +13,6 @@ import numpy as np
 
 from floatlab.arrays.codec import decode_array
 from floatlab.arrays.sources import ArraySource
-from floatlab.auditing.dequantizing import (
-    Reader,
-    codes_as,
-    divided,
-    numbers,
-    one_number,
-    packed,
-    product,
-    spread,
-    times,
-)
 from floatlab.auditing.ggml_blocks import E2M1
 from floatlab.auditing.stored_parts import (
     FLOATS,
@@ -38,6 +27,17 @@ from floatlab.auditing.stored_parts import (
     opened,
     scale_reader,
     shape_error,
+)
+from floatlab.auditing.weight_streams import (
+    Reader,
+    codes_as,
+    divided,
+    numbers,
+    one_number,
+    packed,
+    product,
+    spread,
+    times,
 )
 from floatlab.errors import FileFormatError, UnsupportedError
 from floatlab.files.checkpoints import StoredTensor
