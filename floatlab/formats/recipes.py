@@ -20,7 +20,6 @@ from floatlab.formats.blocks import (
     LARGEST_BLOCK,
     BlockFormat,
     Integers,
-    block_row,
     is_block_format,
 )
 from floatlab.formats.blocks import parse_block_format as _named
@@ -303,8 +302,3 @@ class _Reader:
 
 def _spelled(element: Format | Integers) -> str:
     return short_name(element) if isinstance(element, Format) else element.name
-
-
-def source_of_recipe(recipe: Recipe) -> str:
-    """Return the sources of a recipe: that of its format and that of its rule."""
-    return f"{block_row(recipe.format).source}; {recipe.rule.source}"
