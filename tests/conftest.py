@@ -68,7 +68,8 @@ def number(name: str) -> int:
 def deal(names: list[str], n: int) -> dict[str, int]:
     """Deal tests out into n shares; return the share of each, from 1 to n.
 
-    The cases of one test take about the same time. They go to the shares in turn, so that the shares do too.
+    The cases of one test take about the same time. They go to the shares in turn, so that shares take about
+    the same time.
     """
     dealt = sorted(names, key=lambda name: (name.partition("[")[0], number(name)))
     return {name: i % n + 1 for i, name in enumerate(dealt)}

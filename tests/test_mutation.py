@@ -94,7 +94,7 @@ def test_a_flipped_case_is_noticed(direction, monkeypatch):
     mutate(monkeypatch, turned, lambda *facts: flipped(*facts, direction=turned))
     failed = failing_checks()
     assert "grid" in failed
-    # No other direction is touched; this one is no longer monotone, but for RTZ, which becomes a constant step.
+    # No other direction changes. This one is no longer monotone, except RTZ, which then always steps away from zero.
     assert failed - {"grid"} == ({f"monotone {direction}"} if direction != "RTZ" else set())
 
 

@@ -159,7 +159,7 @@ class Fuzz:
         if self.rarely() and program.packed:  # more steps than rows, which must be rejected
             steps = self.random.choice((steps + 1, 2**31, 2**61, 2**62, 2**63 - 1, -1))
         readings = [self.garbled(each) for each in program.readings]
-        packed = program.packed if steps > 2**20 else self.garbled(program.packed)  # stride 0 takes years
+        packed = program.packed if steps > 2**20 else self.garbled(program.packed)  # else stride 0 could take years
         if self.rarely(40):
             count += 1
         return _kernels.run(packed, (states, self.room(count)), tuple(readings), count, steps, self.number() % 2**64)

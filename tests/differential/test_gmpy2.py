@@ -1,4 +1,4 @@
-"""MPFR, through gmpy2, against floatlab and the oracle: five directions, IEEE formats, ties and boundaries weighted."""
+"""MPFR, through gmpy2, against floatlab and the oracle: five directions, IEEE formats, many ties and boundaries."""
 
 from fractions import Fraction
 

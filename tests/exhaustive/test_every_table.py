@@ -10,7 +10,7 @@ from floatlab import arith, decode, encode, parse_format
 from floatlab.formats.table_catalog import TABLES
 from tests import table_oracle
 
-SHARES = 8  # of the codes of 16 bits
+SHARES = 8  # parts into which the codes of 16 bits are divided
 SLOW = "takum_log16"  # the oracle computes 2^17 exponentials
 NAMES = [row.format.name for row in TABLES if row.format.width <= 16]
 PARTS = [

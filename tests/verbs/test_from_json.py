@@ -215,7 +215,7 @@ def test_updates_come_back(setup, optimizer):
     answer = step("1.125", setup=setup, **asked)
     again = back(answer)
     assert again.to_json() == answer.to_json()
-    assert again.replace(program=answer.program) == answer  # Adam's program holds functions, equal to themselves only
+    assert again.replace(program=answer.program) == answer  # functions are equal only to themselves
 
 
 def test_underflow_and_curves_come_back():
@@ -272,7 +272,7 @@ def places(wire, path=()):
 
 
 def spoiled(wire, path, junk):
-    """Return a copy in which one value is another, or is gone where the junk is this function."""
+    """Return a copy in which one value is another, or is removed if the junk is this function."""
     if not path:
         return junk
     first, *rest = path

@@ -65,7 +65,7 @@ def questions(draw):
     most = 0 if verb in ("audit", "block", "dequantize", "reveal", "train") else 3 if several else 1
     found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=most, unique=True))
     context = draw(contexts)
-    if verb == "block":  # elements saturate, and nothing else can be chosen
+    if verb == "block":  # elements always saturate; only the direction is free
         context = Context(context.rounding, context.seed)
     if verb in ("audit", "compare", "dequantize", "reveal"):  # nothing is rounded
         context = Context()
