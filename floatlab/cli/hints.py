@@ -1,4 +1,4 @@
-"""Suggestions for an argument that is no verb, option or number; imported only when an error is reported."""
+"""Suggestions for an argument that is not a verb, an option or a number; imported only when an error is reported."""
 
 from __future__ import annotations
 

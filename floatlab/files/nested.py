@@ -81,7 +81,7 @@ def open_nested(path: str, format: Format) -> ArraySource:
 
 
 def has_dtype(text: str) -> bool:
-    """Return whether a printed array states or implies a dtype; False for text that is no array."""
+    """Return whether a printed array states or implies a dtype; False for text that is not an array."""
     try:
         return layout_of(text).kind is not None
     except FloatlabError:

@@ -41,7 +41,7 @@ class _Sparing:
         """Read `size` bytes, or to the end; raises FileFormatError for more bytes than a central directory may have."""
         found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
         if max(size, len(found)) > _MAX_DIRECTORY:
-            raise FileFormatError(f"is no .npz: its list of members has over {_MAX_DIRECTORY:,} bytes")
+            raise FileFormatError(f"is not an .npz file: its list of members has over {_MAX_DIRECTORY:,} bytes")
         return found
 
 

@@ -53,11 +53,11 @@ def open_file(path: str) -> IO[bytes]:
             file = held.enter_context(open(real, "rb", buffering=0, opener=_at_once))
             _require_file(os.fstat(file.fileno()).st_mode)  # the file may have been replaced since `stat`
         except FileNotFoundError:
-            raise FileFormatError("is no file") from None
+            raise FileFormatError("is not a file") from None
         except FileFormatError:
             raise
         except ValueError:  # the path contains a null character
-            raise FileFormatError("is no file name") from None
+            raise FileFormatError("is not a file name") from None
         held.pop_all()
         return file
 

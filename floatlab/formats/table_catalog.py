@@ -185,7 +185,7 @@ TABLE_NAMES = {name: row for row in TABLES for name in (row.format.name, *row.al
 
 
 def table_row(name: str) -> CatalogRow | None:
-    """Return the row of a name or alias, in lower case; None if it is no table format.
+    """Return the row of a name or alias, in lower case; None if it is not a table format.
 
     >>> row = table_row("posit16")
     >>> row.format.width if row else None

@@ -346,7 +346,7 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
         (["show", "1", "--nonsense"], "show --help lists the options"),
         (["--theme"], "--theme needs NAME"),
         (["add", "1"], "add takes two values"),
-        (["compare", "nowhere.npy", "1,2"], "'nowhere.npy' is no file"),
+        (["compare", "nowhere.npy", "1,2"], "'nowhere.npy' is not a file"),
         (["-3"], "needs a terminal"),
         (["reveal"], "reveal takes one target"),
         (["sum", "1", "--fly"], "sum --help lists the options"),
