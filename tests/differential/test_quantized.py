@@ -75,7 +75,7 @@ def test_every_recipe_is_one_of_ours():
     assert set(RECIPES) == {each["id"] for each in index()["recipes"]}
 
 
-@pytest.mark.one_in(40)
+@pytest.mark.one_in(80)
 @pytest.mark.parametrize("identity", RECIPES)
 @pytest.mark.parametrize("name", ["recip905_a_f32", "normal002_bf16"] if cases() != ["no folder"] else cases())
 def test_the_scalar_derivation_has_them_too(identity, name):

@@ -1,7 +1,6 @@
 """Formats of up to 16 bits given by a table, against the second reading of their definitions: codes and boundaries."""
 
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -21,7 +20,7 @@ PARTS = [
 OPERATIONS = ("add", "subtract", "multiply", "divide")
 RATIONAL = [row.format.name for row in TABLES if row.format.width <= 8 and not row.format.is_irrational]
 
-table = cache(table_oracle.table)
+table = table_oracle.table
 
 
 def share(things, part, name):
