@@ -46,7 +46,10 @@ def answer_of(*blocks: BlockDerivation) -> Answer:
 
         return block_page(blocks)
 
-    return Answer(page, written(*blocks), lambda: _words(blocks), lambda: [_codes(each) for each in blocks])
+    def codes() -> list[str]:
+        return [_codes(each) for each in blocks]
+
+    return Answer(page, written(*blocks), lambda: _words(blocks), codes, found=blocks)
 
 
 def _value(text: str, context: Context) -> str | Derivation:

@@ -274,9 +274,9 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
 
 
 def _share(element: Element) -> str:
-    """Return the error as a signed percentage of the value; an empty text if there is no error."""
+    """Return the error as a signed percentage of the value; an empty text if there is no error, or the value is 0."""
     error, value = element.error, element.value
-    if not error or not isinstance(value, Ratio):
+    if not error or not isinstance(value, Ratio) or not value.numerator:
         return ""
     towards = 100 * error / abs(value.as_fraction())
     return f"{words.signed_text(rounded_decimal(towards, 3))} %"
@@ -287,7 +287,14 @@ def _element_blocks(block: BlockDerivation) -> list[Block]:
         return [Row("values", ", ".join(words.abbreviated(each, 20) for each in _typed(block)))]
     if len(block.elements) <= FEW:
         return [row for pair in zip(_typed(block), block.elements, strict=True) for row in _rows(*pair, block)]
-    return [_table(block)]
+    return [elements_table((block,))]
+
+
+def element_page(block: BlockDerivation, place: int) -> Page:
+    """Return the page of one element of a block: its steps, and the rows of the block's scale."""
+    element = block.elements[place]
+    alone = block.replace(elements=(element,), literals=block.literals[place : place + 1])
+    return Page((*_element_blocks(alone), *scale_rows(block)), _typed(alone)[0])
 
 
 def _decoded(element: Element) -> str:
@@ -297,7 +304,8 @@ def _decoded(element: Element) -> str:
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     """Return rows that show the steps of an element."""
     fmt, rounded = block.format, element.rounded
-    error = f"error {words.plain_error(element.error)} ({_share(element)}), " if element.error else ""
+    share = f" ({_share(element)})" if _share(element) else ""
+    error = f"error {words.plain_error(element.error)}{share}, " if element.error else ""
     code = line(Span(element_code(element, fmt), Role.CODE), _becomes(element, block).replace("= ≈", "≈"))
     decision = words.decision(rounded, block.context) if rounded else block.rule.rounding
     return [
@@ -325,13 +333,14 @@ def _becomes(element: Element, block: BlockDerivation) -> str:
     return f" = {plain}, {block.rule.value} = {_decoded(element)}"
 
 
-def _table(block: BlockDerivation) -> Table:
-    """Return a table with one row for each element."""
-    fmt = block.format
+def elements_table(blocks: tuple[BlockDerivation, ...]) -> Table:
+    """Return a table with one row for each element of the blocks."""
     rows = []
-    for typed, element in zip(_typed(block), block.elements, strict=True):
-        scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
-        becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
-        before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
-        rows.append((*before, *becomes, _happened(element, fmt)))
+    for block in blocks:
+        fmt = block.format
+        for typed, element in zip(_typed(block), block.elements, strict=True):
+            scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
+            becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
+            before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
+            rows.append((*before, *becomes, _happened(element, fmt)))
     return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), rows)
