@@ -12,10 +12,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from floatlab.arith.block_records import zero_code
 from floatlab.arith.blocks import quantize_blocks as derive_blocks
+from floatlab.arith.blocks.records import zero_code
+from floatlab.arith.blocks.scaling import evaluate, positive, ratio, stored
 from floatlab.arith.operands import holds
-from floatlab.arith.scaling import evaluate, positive, ratio, stored
 from floatlab.arrays.block_job import (
     Job,
     encode_plain,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import BlockDerivation
 from floatlab.arith.blocks import quantize_blocks
+from floatlab.arith.blocks.records import BlockDerivation
 from floatlab.errors import LiteralError, quoted
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.recipes import Recipe, parse_recipe

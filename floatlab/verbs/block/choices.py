@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import BlockDerivation, Element
+from floatlab.arith.blocks.records import BlockDerivation, Element
 from floatlab.errors import FormatError
 from floatlab.formats.blocks import BlockFormat, block_row
 from floatlab.formats.catalog import parse_format, short_name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import BlockDerivation, Element, element_value
 from floatlab.arith.blocks import ERROR
+from floatlab.arith.blocks.records import BlockDerivation, Element, element_value
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from floatlab.arith.scaling import Value
+    from floatlab.arith.blocks.scaling import Value
 
 
 FEW = 4  # up to this many elements are shown step by step; more elements are shown in a table

@@ -6,8 +6,8 @@ from math import ceil, floor, log2
 import pytest
 
 from floatlab import Context, ContextError, Datum, Flags, LiteralError, UnsupportedError, encode, parse_format, read
-from floatlab.arith.block_records import element_value, zero_code
 from floatlab.arith.blocks import element_context, quantize_blocks
+from floatlab.arith.blocks.records import element_value, zero_code
 from floatlab.formats.blocks import BLOCK_CATALOG, parse_block_format
 from floatlab.formats.format import Format
 from floatlab.formats.recipes import parse_rule, rules_for
