@@ -1,4 +1,4 @@
-"""Checkpoints: the named tensors of a model, in one file, in several files, or in memory. Each is read in pieces.
+"""Opens checkpoints: the named tensors of a model, in one file, in several files, or in memory.
 
 A checkpoint is a `.safetensors`, `.npz`, `.npy` or `.gguf` file, a folder of these files, an index of several
 `.safetensors` (`model.safetensors.index.json`), or a mapping of names to arrays. Opening it reads only headers. A file
@@ -9,14 +9,12 @@ checkpoint.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
-from fnmatch import fnmatchcase
+from collections.abc import Mapping
 from functools import partial
-from typing import Self
 
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
+from floatlab.files.checkpoints.checkpoint import Checkpoint, StoredTensor
 from floatlab.files.gguf import open_tensor, plain_kind, read_gguf
 from floatlab.files.json_files import read_json
 from floatlab.files.npy import open_npy
@@ -24,80 +22,13 @@ from floatlab.files.npz import Bundle
 from floatlab.files.pickles import pickle_kind, refuse_pickle
 from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import kind_called, open_entry, read_safetensors
-from floatlab.record import Record
 from floatlab.sandbox import admitted, is_folder
 
 INDEX = ".safetensors.index.json"  # how the name of an index ends
 KINDS = (".safetensors", ".gguf", ".npz", ".npy")  # if a folder has files of several kinds, the first kind is read
-MOST_FILES, MOST_TENSORS = 4096, 1 << 19
+MOST_FILES = 4096
 _MOST_LISTED = 20_000  # the largest number of entries in a folder
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-
-
-class StoredTensor(Record):
-    """A tensor in a checkpoint: its name, its dtype as the file names it, its shape, and a function that opens it.
-
-    `kind` is the name of NumPy's dtype, or else of floatlab's format. It is empty for GGUF's quantised types and for
-    types that are not supported. `open` returns the numbers; for GGUF's quantised types, it returns bytes, with one row
-    for each block.
-    """
-
-    name: str
-    dtype: str
-    kind: str
-    shape: tuple[int, ...]
-    open: Callable[[], ArraySource]
-
-
-class Checkpoint:
-    """The tensors of a checkpoint by name, in file order; close it after use, or open it in a `with` statement.
-
-    `kind` is the kind of file: safetensors, npz, npy, gguf, or memory. `metadata` has the texts in the headers of the
-    files. `configs` has the JSON objects of the files `config.json` and `hf_quant_config.json` beside them.
-    """
-
-    def __init__(self, name: str, kind: str) -> None:
-        """Start without tensors."""
-        self.name, self.kind = name, kind
-        self.tensors: dict[str, StoredTensor] = {}
-        self.metadata: dict[str, object] = {}
-        self.configs: dict[str, dict[str, object]] = {}
-        self._held = ExitStack()
-
-    def add(self, found: Iterable[StoredTensor], where: str) -> None:
-        """Add the tensors of the file `where`; raises FileFormatError for a name that has already been added."""
-        for each in found:
-            if each.name in self.tensors:
-                raise FileFormatError(f"{shown(where)} has the tensor {quoted(each.name, 80)}, which another file has")
-            self.tensors[each.name] = each
-        if len(self.tensors) > MOST_TENSORS:
-            raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which are not read")
-
-    def matching(self, only: str | None) -> list[str]:
-        """Return the names that a glob matches, or all names if it is None; raises UnsupportedError if none matches."""
-        return matching(list(self.tensors), only, self.name)
-
-    def open(self, name: str) -> ArraySource:
-        """Open a tensor by `StoredTensor.open`; raises FileFormatError for an unknown name."""
-        if name not in self.tensors:
-            raise FileFormatError(f"{shown(self.name)} has no tensor {quoted(name, 80)}")
-        return self.tensors[name].open()
-
-    def close(self) -> None:
-        """Close the files."""
-        self._held.close()
-
-    def __enter__(self) -> Self:
-        """Return the checkpoint; it is closed at the end of the `with`."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the files."""
-        self.close()
-
-    def holding(self, bundle: Bundle) -> None:
-        """Keep a file open until the checkpoint is closed."""
-        self._held.callback(bundle.close)
 
 
 def has_several(path: str) -> bool:
@@ -109,22 +40,6 @@ def has_several(path: str) -> bool:
         return True
     with _of_files(path, [path]) as checkpoint:
         return len(checkpoint.tensors) != 1
-
-
-def matching(names: list[str], only: str | None, where: str) -> list[str]:
-    """Return the names that a glob (`*`, `?`, `[…]`) matches; raises UnsupportedError if it matches none.
-
-    >>> matching(["a.weight", "a.bias", "b.weight"], "*.weight", "model")
-    ['a.weight', 'b.weight']
-    """
-    if only is None:
-        return names
-    found = [name for name in names if fnmatchcase(name, only)]
-    if not found:
-        few = ", ".join(quoted(each, 60) for each in names[:2]) + ", …" * (len(names) > 2)
-        has = f"it has {few}" if names else "it has no tensors"
-        raise UnsupportedError(f"--only {quoted(only)} matches no tensor of {shown(where)}; {has}")
-    return found
 
 
 def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Checkpoint:
