@@ -1,7 +1,8 @@
 """Opens checkpoints: the named tensors of a model, in one file, in several files, or in memory.
 
 A checkpoint is a `.safetensors`, `.npz`, `.npy` or `.gguf` file, a folder of these files, an index of several
-`.safetensors` (`model.safetensors.index.json`), or a mapping of names to arrays. Opening it reads only headers. A file
+`.safetensors` (`model.safetensors.index.json`), or a mapping of names to arrays. Files and folders are at paths or
+URLs. Opening a checkpoint reads only headers. A file
 is opened again for each tensor, so that the number of open files does not depend on the number of files in the
 checkpoint.
 """
@@ -18,8 +19,10 @@ from floatlab.files.checkpoints.checkpoint import Checkpoint, StoredTensor
 from floatlab.files.gguf import open_tensor, plain_kind, read_gguf
 from floatlab.files.json_files import read_json
 from floatlab.files.npy import open_npy
-from floatlab.files.npz import Bundle
+from floatlab.files.npz import Bundle, NpzEntry
 from floatlab.files.pickles import pickle_kind, refuse_pickle
+from floatlab.files.remote import opening
+from floatlab.files.remote.urls import folder_of, inside, is_url, plain
 from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import kind_called, open_entry, read_safetensors
 from floatlab.sandbox import admitted, is_folder
@@ -36,7 +39,7 @@ def has_several(path: str) -> bool:
 
     Raises the same errors as `open_checkpoint`.
     """
-    if is_folder(path) or path.endswith(INDEX):
+    if _is_folder(path) or plain(path).endswith(INDEX):
         return True
     with _of_files(path, [path]) as checkpoint:
         return len(checkpoint.tensors) != 1
@@ -56,14 +59,29 @@ def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Che
     if isinstance(place, Mapping):
         return _of_mapping(place)
     path = os.fspath(place)
-    admitted(path)
-    if is_folder(path):
+    if not is_url(path):
+        admitted(path)
+    if _is_folder(path):
         return _of_folder(path)
-    if path.endswith(INDEX):
+    if plain(path).endswith(INDEX):
         return _of_index(path)
     checkpoint = _of_files(path, [path])
-    _read_configs(checkpoint, os.path.dirname(path))
+    _read_configs(checkpoint, folder_of(path))
     return checkpoint
+
+
+def _is_folder(path: str) -> bool:
+    if not is_url(path):
+        return is_folder(path)
+    with named(path):
+        return opening.is_folder_url(path)
+
+
+def _exists(path: str) -> bool:
+    if not is_url(path):
+        return os.path.lexists(path)
+    with named(path):
+        return opening.exists_at(path)
 
 
 def _of_mapping(arrays: Mapping[str, object]) -> Checkpoint:
@@ -82,10 +100,8 @@ def _itself(array: ArraySource) -> ArraySource:
 
 def _of_folder(folder: str) -> Checkpoint:
     """Open a folder by its index; if it has none, open all files of the first kind in KINDS that it has."""
-    try:
-        names = sorted(os.listdir(admitted(folder)))
-    except OSError as trouble:
-        raise FileFormatError(f"{shown(folder)} cannot be read: {trouble.strerror or trouble}") from None
+    with named(folder):
+        names = sorted(opening.listed(folder) if is_url(folder) else os.listdir(admitted(folder)))
     if len(names) > _MOST_LISTED:
         raise FileFormatError(f"{shown(folder)} has {len(names):,} entries; at most {_MOST_LISTED:,} are read")
     indices = [name for name in names if name.endswith(INDEX)]
@@ -93,14 +109,14 @@ def _of_folder(folder: str) -> Checkpoint:
         few = " and ".join(map(quoted, indices[:2]))
         raise FileFormatError(f"{shown(folder)} has several checkpoints: name one index, such as {few}")
     if indices:
-        return _of_index(os.path.join(folder, indices[0]))
+        return _of_index(inside(folder, indices[0]))
     for kind in KINDS:
-        if found := [os.path.join(folder, name) for name in names if name.endswith(kind) and name[0] != "."]:
+        if found := [inside(folder, name) for name in names if name.endswith(kind) and name[0] != "."]:
             checkpoint = _of_files(folder, found)
             _read_configs(checkpoint, folder)
             return checkpoint
     if pickled := next((name for name in names if name.endswith(_PICKLED)), None):
-        path = os.path.join(folder, pickled)
+        path = inside(folder, pickled)
         raise refuse_pickle(path, pickle_kind(path, b"") or "torch")
     raise FileFormatError(f"{shown(folder)} has no checkpoint: no .safetensors, .gguf, .npz or .npy")
 
@@ -117,8 +133,8 @@ def _of_index(path: str) -> Checkpoint:
                 f"{shown(path)} places the tensor {quoted(name)} in {said}, "
                 "but the files of a checkpoint are .safetensors in the folder of the index"
             )
-    folder = os.path.dirname(path)
-    checkpoint = _of_files(path, [os.path.join(folder, name) for name in dict.fromkeys(placed.values())], placed)
+    folder = folder_of(path)
+    checkpoint = _of_files(path, [inside(folder, name) for name in dict.fromkeys(placed.values())], placed)
     missing = next((name for name in placed if name not in checkpoint.tensors), None)
     if missing is not None:
         raise FileFormatError(
@@ -138,7 +154,7 @@ def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None)
     """Open files of one kind; `placed` maps each tensor to the file from which it is read."""
     if len(paths) > MOST_FILES:
         raise FileFormatError(f"{shown(name)} has {len(paths):,} files; at most {MOST_FILES:,} are read")
-    kind = next((kind for kind in KINDS if paths[0].lower().endswith(kind)), None)
+    kind = next((kind for kind in KINDS if plain(paths[0]).lower().endswith(kind)), None)
     if kind is None:
         if (pickled := pickle_kind(paths[0], b"")) is not None:
             raise refuse_pickle(paths[0], pickled)
@@ -148,7 +164,7 @@ def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None)
         for path in paths:
             found = _READERS[kind](checkpoint, path)
             if placed is not None:
-                base = os.path.basename(path)
+                base = os.path.basename(plain(path))
                 found = [each for each in found if placed.get(each.name) == base]
             checkpoint.add(found, path)
     except FloatlabError:
@@ -183,7 +199,7 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
     found = []
     for name in bundle.names:
         array = bundle.open(name)
-        found.append(StoredTensor(name, array.kind, array.kind, array.shape, partial(bundle.open, name)))
+        found.append(StoredTensor(name, array.kind, array.kind, array.shape, NpzEntry(bundle, name)))
         array.close()
     return found
 
@@ -191,7 +207,7 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
 def _npy(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
     """Return the only array of a `.npy` file, under the name of the file."""
     with open_npy(path) as array:
-        name = os.path.basename(path)[: -len(".npy")]
+        name = os.path.basename(plain(path))[: -len(".npy")]
         return [StoredTensor(name, array.kind, array.kind, array.shape, partial(open_npy, path))]
 
 
@@ -203,6 +219,6 @@ def _read_configs(checkpoint: Checkpoint, folder: str) -> None:
     if checkpoint.kind != "safetensors":
         return
     for name in ("config.json", "hf_quant_config.json"):
-        path = os.path.join(folder, name)
-        if os.path.lexists(path):
+        path = inside(folder, name)
+        if _exists(path):
             checkpoint.configs[name] = read_json(path)
