@@ -133,7 +133,9 @@ def is_checkpoint(word: str) -> bool:
     (False, False)
     """
     ends = word.endswith((*(f".{kind}" for kind in _SEVERAL), _INDEX))
-    return (ends or word.endswith("/")) if is_url(word) else exists(word) and (is_folder(word) or ends)
+    if "://" in word and is_url(word):
+        return ends or word.endswith("/")
+    return exists(word) and (is_folder(word) or ends)
 
 
 def _says_format(word: str, dtype: str | None) -> bool:

@@ -15,7 +15,6 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.atomic_write import no_file
 from floatlab.errors import FileFormatError, quoted
-from floatlab.files.remote.range_file import RangeFile
 from floatlab.files.remote.urls import is_url
 from floatlab.sandbox import admitted
 
@@ -89,9 +88,8 @@ def _require_file(mode: int) -> None:
 
 def length_of(file: IO[bytes]) -> int:
     """Return the current number of bytes in a file."""
-    if isinstance(file, RangeFile):
-        return file.size
-    return os.fstat(file.fileno()).st_size
+    size: int | None = getattr(file, "size", None)  # a RangeFile has no descriptor
+    return os.fstat(file.fileno()).st_size if size is None else size
 
 
 def read_start(file: IO[bytes], count: int) -> bytes:
