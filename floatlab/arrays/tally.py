@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
@@ -192,6 +193,7 @@ def tally(
     >>> found.largest_relative, found.largest_relative_at
     (1.0, 5)
     """
+    dispatch.parse_lane(lane)
     flat, rounded = np.ascontiguousarray(x).reshape(-1), np.ascontiguousarray(y).reshape(-1)
     if flat.dtype not in _KINDS or flat.dtype != rounded.dtype or np.shape(x) != np.shape(y):
         raise UnsupportedError(
@@ -312,9 +314,7 @@ def _tally(x: Array, y: Array, run: int, smallest: Array, threshold: Array) -> R
         a, b = x[start : start + _SLAB].astype(np.float64), y[start : start + _SLAB].astype(np.float64)
         runs = slice(start // run, (start + len(a) - 1) // run + 1)
         of_element = np.repeat(np.stack([smallest[runs], threshold[runs]]), run, axis=1) if run < len(x) else None
-        least, beyond = (
-            (smallest[0], threshold[0]) if of_element is None else of_element[:, start % run :][:, : len(a)]
-        )
+        least, beyond = (smallest[0], threshold[0]) if of_element is None else of_element[:, start % run :][:, : len(a)]
         with np.errstate(all="ignore"):
             exponents += np.bincount(a.view(np.int64) >> 52 & _FIELDS - 1, minlength=_FIELDS)
             finite, kept = np.isfinite(a), np.isfinite(b)
