@@ -1,0 +1,186 @@
+"""The work of an audit in pieces: a `Job` is a region of a tensor and the recipes in which it is rounded.
+
+`work` is a pure function of its job, so that jobs can be done in any order, in other processes and on other machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isnan, nan
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.round_trips import is_unscaled, numbers_of, round_trip, spans, tally_of
+from floatlab.arrays.sources import ArraySource, HeldSource, Piece, Source
+from floatlab.arrays.tally import Tally
+from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
+from floatlab.auditing.survival.outputs import OutputErrors, output_errors
+from floatlab.auditing.survival.regions import Region
+from floatlab.auditing.survival.scale_tally import ScaleTally, scale_tally
+from floatlab.errors import UnsupportedError
+from floatlab.formats.recipes import Recipe, parse_recipe
+from floatlab.fpmode import in_default_mode
+from floatlab.record import Record
+
+Place = object  # a path, or a mapping of names to arrays
+
+
+class Job(Record):
+    """A piece of work: a region of a tensor, rounded by each of the recipes.
+
+    `order` sorts the jobs of a tensor. `peaks` has, for each recipe, the number with the largest magnitude that
+    determines the scales of the region but may lie outside of it; None if the region does not need it. If
+    `only_peaks`, these numbers are looked for, and nothing is rounded. `inputs` is the place of the activations, if the
+    outputs of the layer are compared.
+    """
+
+    place: Place
+    tensor: str
+    order: int
+    region: Region
+    recipes: tuple[str, ...]
+    peaks: tuple[float | None, ...] = ()
+    only_peaks: bool = False
+    overflow: str = "native"
+    inputs: Place = None
+    layer: str = ""
+
+
+class Measured(Record):
+    """What the recipe of a job makes of its region."""
+
+    tally: Tally
+    scales: ScaleTally | None = None
+    output: OutputErrors | None = None
+
+
+class Result(Record):
+    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the peak of the region."""
+
+    measured: tuple[Measured, ...] = ()
+    peaks: tuple[float | None, ...] = ()
+
+
+@in_default_mode
+def work(job: Job) -> Result:
+    """Do a job. Raises FloatlabError if the tensor cannot be read."""
+    recipes = [parse_recipe(name) for name in job.recipes]
+    with _opened(job.place, job.tensor) as source:
+        piece = read_region(source, job.region)
+    if job.only_peaks:
+        return Result(peaks=tuple(peak_of(piece, recipe) for recipe in recipes))
+    inputs = None
+    if job.inputs is not None:
+        with _opened(job.inputs, job.layer) as samples:
+            inputs = np.asarray(native(samples.whole()), np.float64).reshape(-1, job.region.width)
+    found = []
+    for recipe, peak in zip(recipes, job.peaks or (None,) * len(recipes), strict=True):
+        trip = round_trip(piece, recipe, peak, job.overflow)
+        output = None
+        if inputs is not None:
+            shape = job.region.rows, job.region.columns
+            output = output_errors(inputs, trip.x.reshape(shape), trip.values.reshape(shape))
+        whole_scales = _has_first_scale(recipe, job.region) or peak is None
+        found.append(
+            Measured(
+                tally_of(trip, recipe, job.region.first, job.region.width),
+                scale_tally(trip, recipe) if whole_scales else None,
+                output,
+            )
+        )
+    return Result(tuple(found))
+
+
+def _has_first_scale(recipe: Recipe, region: Region) -> bool:
+    """Return whether the scales of a region are to be counted; a scale of several regions is counted in the first."""
+    if recipe.format.block is not None or is_unscaled(recipe):
+        return True
+    return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
+
+
+def read_region(source: ArraySource, region: Region) -> Piece:
+    """Return a region as a matrix.
+
+    >>> source = HeldSource(np.arange(12.0).reshape(3, 4))
+    >>> read_region(source, Region(1, 2, 1, 2, 4)).tolist()
+    [[5.0, 6.0], [9.0, 10.0]]
+    """
+    if source.by_columns:
+        whole = source.whole()
+        held = whole.replace(codes=np.ascontiguousarray(whole.codes)) if isinstance(whole, Source) else whole
+        source = HeldSource(held if isinstance(held, Source) else np.ascontiguousarray(held), source.name)
+    shape = region.rows, region.columns
+    if region.is_contiguous:
+        parts = [source.read(region.first, region.size)]
+    else:
+        parts = [source.read(region.first + row * region.width, region.columns) for row in range(region.rows)]
+    first = parts[0]
+    if isinstance(first, Source):
+        codes = [each.codes for each in parts if isinstance(each, Source)]
+        return first.replace(codes=(codes[0] if len(codes) == 1 else np.concatenate(codes)).reshape(shape))
+    return (first if len(parts) == 1 else np.concatenate(parts)).reshape(shape)  # type: ignore[arg-type]
+
+
+def peak_of(x: Piece, recipe: Recipe) -> float | None:
+    """Return the first number with the largest magnitude, on which a recipe's scales depend; NaN if there is a NaN.
+
+    For floatlab's own rules for tensor scales (`nvfp4`), blocks with NaNs or infinities are left out, since they have
+    no influence on the scale of the tensor.
+
+    >>> peak_of(np.float32([[1, -3, 3, 2]]), parse_recipe("e4m3/tensor"))
+    -3.0
+    """
+    if not spans(recipe):
+        return None
+    numbers, fmt = numbers_of(x), recipe.format
+    if recipe.rule.is_exact and fmt.tensor is not None and not np.isfinite(numbers).all():
+        rows, columns = numbers.shape
+        down, across = np.arange(rows) // (fmt.rows or 1), np.arange(columns) // (fmt.block or 1)
+        bad = np.zeros((down[-1] + 1, across[-1] + 1), bool)
+        at = np.argwhere(~np.isfinite(numbers))
+        bad[down[at[:, 0]], across[at[:, 1]]] = True
+        numbers = np.where(bad[down[:, None], across], 0, numbers)
+    sizes = np.abs(numbers).reshape(-1)
+    return float(numbers.reshape(-1)[int(sizes.argmax())]) if sizes.size else 0.0  # argmax finds a NaN first
+
+
+def joint_peak(peaks: list[float | None]) -> float | None:
+    """Return the peak of several regions, in the order of the tensor.
+
+    >>> joint_peak([1.0, -2.0, 2.0]), joint_peak([None]), joint_peak([nan, 1.0])
+    (-2.0, None, nan)
+    """
+    found = [each for each in peaks if each is not None]
+    if any(map(isnan, found)):
+        return nan
+    return max(found, key=abs, default=None)
+
+
+# Each process keeps the headers of the last checkpoints that it has read.
+_KEPT: dict[object, QuantizedCheckpoint] = {}
+_MOST_KEPT = 4
+
+
+def checkpoint_at(place: Place) -> QuantizedCheckpoint:
+    """Open a checkpoint, or return it if it is still open from the job before."""
+    key = id(place) if isinstance(place, Mapping) else place
+    if key not in _KEPT:
+        while len(_KEPT) >= _MOST_KEPT:
+            _KEPT.pop(next(iter(_KEPT))).close()
+        _KEPT[key] = load_quantized(place)  # type: ignore[arg-type]
+    return _KEPT[key]
+
+
+def forget() -> None:
+    """Close the checkpoints that jobs have opened; files may have changed when the next audit begins."""
+    while _KEPT:
+        _KEPT.popitem()[1].close()
+
+
+def _opened(place: Place, tensor: str) -> ArraySource:
+    source = checkpoint_at(place).open(tensor)
+    if source.dtype is not None and source.dtype.kind != "f":
+        source.close()
+        raise UnsupportedError(f"{source.name} is an array of {source.dtype.name}, not of floats")
+    return source
