@@ -24,7 +24,8 @@ class RecipeFigures(Record):
     `flushed` become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to its
     largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (that 99.9 % do not exceed, to 1
     part in 128) and `largest_relative` are the relative errors of the nonzero numbers; `largest_relative_at` is the
-    index of the worst of them. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without errors and
+    index of the worst of them. `squares` is the sum of the squares of the numbers, `error_squares` that of the errors,
+    `mse` its mean. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without errors and
     None without numbers. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are
     left out. `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error.
 
@@ -45,6 +46,8 @@ class RecipeFigures(Record):
     largest_relative: float
     largest_relative_at: int | None
     largest_error: float
+    squares: float
+    error_squares: float
     mse: float
     sqnr: float | None
     cosine: float | None
@@ -193,6 +196,8 @@ def figures_of(
         largest_relative=tally.largest_relative,
         largest_relative_at=tally.largest_relative_at if tally.largest_relative_at >= 0 else None,
         largest_error=tally.largest_error,
+        squares=tally.squares,
+        error_squares=tally.error_squares,
         mse=tally.error_squares / tally.measured if tally.measured else 0.0,
         sqnr=sqnr_of(tally.error_squares, tally.squares),
         cosine=tally.products / both if both else None,

@@ -18,7 +18,7 @@ from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.survival.outputs import OutputErrors, output_errors
 from floatlab.auditing.survival.regions import Region
 from floatlab.auditing.survival.scale_tally import ScaleTally, scale_tally
-from floatlab.errors import UnsupportedError
+from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.formats.recipes import Recipe, parse_recipe
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
@@ -29,7 +29,8 @@ Place = object  # a path, or a mapping of names to arrays
 class Job(Record):
     """A piece of work: a region of a tensor, rounded by each of the recipes.
 
-    `order` sorts the jobs of a tensor. `peaks` has, for each recipe, the number with the largest magnitude that
+    `subject` numbers the tensors of an audit, `group` the groups of recipes of a tensor that share regions, and `order`
+    the regions of a group. `peaks` has, for each recipe, the number with the largest magnitude that
     determines the scales of the region but may lie outside of it; None if the region does not need it. If
     `only_peaks`, these numbers are looked for, and nothing is rounded. `inputs` is the place of the activations, if the
     outputs of the layer are compared.
@@ -37,6 +38,8 @@ class Job(Record):
 
     place: Place
     tensor: str
+    subject: int
+    group: int
     order: int
     region: Region
     recipes: tuple[str, ...]
@@ -56,15 +59,26 @@ class Measured(Record):
 
 
 class Result(Record):
-    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the peak of the region."""
+    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the peak of the region.
+
+    `trouble` says why the tensor cannot be read, if it cannot.
+    """
 
     measured: tuple[Measured, ...] = ()
     peaks: tuple[float | None, ...] = ()
+    trouble: str = ""
 
 
 @in_default_mode
 def work(job: Job) -> Result:
-    """Do a job. Raises FloatlabError if the tensor cannot be read."""
+    """Do a job."""
+    try:
+        return _done(job)
+    except FloatlabError as trouble:
+        return Result(trouble=str(trouble))
+
+
+def _done(job: Job) -> Result:
     recipes = [parse_recipe(name) for name in job.recipes]
     with _opened(job.place, job.tensor) as source:
         piece = read_region(source, job.region)

@@ -36,9 +36,8 @@ def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
     y = np.einsum("nk,mk->nm", x, weight.astype(np.float64))
     z = np.einsum("nk,mk->nm", x, rounded.astype(np.float64))
     error = z - y
-    terms = (error * error, y * y, z * z, y * z)
-    sums = [float(each.sum()) for each in terms]
-    return OutputErrors(y.size, *sums, largest_error=float(np.abs(error).max(initial=0)))
+    noise, signal, own, both = (float(each.sum()) for each in (error * error, y * y, z * z, y * z))
+    return OutputErrors(y.size, noise, signal, own, both, float(np.abs(error).max(initial=0)))
 
 
 def merged_outputs(parts: Iterable[OutputErrors | None]) -> OutputErrors | None:

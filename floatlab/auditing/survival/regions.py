@@ -55,11 +55,17 @@ def as_matrix(shape: tuple[int, ...]) -> tuple[int, int, int]:
     return prod(shape[:-2]), shape[-2] if len(shape) > 1 else 1, shape[-1] if shape else 1
 
 
-def cuts(shape: tuple[int, ...], recipes: tuple[Recipe, ...], usual: int = USUAL) -> list[tuple[tuple[int, ...], list[Region]]]:
+Cut = tuple[tuple[int, ...], list[Region]]
+
+
+def cuts(
+    shape: tuple[int, ...], recipes: tuple[Recipe, ...], usual: int = USUAL, whole_rows: bool = False
+) -> list[Cut]:
     """Return groups of recipes, by their indices, each with the regions in which it is computed.
 
     Usually all recipes are one group, so that the tensor is read once. If rows are so long that they must be divided,
-    each recipe is a group, since recipes differ in where they can be divided.
+    each recipe is a group, since recipes differ in where they can be divided. With `whole_rows`, rows are only divided
+    if they are too long.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> groups = cuts((300, 100), (parse_recipe("bf16"), parse_recipe("e4m3/128x128")), usual=20_000)
@@ -69,20 +75,20 @@ def cuts(shape: tuple[int, ...], recipes: tuple[Recipe, ...], usual: int = USUAL
     outer, high, wide = as_matrix(shape)
     if not outer * high * wide:
         return [(tuple(range(len(recipes))), [])]
-    whole = _together(outer, high, wide, recipes, usual)
+    whole = _together(outer, high, wide, recipes, usual, whole_rows)
     if whole is not None:
         return [(tuple(range(len(recipes))), whole)]
     return [((i,), _alone(outer, high, wide, recipe, usual)) for i, recipe in enumerate(recipes)]
 
 
-def _together(outer: int, high: int, wide: int, recipes: tuple[Recipe, ...], usual: int) -> list[Region] | None:
+def _together(
+    outer: int, high: int, wide: int, recipes: tuple[Recipe, ...], usual: int, whole_rows: bool
+) -> list[Region] | None:
     """Return the regions for several recipes; None if they would be too large."""
     granules = [_flat_granule(recipe, wide) for recipe in recipes]
-    if outer * high == 1 or all(granules):
-        # A single row is divided only if every recipe can be.
-        if all(granules):
-            step = lcm(*filter(None, granules), 1)
-            return _flat(outer * high * wide, step, usual) if step <= _MOST else None
+    if all(granules) and not whole_rows:
+        step = lcm(*granules, 1)
+        return _flat(outer * high * wide, step, usual) if step <= _MOST else None
     down = lcm(*(recipe.format.rows or 1 for recipe in recipes if not is_unscaled(recipe)), 1)
     for recipe in recipes:
         if recipe.format.flat and not is_unscaled(recipe):

@@ -1,0 +1,38 @@
+"""`audit --to`: measures what recipes would do to checkpoints, and writes the plan."""
+
+from __future__ import annotations
+
+from floatlab.auditing.survival.figures import RecipeAudit
+from floatlab.auditing.survival.survey import audit_recipes
+from floatlab.verbs.audit.recipes_page import LISTED, recipes_page
+from floatlab.verbs.question import Answer, Question, Started, plain_answer
+
+
+def recipes_answer(question: Question, started: Started | None = None) -> Answer:
+    """Answer `audit FILE… --to RECIPE[,RECIPE…]`. Raises FloatlabError."""
+    found = audit_recipes(
+        question.values,
+        question.option("to"),
+        only=question.option("only"),
+        min_sqnr=question.option("min_sqnr"),
+        activations=question.option("activations"),
+        overflow=(question.option("saturate") and "saturate") or "native",
+        progress=None if started is None else lambda total: started(total, "elements"),
+    )
+    if plan := question.option("plan"):
+        from floatlab.auditing.survival.plans import write_plan
+
+        write_plan(found, plan)
+    return recipes_answer_of(found, question.option("worst", LISTED))
+
+
+def recipes_answer_of(found: RecipeAudit, most: int = LISTED) -> Answer:
+    """Return the answer that shows an audit; its JSON has a line for each tensor, and one for all together."""
+    answer = plain_answer(found, lambda: recipes_page(found, most), found.recommendation.words)
+    return answer.replace(records=lambda: _records(found), status=1 if found.failing else 0)
+
+
+def _records(found: RecipeAudit) -> list[dict[str, object]]:
+    from floatlab.verbs.from_json import document_of
+
+    return [document_of(each) for each in (*found.tensors, found)]
