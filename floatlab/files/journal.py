@@ -41,6 +41,8 @@ class Journal:
         with named(path):
             try:
                 is_new = state_of(path) is None
+            except FileFormatError:
+                raise
             except ValueError:  # the path contains a null character
                 raise FileFormatError("is no file name") from None
             flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -35,7 +35,8 @@ class Checkpoint:
     """The tensors of a checkpoint by name, in file order; close it after use, or open it in a `with` statement.
 
     `kind` is the kind of file: safetensors, npz, npy, gguf, or memory. `metadata` has the texts in the headers of the
-    files. `configs` has the JSON objects of the files `config.json` and `hf_quant_config.json` beside them.
+    files. `configs` has the JSON objects of the files `config.json` and `hf_quant_config.json` beside them. `files` has
+    the paths or URLs of all files that were read.
     """
 
     def __init__(self, name: str, kind: str) -> None:
@@ -44,6 +45,7 @@ class Checkpoint:
         self.tensors: dict[str, StoredTensor] = {}
         self.metadata: dict[str, object] = {}
         self.configs: dict[str, dict[str, object]] = {}
+        self.files: list[str] = []
         self._held = ExitStack()
 
     def add(self, found: Iterable[StoredTensor], where: str) -> None:

@@ -141,6 +141,7 @@ def _of_index(path: str) -> Checkpoint:
             f"{shown(path)} places the tensor {quoted(missing, 80)} in {quoted(placed[missing], 80)}, which lacks it"
         )
     checkpoint.tensors = {name: checkpoint.tensors[name] for name in placed}
+    checkpoint.files.append(path)
     _read_configs(checkpoint, folder)
     return checkpoint
 
@@ -163,6 +164,7 @@ def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None)
     try:
         for path in paths:
             found = _READERS[kind](checkpoint, path)
+            checkpoint.files.append(path)
             if placed is not None:
                 base = os.path.basename(plain(path))
                 found = [each for each in found if placed.get(each.name) == base]
@@ -222,3 +224,4 @@ def _read_configs(checkpoint: Checkpoint, folder: str) -> None:
         path = inside(folder, name)
         if _exists(path):
             checkpoint.configs[name] = read_json(path)
+            checkpoint.files.append(path)
