@@ -16,7 +16,7 @@ from floatlab.auditing.survival.gathering import Gathering, Pile
 from floatlab.auditing.survival.jobs import Job, Measured, checkpoint_at, forget, joint_peak, work
 from floatlab.auditing.survival.regions import Cut, Region, as_matrix, cuts, needs_peaks
 from floatlab.auditing.survival.runner import run
-from floatlab.auditing.survival.verdicts import choice_of, expected_sqnr, judged, recommendation
+from floatlab.auditing.survival.verdicts import choice_of, judged, recommendation, usual
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
 from floatlab.files.checkpoints import matching
 from floatlab.files.safe_open import shown
@@ -118,7 +118,7 @@ def audit_recipes(
     >>> [(each.recipe, each.lost, each.verdict) for each in found.tensors[0].recipes]
     [('e4m3', 1, 'overflows'), ('e4m3/tensor', 0, 'survives')]
     >>> print(found.recommendation)
-    e4m3/tensor for the tensor: 16 bits a number, SQNR 32.3 dB
+    e4m3/tensor for the tensor. On average 16 bits a number, SQNR 32.3 dB
     """
     recipes = parse_recipes(to)
     for recipe in recipes:
@@ -319,10 +319,10 @@ class _Survey:
             bits = sum(Fraction(each.recipes[i].bits) * each.elements for each in measured)
             figures = figures_of(
                 recipe.name, float(bits / count) if count else 0.0, whole.tally, whole.scales, None,
-                expected_sqnr(recipe),
+                usual(recipe).sqnr,
             )  # fmt: skip
             figures = figures.replace(largest_relative_at=None)  # an index is that of one tensor
-            found.append(judged(figures, count - zeros - nonfinite, nonfinite, self.min_sqnr))
+            found.append(judged(figures, usual(recipe).flushed, count - zeros - nonfinite, nonfinite, self.min_sqnr))
         return tuple(found)
 
 
@@ -344,9 +344,9 @@ def _figures(
     figures = []
     for recipe, each in zip(recipes, measured, strict=False):
         bits = bits_of(recipe, subject.shape)
-        made = figures_of(recipe.name, bits, each.tally, each.scales, each.output, expected_sqnr(recipe))
+        made = figures_of(recipe.name, bits, each.tally, each.scales, each.output, usual(recipe).sqnr)
         nonzero = each.tally.elements - each.tally.zeros - each.tally.nonfinite
-        figures.append(judged(made, nonzero, each.tally.nonfinite, min_sqnr))
+        figures.append(judged(made, usual(recipe).flushed, nonzero, each.tally.nonfinite, min_sqnr))
     found = TensorFigures(
         source=subject.source,
         tensor=subject.name,
