@@ -99,7 +99,7 @@ def audit(
     *,
     to: str | Recipe | Sequence[str | Recipe],
     only: str | None = None,
-    progress: Callable[[int], Progress] | None = None,
+    progress: Callable[[int, int], Progress] | None = None,
     **options: Unpack[RecipeOptions],
 ) -> RecipeAudit: ...
 
@@ -109,7 +109,7 @@ def audit(
     place: Place | Sequence[Place],
     against: Place | None = None,
     only: str | None = None,
-    progress: Callable[[int], Progress] | None = None,
+    progress: Callable[..., Progress] | None = None,
     *,
     to: str | Recipe | Sequence[str | Recipe] | None = None,
     **options: Unpack[RecipeOptions],
@@ -131,7 +131,7 @@ def audit(
         A glob that chooses weights by name.
     progress
         A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call.
+        elements done since its last call. With `to`, bytes are counted, and the number of tensors is another argument.
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
     **options

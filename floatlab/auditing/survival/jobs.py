@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import threading
 from collections.abc import Mapping
 from math import isnan, nan
 
@@ -18,7 +21,9 @@ from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.survival.outputs import OutputErrors, output_errors
 from floatlab.auditing.survival.regions import Region
 from floatlab.auditing.survival.scale_tally import ScaleTally, scale_tally
-from floatlab.errors import FloatlabError, UnsupportedError
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
+from floatlab.files.checkpoints import states_of
+from floatlab.files.safe_open import shown
 from floatlab.formats.recipes import Recipe, parse_recipe
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
@@ -34,6 +39,9 @@ class Job(Record):
     determines the scales of the region but may lie outside of it; None if the region does not need it. If
     `only_peaks`, these numbers are looked for, and nothing is rounded. `inputs` is the place of the activations, if the
     outputs of the layer are compared.
+
+    `version` identifies the contents of the files at `place`. `piece` and `samples` are the region and the activations
+    themselves, if they are sent to another process because `place` or `inputs` is a mapping.
     """
 
     place: Place
@@ -48,6 +56,9 @@ class Job(Record):
     overflow: str = "native"
     inputs: Place = None
     layer: str = ""
+    version: str = ""
+    piece: Piece | None = None
+    samples: Piece | None = None
 
 
 class Measured(Record):
@@ -80,14 +91,11 @@ def work(job: Job) -> Result:
 
 def _done(job: Job) -> Result:
     recipes = [parse_recipe(name) for name in job.recipes]
-    with _opened(job.place, job.tensor) as source:
-        piece = read_region(source, job.region)
+    piece = _piece_of(job)
     if job.only_peaks:
         return Result(peaks=tuple(peak_of(piece, recipe) for recipe in recipes))
-    inputs = None
-    if job.inputs is not None:
-        with _opened(job.inputs, job.layer) as samples:
-            inputs = np.asarray(native(samples.whole()), np.float64).reshape(-1, job.region.width)
+    samples = _samples_of(job)
+    inputs = None if samples is None else np.asarray(native(samples), np.float64).reshape(-1, job.region.width)
     found = []
     for recipe, peak in zip(recipes, job.peaks or (None,) * len(recipes), strict=True):
         trip = round_trip(piece, recipe, peak, job.overflow)
@@ -104,6 +112,32 @@ def _done(job: Job) -> Result:
             )
         )
     return Result(tuple(found))
+
+
+def _piece_of(job: Job) -> Piece:
+    if job.piece is not None:
+        return job.piece
+    with _opened(job.place, job.tensor, job.version) as source:
+        return read_region(source, job.region)
+
+
+def _samples_of(job: Job) -> Piece | None:
+    if job.inputs is None:
+        return job.samples
+    with _opened(job.inputs, job.layer) as source:
+        return source.whole()
+
+
+def packed(job: Job) -> Job:
+    """Return a job as it can be sent to another process: with its piece if the tensor is in the memory of this one."""
+    if isinstance(job.place, Mapping):
+        try:
+            job = job.replace(piece=_piece_of(job), place=None)
+        except FloatlabError:
+            return job.replace(place={})  # the tensor cannot be read there either, and the result says so
+    if isinstance(job.inputs, Mapping):
+        job = job.replace(samples=_samples_of(job), inputs=None)
+    return job
 
 
 def _has_first_scale(recipe: Recipe, region: Region) -> bool:
@@ -172,28 +206,61 @@ def joint_peak(peaks: list[float | None]) -> float | None:
 
 
 # Each process keeps the headers of the last checkpoints that it has read.
-_KEPT: dict[object, QuantizedCheckpoint] = {}
+_KEPT: dict[object, tuple[str, QuantizedCheckpoint]] = {}
 _MOST_KEPT = 4
+_lock = threading.Lock()
 
 
-def checkpoint_at(place: Place) -> QuantizedCheckpoint:
-    """Open a checkpoint, or return it if it is still open from the job before."""
+def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
+    """Open a checkpoint, or return it if it is still open from the job before.
+
+    Raises FileFormatError if `version` is given and the sizes of the files are not those of this version.
+    """
     key = id(place) if isinstance(place, Mapping) else place
-    if key not in _KEPT:
-        while len(_KEPT) >= _MOST_KEPT:
-            _KEPT.pop(next(iter(_KEPT))).close()
-        _KEPT[key] = load_quantized(place)  # type: ignore[arg-type]
-    return _KEPT[key]
+    with _lock:
+        opened, found = _KEPT.get(key, ("", None))
+        if found is not None and version in ("", opened or version):
+            return found
+        while len(_KEPT) >= _MOST_KEPT or key in _KEPT:
+            _KEPT.pop(key if key in _KEPT else next(iter(_KEPT)))[1].close()
+        found = load_quantized(place)  # type: ignore[arg-type]
+        if version and version_of(found).partition(".")[0] != version.partition(".")[0]:
+            found.close()
+            raise FileFormatError(f"{shown(str(place))} is another file here than where the audit was started")
+        _KEPT[key] = version, found
+        return found
+
+
+def version_of(read: QuantizedCheckpoint) -> str:
+    """Return a text that identifies the contents of the files of a checkpoint: their sizes, and when they changed.
+
+    Times follow a point. They differ if a file is copied to another computer. The text is empty for a mapping.
+    """
+    states = states_of(read.checkpoint)
+    parts = [[(each.name, each.size) for each in states], [each.changed for each in states]]
+    return ".".join(hashlib.blake2s(repr(part).encode(), digest_size=8).hexdigest() for part in parts) if states else ""
 
 
 def forget() -> None:
     """Close the checkpoints that jobs have opened; files may have changed when the next audit begins."""
-    while _KEPT:
-        _KEPT.popitem()[1].close()
+    with _lock:
+        while _KEPT:
+            _KEPT.popitem()[1][1].close()
 
 
-def _opened(place: Place, tensor: str) -> ArraySource:
-    source = checkpoint_at(place).open(tensor)
+def _begin_after_fork() -> None:
+    """Open all checkpoints again in a forked process: it shares the positions in open files with the first process."""
+    global _lock
+    _lock = threading.Lock()
+    forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_after_fork)
+
+
+def _opened(place: Place, tensor: str, version: str = "") -> ArraySource:
+    source = checkpoint_at(place, version).open(tensor)
     if source.dtype is not None and source.dtype.kind != "f":
         source.close()
         raise UnsupportedError(f"{source.name} is an array of {source.dtype.name}, not of floats")

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from fractions import Fraction
 from math import inf, prod
 from typing import TypedDict, Unpack
 
 from floatlab.arrays.round_trips import check_supported, is_unscaled, spans
-from floatlab.auditing.survival.activations import layer_inputs
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures, exponents_of, figures_of
 from floatlab.auditing.survival.gathering import Gathering, Pile
 from floatlab.auditing.survival.jobs import Job, Measured, checkpoint_at, forget, joint_peak, work
-from floatlab.auditing.survival.regions import Cut, Region, as_matrix, cuts, needs_peaks
-from floatlab.auditing.survival.runner import run
+from floatlab.auditing.survival.regions import Region, as_matrix, needs_peaks
+from floatlab.auditing.survival.running.resumption import Resumption, files_of
+from floatlab.auditing.survival.running.runner import run
+from floatlab.auditing.survival.subjects import Place, Subject, subjects_of
 from floatlab.auditing.survival.verdicts import choice_of, judged, recommendation, usual
-from floatlab.errors import FloatlabError, UnsupportedError, quoted
-from floatlab.files.checkpoints import matching
-from floatlab.files.safe_open import shown
+from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.recipes import Recipe, parse_recipes
 from floatlab.fpmode import in_default_mode
-from floatlab.record import Individual
 
-Place = str | os.PathLike[str] | Mapping[str, object]
 Progress = Callable[[int], None]
 
 
@@ -35,26 +34,7 @@ class RecipeOptions(TypedDict, total=False):
     activations: Place | None
     overflow: str
     executor: Executor | None
-    resume: object
-
-
-class Subject(Individual):
-    """A tensor to measure: where it is, what is known of it, and the regions of each group of recipes.
-
-    `bits` is the width of its numbers as they are stored. `layer` is the name of the samples of its inputs.
-    """
-
-    place: Place
-    source: str
-    name: str
-    kind: str
-    shape: tuple[int, ...]
-    convention: str
-    bits: int
-    left_out: str
-    is_readable: bool
-    layer: str
-    groups: tuple[Cut, ...]
+    resume: str | os.PathLike[str] | None
 
 
 @in_default_mode
@@ -63,7 +43,7 @@ def audit_recipes(
     to: str | Recipe | Sequence[str | Recipe],
     *,
     only: str | None = None,
-    progress: Callable[[int], Progress] | None = None,
+    progress: Callable[[int, int], Progress] | None = None,
     **options: Unpack[RecipeOptions],
 ) -> RecipeAudit:
     """Measure what recipes would do to the tensors of checkpoints, and recommend a recipe for each.
@@ -77,8 +57,8 @@ def audit_recipes(
     only
         A glob that chooses tensors by name.
     progress
-        A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call.
+        A function that is called with the number of bytes to read and the number of tensors. It returns a function that
+        is called with the number of bytes read since its last call.
     **options
         The keywords that follow.
     min_sqnr
@@ -91,9 +71,11 @@ def audit_recipes(
         The result of numbers beyond the largest, without scales: `native` (∞ or NaN, if the format has them) or
         `saturate`. With scales, they saturate.
     executor
-        Where jobs are done; by default in this process.
+        Where the pieces of tensors are measured: any executor of `concurrent.futures` or of Dask
+        (`Client.get_executor()`); by default this process. The result does not depend on it.
     resume
-        A file that keeps finished jobs.
+        A file in which finished pieces are kept. An audit that was interrupted continues from it. It is refused if it
+        belongs to other files, recipes or settings.
 
     Returns
     -------
@@ -129,66 +111,15 @@ def audit_recipes(
     many = list(places) if isinstance(places, Sequence) and not isinstance(places, str) else [places]
     forget()
     try:
-        subjects = _subjects(many, recipes, only, activations)
+        subjects = subjects_of(many, recipes, only, activations)
         found = _Survey(subjects, recipes, activations, overflow, options.get("min_sqnr"))
-        found.measure(progress, options.get("executor"), options.get("resume"))
+        with ExitStack() as held:
+            resume = options.get("resume")
+            kept = None if resume is None else held.enter_context(found.resumption(os.fspath(resume)))
+            found.measure(progress, options.get("executor"), kept)
         return found.result()
     finally:
         forget()
-
-
-def _subjects(
-    places: Sequence[Place], recipes: tuple[Recipe, ...], only: str | None, activations: Place | None
-) -> list[Subject]:
-    """Return the tensors to measure, in the order of the files."""
-    named = [(place, checkpoint_at(place)) for place in places]
-    samples = None if activations is None else checkpoint_at(activations)
-    where = " and ".join(read.name for _, read in named[:3])
-    chosen = set(matching(list(dict.fromkeys(name for _, read in named for name in read.names)), only, where))
-    if not chosen:
-        raise UnsupportedError(f"{shown(where)} has no tensors")
-    found = []
-    for place, read in named:
-        for name in read.names:
-            if name not in chosen:
-                continue
-            weight, stored = read.weights.get(name), read.checkpoint.tensors.get(name)
-            shape = weight.shape if weight is not None else stored.shape if stored is not None else ()
-            kind = "number" if weight is not None else stored.kind or stored.dtype if stored is not None else ""
-            trouble, is_readable = read.unreadable.get(name, ""), name not in read.unreadable
-            if not trouble and kind.startswith(("int", "uint", "bool")):
-                trouble = f"{'truth values' if kind == 'bool' else 'integers'}, not floats"
-            layer = ""
-            if samples is not None and not trouble:
-                layer = layer_inputs(samples, name, shape)
-            found.append(
-                Subject(
-                    place=place,
-                    source=read.name,
-                    name=name,
-                    kind=kind,
-                    shape=shape,
-                    convention="" if weight is None else weight.convention,
-                    bits=_width(kind),
-                    left_out=trouble,
-                    is_readable=is_readable,
-                    layer=layer,
-                    groups=() if trouble else tuple(cuts(shape, recipes, whole_rows=bool(layer))),
-                )
-            )
-    if samples is not None and not any(each.layer for each in found):
-        few = ", ".join(quoted(name, 60) for name in samples.names[:2]) or "nothing"
-        raise UnsupportedError(f"{shown(samples.name)} has no inputs of these layers; it has {few}")
-    return found
-
-
-def _width(kind: str) -> int:
-    from floatlab.formats import parse_format
-
-    try:
-        return parse_format(kind).width
-    except FloatlabError:
-        return 32
 
 
 class _Survey:
@@ -205,12 +136,37 @@ class _Survey:
         self.tensors: list[TensorFigures] = []
         self.piles = [Pile() for _ in recipes]
 
-    def measure(self, progress: Callable[[int], Progress] | None, executor: Executor | None, resume: object) -> None:
+    def resumption(self, path: str) -> Resumption:
+        """Open the file that keeps finished jobs of these tensors, regions, recipes and settings."""
+        places = {each.source: each.place for each in self.subjects}
+        tensors = [(each.name, each.kind, each.shape, each.groups) for each in self.subjects]
+        return Resumption(
+            path,
+            {
+                "files": [files_of(place) for place in places.values()],
+                "tensors": hashlib.blake2s(repr(tensors).encode("utf-8", "backslashreplace")).hexdigest(),
+                "recipes": [each.name for each in self.recipes],
+                "activations": None if self.inputs is None else files_of(self.inputs),
+                "overflow": self.overflow,
+            },
+        )
+
+    def measure(
+        self, progress: Callable[[int, int], Progress] | None, executor: Executor | None, resume: Resumption | None
+    ) -> None:
         """Do all jobs: first those that look for peaks, then those that round."""
         first = list(self._peak_jobs())
-        total = sum(each.region.size for each in first)
-        total += sum(region.size for each in self.subjects for _, regions in each.groups for region in regions)
-        done = None if progress is None else progress(total)
+        done = None
+        if progress is not None:
+            whole = sum(prod(each.shape) * each.bits * len(each.groups) for each in self.subjects)
+            add = progress((whole + sum(map(self._bits, first))) // 8, len(self.subjects))
+            rest = 0
+
+            def done(job: Job) -> None:
+                nonlocal rest
+                count, rest = divmod(rest + self._bits(job), 8)
+                add(count)
+
         self._find_peaks(first, executor, done, resume)
         gatherings = self._gatherings()
         number = 0
@@ -224,14 +180,23 @@ class _Survey:
         for rest in range(number, len(self.subjects)):
             self._finish(rest, gatherings)
 
+    def _bits(self, job: Job) -> int:
+        """Return the number of bits that a job reads."""
+        return job.region.size * self.subjects[job.subject].bits
+
     def _peak_jobs(self) -> Iterator[Job]:
         for number, subject in enumerate(self.subjects):
             for group, (which, regions) in enumerate(subject.groups):
                 names = tuple(self.recipes[i].name for i in which if needs_peaks(self.recipes[i], regions))
                 for order, region in enumerate(regions if names else ()):
-                    yield Job(subject.place, subject.name, number, group, order, region, names, only_peaks=True)
+                    yield Job(
+                        subject.place, subject.name, number, group, order, region, names, only_peaks=True,
+                        version=subject.version,
+                    )  # fmt: skip
 
-    def _find_peaks(self, jobs: list[Job], executor: Executor | None, done: Progress | None, resume: object) -> None:
+    def _find_peaks(
+        self, jobs: list[Job], executor: Executor | None, done: Callable[[Job], None] | None, resume: Resumption | None
+    ) -> None:
         found: dict[tuple[int, int, int], dict[int, float | None]] = {}
         numbers = {recipe.name: i for i, recipe in enumerate(self.recipes)}
         for job, result in run(jobs, work, executor, progress=done, resume=resume):
@@ -258,6 +223,7 @@ class _Survey:
                         subject.place, subject.name, number, group, order, region, names, peaks,
                         overflow=self.overflow,
                         inputs=self.inputs if with_inputs else None, layer=subject.layer if with_inputs else "",
+                        version=subject.version,
                     )  # fmt: skip
 
     def _gatherings(self) -> dict[tuple[int, int], Gathering]:

@@ -10,6 +10,7 @@ from floatlab.verbs.option import OUTPUT, Option, OptionRule, UsageError, groupe
 from floatlab.verbs.question import Question, Verb
 
 _MOST_WORST = 1_000_000
+_MOST_JOBS = 256
 
 
 def _recipes(text: str, flag: str) -> object:
@@ -73,6 +74,12 @@ VERB = Verb(
             Option("plan", "FILE", "write the recommended recipe of each tensor as JSON"),
             Option("worst", "N", "list the N most damaged tensors (default 40)", read=whole(0, _MOST_WORST)),
         ),
+        *grouped(
+            "scale",
+            Option("jobs", "N", "measure in N processes", read=whole(1, _MOST_JOBS), default=1, also=("processes",)),
+            Option("scheduler", "ADDRESS", "measure on the Dask cluster of this scheduler", also=("cluster", "dask")),
+            Option("resume", "FILE", "keep finished pieces in FILE, and continue from it after an interruption"),
+        ),
         *OUTPUT,
     ),
     rules=(
@@ -80,6 +87,8 @@ VERB = Verb(
         OptionRule(
             ("min_sqnr", "activations", "saturate", "plan", "worst"), "they are about recipes", needs=("to",)
         ),
+        OptionRule(("jobs", "scheduler", "resume"), "they divide the work of --to", needs=("to",)),
+        OptionRule(("jobs",), "the cluster has its own processes", ("scheduler",)),
     ),
     formats_by="--to RECIPES says what to round to, and the checkpoint has its own formats",
     settle=_settle,
