@@ -120,7 +120,11 @@ def recommendation(
         )
     else:
         rule = f"a recipe must reach {min_sqnr:g} dB, and make no number NaN or infinite"
-    measured = [(each, width, name) for each, width, name in zip(tensors, widths, names, strict=True) if each.choice or (each.recipes and each.elements)]
+    measured = [
+        (each, width, name)
+        for each, width, name in zip(tensors, widths, names, strict=True)
+        if each.choice or (each.recipes and each.elements)
+    ]
     plan = tuple((name, each.choice) for each, _, name in measured)
     sizes: Counter[str] = Counter()
     bits = noise = signal = 0.0
