@@ -14,7 +14,7 @@ from floatlab.arrays.blocks import decode_blocks, encode_blocks
 from floatlab.arrays.codec import decode_array, native, round_array
 from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.recipes import formulas
-from floatlab.arrays.sources import Piece, Source
+from floatlab.arrays.sources import Piece, Source, source_of
 from floatlab.arrays.tally import Tally, merge, tally
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
@@ -137,11 +137,15 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
     fmt = recipe.format
     rows, columns = numbers.shape
     across, given, before = fmt.block or max(columns, 1), None, 0
-    if peak is not None and fmt.tensor is not None and not fmt.by_row:
-        given = tensor_scale(recipe, peak, x.format if isinstance(x, Source) else None)
+    is_row = peak is not None and (fmt.tensor is None or fmt.by_row)
+    if is_row:
+        x = _reshaped(x, (1, rows * columns))
     elif peak is not None:
+        given = tensor_scale(recipe, peak, source_of(x).format)
+        given = given if 0 < given < np.inf else None
+    if peak is not None and given is None:
         before = fmt.block or 1
-        x = _preceded(_reshaped(x, (1, rows * columns)), peak, before)
+        x = _preceded(x, peak, before)
     wide = -(-_shape(x)[1] // across) * across if fmt.block else _shape(x)[1]
     x = _padded(x, wide)
     blocks = encode_blocks(x, recipe, tensor_scale=given)
@@ -152,7 +156,7 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
     known = {"q": np.ones((1, 1)), "tensor": tensor.reshape(-1, 1), "scale": scales}
     tile = fmt.rows or max(rows, 1), across if fmt.block else max(columns, 1)
     if before:
-        values = values[:, before:].reshape(rows, columns)
+        values = values[:, before:][:, : rows * columns if is_row else columns].reshape(rows, columns)
         known["scale"] = scales = scales[:, :1] if fmt.block is None else scales[:, 1:]
         tile = (max(rows, 1), tile[1]) if fmt.block is None else tile
     values = values[:, :columns]
@@ -180,20 +184,17 @@ def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=256)
-def tensor_scale(recipe: Recipe, peak: float, taken: Format | None = None) -> np.float32:
+def tensor_scale(recipe: Recipe, peak: float, taken: Format) -> np.float32:
     """Return the scale of a tensor in which `peak` has the largest magnitude; `taken` is the format of its numbers.
 
+    >>> from floatlab.formats import parse_format
     >>> from floatlab.formats.recipes import parse_recipe
-    >>> tensor_scale(parse_recipe("nvfp4"), 2688.0)
+    >>> tensor_scale(parse_recipe("nvfp4"), 2688.0, parse_format("bf16"))
     np.float32(1.0)
     """
-    fmt = recipe.format
-    block = np.zeros((fmt.rows or 1, fmt.block or 1), np.float64)
+    block = np.zeros((recipe.format.rows or 1, recipe.format.block or 1))
     block[0, 0] = peak
-    probe: Piece = block if taken is None else Source(round_array(block, taken, as_codes=True), taken)
-    if taken is None and np.float32(peak) == peak:
-        probe = block.astype(_SINGLE)
-    found = encode_blocks(probe, recipe).tensor_scale
+    found = encode_blocks(Source(round_array(block, taken, as_codes=True), taken), recipe).tensor_scale
     assert found is not None
     return np.float32(np.asarray(found).reshape(-1)[0])
 
@@ -217,8 +218,8 @@ def _padded(x: Piece, columns: int) -> Piece:
 
 
 def _preceded(x: Piece, peak: float, count: int) -> Piece:
-    """Return one row that begins with `peak` and zeros, `count` numbers in all."""
-    first = np.zeros((1, count))
+    """Return a matrix with `count` columns more, before the others: zeros, of which the first one becomes `peak`."""
+    first = np.zeros((_shape(x)[0], count))
     first[0, 0] = peak
     if isinstance(x, Source) and x.format.zero:
         codes = round_array(first, x.format, as_codes=True)
@@ -263,6 +264,11 @@ def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | 
     >>> found.saturated, found.flushed, found.exact, found.largest_relative_at
     (1, 1, 2, 2)
     """
+    with np.errstate(all="ignore"):
+        return _tally(trip, recipe, first, row_length)
+
+
+def _tally(trip: RoundTrip, recipe: Recipe, first: int, row_length: int | None) -> Tally:
     rows, columns = trip.x.shape
     stride = columns if row_length is None or rows == 1 else row_length
     down, across = min(trip.tile[0], max(rows, 1)), min(trip.tile[1], max(columns, 1))
@@ -314,9 +320,8 @@ def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stri
 
 def _clipped(x: Array, factors: Array, run: int, kind: Integers) -> int:
     """Count the numbers beyond the integers, of which there is one more below zero than above it."""
-    with np.errstate(all="ignore"):
-        wanted = x.astype(np.float64) / np.repeat(factors.reshape(-1), run)[: len(x)] / 2.0**kind.quantum
-        beyond = (wanted >= -kind.lowest - 0.5) | (wanted < kind.lowest - 0.5)
+    wanted = x.astype(np.float64) / np.repeat(factors.reshape(-1), run)[: len(x)] / 2.0**kind.quantum
+    beyond = (wanted >= -kind.lowest - 0.5) | (wanted < kind.lowest - 0.5)
     return int(np.count_nonzero(beyond & np.isfinite(x)))
 
 

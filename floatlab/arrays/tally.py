@@ -1,29 +1,22 @@
 """Counts, histograms, extremes and sums of an array and its rounded copy: what a format does to the numbers.
 
-The figures are the same bits in every lane. Sums are binary64, and their order is defined: the element at index i
-belongs to chunk i // 2048 and to lane i mod 16. The numbers of a chunk and a lane are added one after the other, then
-the lanes in halves (lane j and lane j + 8, then 4, 2, 1), then the chunks one after the other. No operation is fused.
+The figures are the same bits in every lane. `lanes.tally_lanes` computes them, and defines the order of the sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import fsum, inf
-from typing import NamedTuple
 
 import numpy as np
 
 from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.tally_lanes import EXPONENTS, UPPER_HALVES, measure
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 
-CHUNK, LANES = 2048, 16
-_SLAB = 16 * CHUNK  # the number of elements that the NumPy lane computes at a time
-_FIELDS = 1 << 11  # exponent fields of binary64
-_BIAS = 1023
-_UPPER = 1 << 15  # upper halves of the positive numbers of binary32
 _KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -118,31 +111,6 @@ class Tally(Record):
         return min(bound, self.largest_relative)
 
 
-class Raw(NamedTuple):
-    """The figures of a piece as a lane computes them; both histograms have a count for every bin.
-
-    `exponents` also counts zeros and subnormal numbers of binary64 in the first bin, NaNs and infinities in the last
-    one. `relative_errors` also counts elements without a relative error in the first bin. `sums` are those of
-    (y − x)², x², y², x·y, and of the relative errors.
-    """
-
-    zeros: int
-    exact: int
-    lost: int
-    saturated: int
-    flushed: int
-    subnormal: int
-    with_relative: int
-    largest: float
-    smallest: float
-    largest_error: float
-    largest_relative: float
-    largest_relative_at: int
-    sums: tuple[float, ...]
-    exponents: Array
-    relative_errors: Array
-
-
 @in_default_mode
 def tally(
     x: Array,
@@ -193,7 +161,7 @@ def tally(
     >>> found.largest_relative, found.largest_relative_at
     (1.0, 5)
     """
-    dispatch.parse_lane(lane)
+    compiled = dispatch.is_compiled(dispatch.parse_lane(lane))
     flat, rounded = np.ascontiguousarray(x).reshape(-1), np.ascontiguousarray(y).reshape(-1)
     if flat.dtype not in _KINDS or flat.dtype != rounded.dtype or np.shape(x) != np.shape(y):
         raise UnsupportedError(
@@ -202,8 +170,7 @@ def tally(
         )
     length = max(flat.size if run is None else run, 1)
     limits = _limits(smallest, "smallest", length, flat.size), _limits(threshold, "threshold", length, flat.size)
-    raw = _tally(flat, rounded, length, *limits)
-    exponents, relative = raw.exponents, raw.relative_errors
+    raw, exponents, relative = measure(flat, rounded, length, *limits, compiled)
     nonfinite = int(exponents[-1])
     exponents[-1] = 0
     exponents[0] -= raw.zeros
@@ -225,7 +192,7 @@ def tally(
         relative_errors=_histogram(relative),
         relative_sum=relative_sum,
         largest_relative=raw.largest_relative,
-        largest_relative_at=raw.largest_relative_at + first if raw.with_relative else -1,
+        largest_relative_at=-1 if raw.largest_relative_at < 0 else raw.largest_relative_at + first,
         error_squares=errors,
         squares=squares,
         rounded_squares=rounded_squares,
@@ -266,11 +233,11 @@ def merge(tallies: Iterable[Tally]) -> Tally:
         saturated=count("saturated"),
         flushed=count("flushed"),
         subnormal=count("subnormal"),
-        exponents=_united([each.exponents for each in pieces], _FIELDS),
+        exponents=_united([each.exponents for each in pieces], EXPONENTS),
         largest=max((each.largest for each in pieces), default=0.0),
         smallest=min((each.smallest for each in pieces), default=inf),
         largest_error=max((each.largest_error for each in pieces), default=0.0),
-        relative_errors=_united([each.relative_errors for each in pieces], _UPPER),
+        relative_errors=_united([each.relative_errors for each in pieces], UPPER_HALVES),
         relative_sum=total("relative_sum"),
         largest_relative=largest,
         largest_relative_at=min((each for each in at if each >= 0), default=-1),
@@ -283,10 +250,10 @@ def merge(tallies: Iterable[Tally]) -> Tally:
 
 def _limits(given: object, name: str, run: int, count: int) -> Array:
     """Return one number of float64, or one for each run."""
-    limits = np.asarray(given, np.float64).reshape(-1)
-    runs = -(-count // run)
-    if np.ndim(given) == 0:
-        return limits.repeat(runs)
+    limits, runs = np.asarray(given, np.float64), -(-count // run)
+    if limits.ndim == 0:
+        return np.full(runs, limits)
+    limits = np.ascontiguousarray(limits).reshape(-1)
     if len(limits) != runs:
         raise UnsupportedError(f"{name} has {len(limits)} numbers; {count} elements in runs of {run} need {runs}")
     return limits
@@ -302,73 +269,3 @@ def _united(histograms: list[Histogram], length: int) -> Histogram:
     for each in histograms:
         counts[each.bins] += each.counts
     return _histogram(counts)
-
-
-def _tally(x: Array, y: Array, run: int, smallest: Array, threshold: Array) -> Raw:
-    """Compute the figures of contiguous arrays, in NumPy."""
-    counts = np.zeros(7, np.int64)
-    exponents, relative = np.zeros(_FIELDS, np.int64), np.zeros(_UPPER, np.int64)
-    extremes = np.array([0.0, -inf, 0.0, -inf])  # |x|, −|x|, |y − x|, relative error
-    sums, at = np.zeros(5), 0
-    for start in range(0, len(x), _SLAB):
-        a, b = x[start : start + _SLAB].astype(np.float64), y[start : start + _SLAB].astype(np.float64)
-        runs = slice(start // run, (start + len(a) - 1) // run + 1)
-        of_element = np.repeat(np.stack([smallest[runs], threshold[runs]]), run, axis=1) if run < len(x) else None
-        least, beyond = (smallest[0], threshold[0]) if of_element is None else of_element[:, start % run :][:, : len(a)]
-        with np.errstate(all="ignore"):
-            exponents += np.bincount(a.view(np.int64) >> 52 & _FIELDS - 1, minlength=_FIELDS)
-            finite, kept = np.isfinite(a), np.isfinite(b)
-            measured = finite & kept
-            size = np.abs(np.where(finite, a, 0))
-            a, b = np.where(measured, a, 0), np.where(measured, b, 0)
-            rounded_size, nonzero = np.abs(b), measured & (a != 0)
-            error = b - a
-            distance = np.abs(error)
-            ratio = np.divide(distance, np.abs(a), where=nonzero, out=np.zeros(len(a)))
-            counts += [
-                np.count_nonzero(each)
-                for each in (
-                    finite & (size == 0),
-                    measured & (error == 0),
-                    finite & ~kept,
-                    measured & (size >= beyond),
-                    nonzero & (b == 0),
-                    (rounded_size < least) & (b != 0),
-                    nonzero,
-                )
-            ]
-            found = [
-                size.max(),
-                np.max(-size, where=size > 0, initial=-inf),
-                distance.max(),
-                np.max(ratio, where=nonzero, initial=-inf),
-            ]
-            if found[3] > extremes[3]:
-                at = start + int(np.argmax(np.where(nonzero, ratio, -1)))
-            extremes = np.maximum(extremes, found)
-            upper = ratio.astype(np.float32).view(np.uint32) >> 16
-            relative += np.bincount(upper, minlength=_UPPER)
-            terms = (error * error, a * a, b * b, a * b, ratio)
-            sums = np.array([_added(total, each) for total, each in zip(sums, terms, strict=True)])
-    return Raw(
-        *counts.tolist(),
-        largest=float(extremes[0]),
-        smallest=-float(extremes[1]),
-        largest_error=float(extremes[2]),
-        largest_relative=max(float(extremes[3]), 0.0),
-        largest_relative_at=at,
-        sums=tuple(sums.tolist()),
-        exponents=exponents,
-        relative_errors=relative,
-    )
-
-
-def _added(total: float, terms: Array) -> float:
-    """Return the total plus the sums of the chunks, in the order that the module defines."""
-    padded = np.zeros(-(-len(terms) // CHUNK) * CHUNK)
-    padded[: len(terms)] = terms
-    lanes = np.add.reduce(padded.reshape(-1, CHUNK // LANES, LANES), axis=1)
-    while (half := lanes.shape[1] // 2) > 0:
-        lanes = lanes[:, :half] + lanes[:, half:]
-    found: Array = np.add.accumulate(np.concatenate([[total], lanes[:, 0]]))
-    return float(found[-1])

@@ -158,7 +158,7 @@ def audit(
     >>> found.tensors[0].verdict, found.tensors[0].reasons[-1]
     ('broken', 'l.weight_scale is the reciprocal; corrected, the relative error is 0.0057 instead of 1.02e+03')
     >>> print(audit({"l.weight": x}, to="mxfp4,e4m3/tensor").recommendation)
-    mxfp4 for the tensor: 4.25 bits a number
+    mxfp4 for the tensor. On average 4.25 bits a number
     """
     if to is not None:
         if against is not None:

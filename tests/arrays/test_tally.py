@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floatlab import arrays
-from floatlab.arrays.tally import CHUNK, LANES, Tally, merge, tally
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.tally_lanes import CHUNK, LANES
+from floatlab.arrays.tally import Tally, merge, tally
 from floatlab.errors import UnsupportedError
 
-LANES_BUILT = ["numpy"]
+LANES_BUILT = ["numpy", "compiled"] if compiled.is_built() else ["numpy"]
 SPECIALS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0**-149, 2.0**-126, 3.4e38, -3.4e38, 1e-40]
 
 

@@ -24,10 +24,11 @@ class RecipeFigures(Record):
     `flushed` become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to its
     largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (that 99.9 % do not exceed, to 1
     part in 128) and `largest_relative` are the relative errors of the nonzero numbers; `largest_relative_at` is the
-    index of the worst of them. `squares` is the sum of the squares of the numbers, `error_squares` that of the errors,
-    `mse` its mean. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without errors and
-    None without numbers. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are
-    left out. `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error.
+    index of an element that has the largest one. `squares` is the sum of the squares of the numbers, `error_squares`
+    that of the errors, `mse` its mean. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without
+    errors and None without numbers. `error_exponents` counts relative errors by floor(log2), in ascending order; errors
+    of 0 are left out. `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error. Elements that
+    are lost, or that are not finite in the source, are left out of all errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.

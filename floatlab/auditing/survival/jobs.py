@@ -1,4 +1,4 @@
-"""The work of an audit in pieces: a `Job` is a region of a tensor and the recipes in which it is rounded.
+"""The work of an audit in pieces: an `AuditJob` is a region of a tensor and the recipes in which it is rounded.
 
 `work` is a pure function of its job, so that jobs can be done in any order, in other processes and on other machines.
 """
@@ -19,7 +19,7 @@ from floatlab.arrays.sources import ArraySource, HeldSource, Piece, Source
 from floatlab.arrays.tally import Tally
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.survival.outputs import OutputErrors, output_errors
-from floatlab.auditing.survival.regions import Region
+from floatlab.auditing.survival.regions import TensorRegion
 from floatlab.auditing.survival.scale_tally import ScaleTally, scale_tally
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
 from floatlab.files.checkpoints import states_of
@@ -31,7 +31,7 @@ from floatlab.record import Record
 Place = object  # a path, or a mapping of names to arrays
 
 
-class Job(Record):
+class AuditJob(Record):
     """A piece of work: a region of a tensor, rounded by each of the recipes.
 
     `subject` numbers the tensors of an audit, `group` the groups of recipes of a tensor that share regions, and `order`
@@ -49,7 +49,7 @@ class Job(Record):
     subject: int
     group: int
     order: int
-    region: Region
+    region: TensorRegion
     recipes: tuple[str, ...]
     peaks: tuple[float | None, ...] = ()
     only_peaks: bool = False
@@ -81,7 +81,7 @@ class Result(Record):
 
 
 @in_default_mode
-def work(job: Job) -> Result:
+def work(job: AuditJob) -> Result:
     """Do a job."""
     try:
         return _done(job)
@@ -89,7 +89,7 @@ def work(job: Job) -> Result:
         return Result(trouble=str(trouble))
 
 
-def _done(job: Job) -> Result:
+def _done(job: AuditJob) -> Result:
     recipes = [parse_recipe(name) for name in job.recipes]
     piece = _piece_of(job)
     if job.only_peaks:
@@ -114,21 +114,21 @@ def _done(job: Job) -> Result:
     return Result(tuple(found))
 
 
-def _piece_of(job: Job) -> Piece:
+def _piece_of(job: AuditJob) -> Piece:
     if job.piece is not None:
         return job.piece
     with _opened(job.place, job.tensor, job.version) as source:
         return read_region(source, job.region)
 
 
-def _samples_of(job: Job) -> Piece | None:
+def _samples_of(job: AuditJob) -> Piece | None:
     if job.inputs is None:
         return job.samples
     with _opened(job.inputs, job.layer) as source:
         return source.whole()
 
 
-def packed(job: Job) -> Job:
+def packed(job: AuditJob) -> AuditJob:
     """Return a job as it can be sent to another process: with its piece if the tensor is in the memory of this one."""
     if isinstance(job.place, Mapping):
         try:
@@ -140,18 +140,18 @@ def packed(job: Job) -> Job:
     return job
 
 
-def _has_first_scale(recipe: Recipe, region: Region) -> bool:
+def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
     """Return whether the scales of a region are to be counted; a scale of several regions is counted in the first."""
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
 
 
-def read_region(source: ArraySource, region: Region) -> Piece:
+def read_region(source: ArraySource, region: TensorRegion) -> Piece:
     """Return a region as a matrix.
 
     >>> source = HeldSource(np.arange(12.0).reshape(3, 4))
-    >>> read_region(source, Region(1, 2, 1, 2, 4)).tolist()
+    >>> read_region(source, TensorRegion(1, 2, 1, 2, 4)).tolist()
     [[5.0, 6.0], [9.0, 10.0]]
     """
     if source.by_columns:

@@ -15,11 +15,11 @@ def plan_text(found: RecipeAudit) -> str:
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
-    >>> print(plan_text(audit_recipes({"w": np.float32([1, 2])}, "e4m3")), end="")
+    >>> print(plan_text(audit_recipes({"w": np.float32([1, 2])}, "e4m3", min_sqnr=20)), end="")
     {
       "schema": 1,
       "sources": ["the mapping"],
-      "rule": "a recipe must stay within 3 dB of its SQNR on normally distributed numbers, and lose none",
+      "rule": "a recipe must reach 20 dB, and make no number NaN or infinite",
       "base": "e4m3",
       "bits": 8.0,
       "sqnr": null,

@@ -16,7 +16,7 @@ USUAL = 1 << 20  # the usual number of elements in a region
 _MOST = 1 << 22  # rows are divided if the smallest number of whole rows has more elements
 
 
-class Region(Record):
+class TensorRegion(Record):
     """A rectangle of a tensor, seen as a matrix whose rows have `width` elements."""
 
     row: int
@@ -55,7 +55,7 @@ def as_matrix(shape: tuple[int, ...]) -> tuple[int, int, int]:
     return prod(shape[:-2]), shape[-2] if len(shape) > 1 else 1, shape[-1] if shape else 1
 
 
-Cut = tuple[tuple[int, ...], list[Region]]
+Cut = tuple[tuple[int, ...], list[TensorRegion]]
 
 
 def cuts(
@@ -83,7 +83,7 @@ def cuts(
 
 def _together(
     outer: int, high: int, wide: int, recipes: tuple[Recipe, ...], usual: int, whole_rows: bool
-) -> list[Region] | None:
+) -> list[TensorRegion] | None:
     """Return the regions for several recipes; None if they would be too large."""
     granules = [_flat_granule(recipe, wide) for recipe in recipes]
     if all(granules) and not whole_rows:
@@ -111,25 +111,25 @@ def _flat_granule(recipe: Recipe, wide: int) -> int:
     return size if fmt.flat or wide % size == 0 else 0
 
 
-def _flat(size: int, step: int, usual: int) -> list[Region]:
+def _flat(size: int, step: int, usual: int) -> list[TensorRegion]:
     """Return regions of the flattened tensor, of a multiple of `step` elements."""
     length = max(usual // step, 1) * step
-    return [Region(0, 1, first, min(length, size - first), size) for first in range(0, size, length)]
+    return [TensorRegion(0, 1, first, min(length, size - first), size) for first in range(0, size, length)]
 
 
-def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[Region]:
+def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[TensorRegion]:
     """Return regions of whole rows; bands of several rows do not cross matrices."""
     rows = max(usual // (wide * down), 1) * down
     if down == 1:
         outer, high = 1, outer * high
     return [
-        Region(matrix * high + row, min(rows, high - row), 0, wide, wide)
+        TensorRegion(matrix * high + row, min(rows, high - row), 0, wide, wide)
         for matrix in range(outer)
         for row in range(0, high, rows)
     ]
 
 
-def _alone(outer: int, high: int, wide: int, recipe: Recipe, usual: int) -> list[Region]:
+def _alone(outer: int, high: int, wide: int, recipe: Recipe, usual: int) -> list[TensorRegion]:
     """Return the regions for one recipe and long rows."""
     fmt = recipe.format
     if granule := _flat_granule(recipe, wide):
@@ -139,14 +139,14 @@ def _alone(outer: int, high: int, wide: int, recipe: Recipe, usual: int) -> list
         return _bands(outer, high, wide, down, usual)  # the scale of a row of blocks needs all of it
     columns = max(usual // down // across, 1) * across
     return [
-        Region(matrix * high + row, min(down, high - row), column, min(columns, wide - column), wide)
+        TensorRegion(matrix * high + row, min(down, high - row), column, min(columns, wide - column), wide)
         for matrix in range(outer)
         for row in range(0, high, down)
         for column in range(0, wide, columns)
     ]
 
 
-def needs_peaks(recipe: Recipe, regions: list[Region]) -> bool:
+def needs_peaks(recipe: Recipe, regions: list[TensorRegion]) -> bool:
     """Return whether the regions depend on numbers outside of them, so that these must be surveyed first.
 
     >>> from floatlab.formats.recipes import parse_recipe

@@ -52,7 +52,8 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
     if trip.scales is None or trip.unit is None:
         return None
     scales = np.abs(trip.scales)
-    clipped, underflowed, empty = _misfits(trip, recipe, scales)
+    with np.errstate(all="ignore"):
+        clipped, underflowed, empty = _misfits(trip, recipe, scales)
     sizes = scales[np.isfinite(scales) & (scales > 0) & ~empty]
     exponents, counts = np.unique(np.frexp(sizes)[1] - 1, return_counts=True)
     return ScaleTally(
@@ -82,9 +83,8 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
     empty = amax == 0
     if is_reciprocal or trip.unit is None:  # stored as binary32, in which reciprocals fit
         return 0, 0, empty
-    with np.errstate(all="ignore"):
-        wanted = amax / (np.abs(trip.unit) * float(fmt.magnitudes.largest))
-        known = np.isfinite(wanted) & ~empty
+    wanted = amax / (np.abs(trip.unit) * float(fmt.magnitudes.largest))
+    known = np.isfinite(wanted) & ~empty
     return int(np.count_nonzero(known & (wanted > top))), int(np.count_nonzero(known & (wanted < least))), empty
 
 

@@ -14,12 +14,12 @@ from typing import TypedDict, Unpack
 from floatlab.arrays.round_trips import check_supported, is_unscaled, spans
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures, exponents_of, figures_of
 from floatlab.auditing.survival.gathering import Gathering, Pile
-from floatlab.auditing.survival.jobs import Job, Measured, checkpoint_at, forget, joint_peak, work
-from floatlab.auditing.survival.regions import Region, as_matrix, needs_peaks
+from floatlab.auditing.survival.jobs import AuditJob, Measured, checkpoint_at, forget, joint_peak, work
+from floatlab.auditing.survival.regions import TensorRegion, as_matrix, needs_peaks
 from floatlab.auditing.survival.running.resumption import Resumption, files_of
 from floatlab.auditing.survival.running.runner import run
 from floatlab.auditing.survival.subjects import Place, Subject, subjects_of
-from floatlab.auditing.survival.verdicts import choice_of, expected_sqnr, judged, recommendation
+from floatlab.auditing.survival.verdicts import choice_of, judged, recommendation, usual
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.recipes import Recipe, parse_recipes
 from floatlab.fpmode import in_default_mode
@@ -100,7 +100,7 @@ def audit_recipes(
     >>> [(each.recipe, each.lost, each.verdict) for each in found.tensors[0].recipes]
     [('e4m3', 1, 'overflows'), ('e4m3/tensor', 0, 'survives')]
     >>> print(found.recommendation)
-    e4m3/tensor for the tensor: 16 bits a number, SQNR 32.3 dB
+    e4m3/tensor for the tensor. On average 16 bits a number, SQNR 32.3 dB
     """
     recipes = parse_recipes(to)
     for recipe in recipes:
@@ -162,7 +162,7 @@ class _Survey:
             add = progress((whole + sum(map(self._bits, first))) // 8, len(self.subjects))
             rest = 0
 
-            def done(job: Job) -> None:
+            def done(job: AuditJob) -> None:
                 nonlocal rest
                 count, rest = divmod(rest + self._bits(job), 8)
                 add(count)
@@ -180,22 +180,26 @@ class _Survey:
         for rest in range(number, len(self.subjects)):
             self._finish(rest, gatherings)
 
-    def _bits(self, job: Job) -> int:
+    def _bits(self, job: AuditJob) -> int:
         """Return the number of bits that a job reads."""
         return job.region.size * self.subjects[job.subject].bits
 
-    def _peak_jobs(self) -> Iterator[Job]:
+    def _peak_jobs(self) -> Iterator[AuditJob]:
         for number, subject in enumerate(self.subjects):
             for group, (which, regions) in enumerate(subject.groups):
                 names = tuple(self.recipes[i].name for i in which if needs_peaks(self.recipes[i], regions))
                 for order, region in enumerate(regions if names else ()):
-                    yield Job(
+                    yield AuditJob(
                         subject.place, subject.name, number, group, order, region, names, only_peaks=True,
                         version=subject.version,
                     )  # fmt: skip
 
     def _find_peaks(
-        self, jobs: list[Job], executor: Executor | None, done: Callable[[Job], None] | None, resume: Resumption | None
+        self,
+        jobs: list[AuditJob],
+        executor: Executor | None,
+        done: Callable[[AuditJob], None] | None,
+        resume: Resumption | None,
     ) -> None:
         found: dict[tuple[int, int, int], dict[int, float | None]] = {}
         numbers = {recipe.name: i for i, recipe in enumerate(self.recipes)}
@@ -207,10 +211,10 @@ class _Survey:
                 found.setdefault((job.subject, i, self._unit(i, job.region)), {})[job.order] = peak
         self.peaks = {key: joint_peak([peaks[order] for order in sorted(peaks)]) for key, peaks in found.items()}
 
-    def _unit(self, recipe: int, region: Region) -> int:
+    def _unit(self, recipe: int, region: TensorRegion) -> int:
         return region.row if spans(self.recipes[recipe]) == "row" else -1
 
-    def _jobs(self) -> Iterator[Job]:
+    def _jobs(self) -> Iterator[AuditJob]:
         for number, subject in enumerate(self.subjects):
             if number in self.troubles:
                 continue
@@ -219,7 +223,7 @@ class _Survey:
                 for order, region in enumerate(regions):
                     peaks = tuple(self.peaks.get((number, i, self._unit(i, region))) for i in which)
                     with_inputs = subject.layer and region.has_whole_rows
-                    yield Job(
+                    yield AuditJob(
                         subject.place, subject.name, number, group, order, region, names, peaks,
                         overflow=self.overflow,
                         inputs=self.inputs if with_inputs else None, layer=subject.layer if with_inputs else "",
@@ -285,10 +289,10 @@ class _Survey:
             bits = sum(Fraction(each.recipes[i].bits) * each.elements for each in measured)
             figures = figures_of(
                 recipe.name, float(bits / count) if count else 0.0, whole.tally, whole.scales, None,
-                expected_sqnr(recipe),
+                usual(recipe).sqnr,
             )  # fmt: skip
             figures = figures.replace(largest_relative_at=None)  # an index is that of one tensor
-            found.append(judged(figures, count - zeros - nonfinite, nonfinite, self.min_sqnr))
+            found.append(judged(figures, usual(recipe).flushed, count - zeros - nonfinite, nonfinite, self.min_sqnr))
         return tuple(found)
 
 
@@ -310,9 +314,9 @@ def _figures(
     figures = []
     for recipe, each in zip(recipes, measured, strict=False):
         bits = bits_of(recipe, subject.shape)
-        made = figures_of(recipe.name, bits, each.tally, each.scales, each.output, expected_sqnr(recipe))
+        made = figures_of(recipe.name, bits, each.tally, each.scales, each.output, usual(recipe).sqnr)
         nonzero = each.tally.elements - each.tally.zeros - each.tally.nonfinite
-        figures.append(judged(made, nonzero, each.tally.nonfinite, min_sqnr))
+        figures.append(judged(made, usual(recipe).flushed, nonzero, each.tally.nonfinite, min_sqnr))
     found = TensorFigures(
         source=subject.source,
         tensor=subject.name,

@@ -24,10 +24,9 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
     >>> x = {"w": np.float32([[1, 2, 3, 1000]]), "b": np.float32([1, 2])}
     >>> print(to_text(recipes_page(audit_recipes(x, "e4m3,mxfp4")), 90), end="")
       the mapping: 2 tensors in e4m3 and mxfp4
-      e4m3         does not survive: of 2 tensors, numbers of 1 become NaN or infinite
-      mxfp4        does not survive: of 2 tensors, 1 loses too much precision
-      recommended  e4m3 for all but 1 of 2 tensors; of those, 1 should stay as it is: 24 bits
-                   a number
+      e4m3?        no: 1 of 2 tensors survives; in 1, numbers become NaN or infinite
+      mxfp4?       no: 1 of 2 tensors survives; 1 loses too much precision
+      recommended  e4m3 for all but 1 of 2 tensors; as stored: w. On average 24 bits a number
     <BLANKLINE>
       in all   bits  SQNR dB   cosine  mean rel. error  99.9 %  largest       MSE
       e4m3        8        ∞  1.00000                0       0        0         0
@@ -41,7 +40,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       mxfp4        2       0.5      128   2^8.0      0 %          0 %
     <BLANKLINE>
       tensor  type     shape  largest  e4m3 dB  mxfp4 dB  recommended
-      w       float32  1 × 4    1e+03      ! ∞    ! 12.7  as it is
+      w       float32  1 × 4    1e+03    ! NaN    ! 12.7  as it is
       b       float32  2            2        ∞         ∞  e4m3
     <BLANKLINE>
       w in e4m3: 25 % become NaN or infinite
@@ -49,14 +48,14 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       largest number
     <BLANKLINE>
       ! marks damage: a recipe must stay within 3 dB of its SQNR on normally distributed
-      numbers, and lose none.
+      numbers, make none NaN or infinite, and at most 10 % more than usual 0.
     """
     measured = [each for each in found.tensors if each.recipes]
     where = found.sources[0] if len(found.sources) == 1 else counted(len(found.sources), "checkpoint")
     title = f"{where}: {counted(len(measured), 'tensor')} in {listed(list(found.recipes))}"
     blocks: list[Block] = [heading(title)]
     if measured:
-        blocks += [Row(name, _survival(name, measured)) for name in found.recipes]
+        blocks += [Row(f"{name}?", _survival(name, measured)) for name in found.recipes]
         blocks.append(Row("recommended", found.recommendation.words))
     conventions = Counter(each.convention for each in measured if each.convention)
     if conventions:
@@ -82,14 +81,14 @@ def _survival(name: str, measured: list[TensorFigures]) -> Line:
     verdicts = Counter(each.verdict for tensor in measured for each in tensor.recipes if each.recipe == name)
     total, lost, damaged = len(measured), verdicts[OVERFLOWS], verdicts[DAMAGED]
     if not lost and not damaged:
-        return line(Span("survives", Role.GOOD), f": all {total:,} tensors" if total > 1 else "")
+        return line(Span("yes", Role.GOOD), f", all {total:,} tensors survive" if total > 1 else ", it survives")
     parts = []
     if lost:
-        parts.append(f"numbers of {lost:,} become NaN or infinite")
+        parts.append(f"in {lost:,}, numbers become NaN or infinite")
     if damaged:
         parts.append(f"{damaged:,} {'loses' if damaged == 1 else 'lose'} too much precision")
-    role = Role.BAD if lost else Role.FLAG
-    return line(Span("does not survive", role), f": of {counted(total, 'tensor')}, {listed(parts)}")
+    survivors = f"{verdicts[SURVIVES]:,} of {counted(total, 'tensor')} survive{'s' * (verdicts[SURVIVES] == 1)}"
+    return line(Span("no", Role.BAD if lost else Role.FLAG), f": {survivors}; {listed(parts)}")
 
 
 def _decibels(sqnr: float | None) -> str:
@@ -150,7 +149,7 @@ def _size(x: float | None, digits: str = ".3g") -> str:
 
 def _cell(each: RecipeFigures) -> str:
     mark = "" if each.verdict == SURVIVES else "! "
-    return f"{mark}NaN" if each.lost and each.sqnr is None else f"{mark}{_decibels(each.decisive_sqnr)}"
+    return f"{mark}NaN" if each.lost else f"{mark}{_decibels(each.decisive_sqnr)}"
 
 
 def _reasons(measured: list[TensorFigures]) -> list[Block]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Self
 
-from floatlab.auditing.survival.jobs import Job, Place, Result, checkpoint_at
+from floatlab.auditing.survival.jobs import AuditJob, Place, Result, checkpoint_at
 from floatlab.auditing.survival.running.stored_results import as_result, as_wire
 from floatlab.errors import FileFormatError, UnsupportedError
 from floatlab.files.checkpoints import states_of
@@ -45,11 +45,11 @@ class Resumption:
     def _damage(self, index: int) -> FileFormatError:
         return FileFormatError(f"{shown(self._journal.path)} is damaged: line {index + 2:,} has no result")
 
-    def __contains__(self, job: Job) -> bool:
+    def __contains__(self, job: AuditJob) -> bool:
         """Return whether the file had the result of a job when it was opened."""
         return _key_of(job) in self._lines
 
-    def result_of(self, job: Job) -> Result:
+    def result_of(self, job: AuditJob) -> Result:
         """Return the result of a job in the file; raises FileFormatError if it cannot be its result."""
         index = self._lines[_key_of(job)]
         try:
@@ -57,7 +57,7 @@ class Resumption:
         except (ValueError, TypeError):
             raise self._damage(index) from None
 
-    def add(self, job: Job, result: Result) -> None:
+    def add(self, job: AuditJob, result: Result) -> None:
         """Write the result of a job, unless it is that the tensor cannot be read, which may be mended."""
         if not result.trouble:
             self._journal.append({"job": _key_of(job), "result": as_wire(result)})
@@ -75,7 +75,7 @@ class Resumption:
         self._journal.close()
 
 
-def _key_of(job: Job) -> _Key:
+def _key_of(job: AuditJob) -> _Key:
     return job.only_peaks, job.subject, job.group, job.order
 
 

@@ -14,13 +14,13 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from itertools import chain, islice
 
 from floatlab.arrays.lanes.dispatch import one_thread
-from floatlab.auditing.survival.jobs import Job, Result, packed
+from floatlab.auditing.survival.jobs import AuditJob, Result, packed
 from floatlab.auditing.survival.running.resumption import Resumption
 from floatlab.auditing.survival.running.workers import Processes, is_loss, shares_memory
 from floatlab.errors import UnsupportedError, quoted
 
-Work = Callable[[Job], Result]
-Progress = Callable[[Job], None]
+Work = Callable[[AuditJob], Result]
+Progress = Callable[[AuditJob], None]
 
 _BATCH, _MOST_IN_BATCH = 1 << 20, 64  # elements and jobs in a batch
 _WORTH_PROCESSES = 1 << 23  # with fewer elements, starting processes takes longer than the work
@@ -35,7 +35,7 @@ class ReplacedWorkerWarning(UserWarning):
 class _Batch:
     """Jobs that are sent together, except those whose results are kept in a file."""
 
-    def __init__(self, jobs: list[Job], resume: Resumption | None) -> None:
+    def __init__(self, jobs: list[AuditJob], resume: Resumption | None) -> None:
         self.jobs, self.resume = jobs, resume
         self.results: list[Result | None] = [None] * len(jobs)
         self.missing = [i for i, job in enumerate(jobs) if resume is None or job not in resume]
@@ -50,7 +50,7 @@ class _Batch:
                 self.resume.add(self.jobs[i], result)
         del self.missing[: len(results)]
 
-    def taken(self) -> Iterator[tuple[Job, Result]]:
+    def taken(self) -> Iterator[tuple[AuditJob, Result]]:
         """Yield each job that has not been yielded with its result, up to the first missing job."""
         while self._next < (self.missing[0] if self.missing else len(self.jobs)):
             job, result = self.jobs[self._next], self.results[self._next]
@@ -63,12 +63,12 @@ class _Batch:
 
 
 def run(
-    jobs: Iterable[Job],
+    jobs: Iterable[AuditJob],
     work: Work,
     executor: Executor | None = None,
     progress: Progress | None = None,
     resume: Resumption | None = None,
-) -> Iterator[tuple[Job, Result]]:
+) -> Iterator[tuple[AuditJob, Result]]:
     """Yield each job with its result, in the order of the jobs.
 
     Without an executor, jobs are done in this process, and so is little work for `Processes`. If a process of an
@@ -97,9 +97,9 @@ class _Run:
         self.work, self.progress, self.resume = work, progress, resume
         self.deaths, self.is_told = 0, False
 
-    def batches(self, jobs: Iterable[Job]) -> Iterator[_Batch]:
+    def batches(self, jobs: Iterable[AuditJob]) -> Iterator[_Batch]:
         """Yield the jobs in batches."""
-        batch: list[Job] = []
+        batch: list[AuditJob] = []
         size = 0
         for job in jobs:
             batch.append(job)
@@ -110,7 +110,7 @@ class _Run:
         if batch:
             yield self._batch(batch)
 
-    def _batch(self, jobs: list[Job]) -> _Batch:
+    def _batch(self, jobs: list[AuditJob]) -> _Batch:
         found = _Batch(jobs, self.resume)
         missing = set(found.missing)
         self._tell([job for i, job in enumerate(jobs) if i not in missing])
@@ -121,12 +121,12 @@ class _Run:
         batch.keep(results)
         self._tell(jobs)
 
-    def _tell(self, jobs: Iterable[Job]) -> None:
+    def _tell(self, jobs: Iterable[AuditJob]) -> None:
         if self.progress is not None:
             for job in jobs:
                 self.progress(job)
 
-    def here(self, batches: Iterable[_Batch]) -> Iterator[tuple[Job, Result]]:
+    def here(self, batches: Iterable[_Batch]) -> Iterator[tuple[AuditJob, Result]]:
         """Do all jobs in this process."""
         for batch in batches:
             yield from batch.taken()
@@ -134,7 +134,7 @@ class _Run:
                 self._keep(batch, [self.work(batch.jobs[batch.missing[0]])])
                 yield from batch.taken()
 
-    def sent(self, batches: Iterator[_Batch], executor: Executor) -> Iterator[tuple[Job, Result]]:
+    def sent(self, batches: Iterator[_Batch], executor: Executor) -> Iterator[tuple[AuditJob, Result]]:
         """Send the jobs to an executor, some batches ahead of the one that is yielded next."""
         ahead = _AHEAD * (executor.count if isinstance(executor, Processes) else max(os.cpu_count() or 1, 8))
         waiting: deque[_Batch] = deque()
@@ -203,7 +203,7 @@ class _Run:
         return True
 
 
-def _done(work: Work, jobs: list[Job]) -> list[Result]:
+def _done(work: Work, jobs: list[AuditJob]) -> list[Result]:
     """Do a batch of jobs where it was sent; the cores are shared with other batches."""
     with one_thread():
         return [work(job) for job in jobs]

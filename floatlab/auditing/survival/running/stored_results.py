@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from floatlab.arrays.tally import Histogram, Tally
-from floatlab.auditing.survival.jobs import Job, Measured, Result
+from floatlab.auditing.survival.jobs import AuditJob, Measured, Result
 from floatlab.auditing.survival.outputs import OutputErrors
 from floatlab.auditing.survival.scale_tally import ScaleTally
 from floatlab.record import Record
@@ -41,7 +41,7 @@ def _written(value: object) -> Wire:
     return [list(each) for each in value] if isinstance(value, tuple) else value
 
 
-def as_result(wire: Wire, job: Job) -> Result:
+def as_result(wire: Wire, job: AuditJob) -> Result:
     """Return the result of a job from JSON; raises ValueError or TypeError for anything that cannot be its result."""
     if not isinstance(wire, dict) or list(wire) != ["peaks" if job.only_peaks else "measured"]:
         raise ValueError
@@ -52,7 +52,7 @@ def as_result(wire: Wire, job: Job) -> Result:
     return Result(tuple(_measured(each, job) for each in parts))
 
 
-def _measured(wire: Wire, job: Job) -> Measured:
+def _measured(wire: Wire, job: AuditJob) -> Measured:
     tally, scales, output = _list(wire, 3)
     found = _record(Tally, tally)
     counts = [getattr(found, name) for name in _COUNTS]
