@@ -12,8 +12,8 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.lanes import dispatch
-from floatlab.auditing.survival.jobs import Job, Result
-from floatlab.auditing.survival.regions import Region
+from floatlab.auditing.survival.jobs import AuditJob, Result
+from floatlab.auditing.survival.regions import TensorRegion
 from floatlab.auditing.survival.running import runner
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning, run
 from floatlab.auditing.survival.running.workers import Processes, workers
@@ -22,7 +22,7 @@ from tests.auditing.survival.running.conftest import RECIPES
 
 
 def jobs(count, size=1 << 19):
-    return [Job("", f"t{i}", i, 0, 0, Region(0, 1, 0, size, size), ("bf16",)) for i in range(count)]
+    return [AuditJob("", f"t{i}", i, 0, 0, TensorRegion(0, 1, 0, size, size), ("bf16",)) for i in range(count)]
 
 
 def named(job):
@@ -120,7 +120,7 @@ def test_no_process_is_started_for_little_work(monkeypatch):
 
 
 def test_errors_of_jobs_are_raised(executor):
-    with pytest.raises(KeyError, match="t[012]"):
+    with pytest.raises(KeyError, match=r"t[012]"):
         list(run(jobs(3), failing, executor))
 
 
@@ -153,7 +153,7 @@ def test_a_job_that_ends_every_process_is_named():
     with (
         Processes(2) as executor,
         pytest.warns(ReplacedWorkerWarning),
-        pytest.raises(UnsupportedError, match="killed 4 times, about at 't[0-5]'.*fewer --jobs"),
+        pytest.raises(UnsupportedError, match=r"killed 4 times, about at 't[0-5]'.*fewer --jobs"),
     ):
         list(run(jobs(20), deadly, executor))
 
