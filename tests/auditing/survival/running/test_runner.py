@@ -12,12 +12,12 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.lanes import dispatch
-from floatlab.auditing.survival.jobs import AuditJob, Result
+from floatlab.auditing.survival.jobs import AuditJob, Result, checkpoint_at, forget, version_of
 from floatlab.auditing.survival.regions import TensorRegion
 from floatlab.auditing.survival.running import runner
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning, run
 from floatlab.auditing.survival.running.workers import Processes, workers
-from floatlab.errors import RefusedError, UnsupportedError
+from floatlab.errors import FileFormatError, RefusedError, UnsupportedError
 from tests.auditing.survival.running.conftest import RECIPES
 
 
@@ -238,6 +238,19 @@ def test_a_pool_that_outlives_an_audit_sees_that_the_file_has_changed(tmp_path):
             np.save(path, np.full((4, 64), value, np.float32))
             found = fl.audit(path, to="bf16", executor=executor)
             assert found == fl.audit(path, to="bf16")
+
+
+def test_a_process_that_sees_another_file_says_so(tmp_path):
+    """As on another computer, where the same path may lead to another file."""
+    path = str(tmp_path / "x.npy")
+    np.save(path, np.ones(10, np.float32))
+    version = version_of(checkpoint_at(path))
+    forget()
+    assert checkpoint_at(path, version).names == ["x"]
+    forget()
+    np.save(path, np.ones(11, np.float32))
+    with pytest.raises(FileFormatError, match=r"x.npy' is another file here than where the audit was started"):
+        checkpoint_at(path, version)
 
 
 def test_a_killed_process_of_an_audit_loses_nothing(checkpoint, expected):
