@@ -9,6 +9,15 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
+from floatlab.reduce.explain.faults.patterns import (
+    Drift,
+    drift_of,
+    is_function_of_product,
+    is_no_order,
+    least_shown,
+    small_fault,
+)  # fmt: skip
+from floatlab.reduce.explain.faults.rivals import ShiftRivals, are_lone, few_wrong, outlying_lines, widened
 from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, overflow_of
 from floatlab.reduce.explain.first_line import (
     LETTERS,
@@ -22,18 +31,9 @@ from floatlab.reduce.explain.first_line import (
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
-from floatlab.reduce.explain.patterns import (
-    Drift,
-    drift_of,
-    is_function_of_product,
-    is_no_order,
-    least_shown,
-    small_fault,
-)  # fmt: skip
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
 from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, outlying_lines, widened
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 

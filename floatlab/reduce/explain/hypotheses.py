@@ -13,10 +13,18 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.reduce.explain.faults import NEAR, FaultFinder
+from floatlab.reduce.explain.faults.finder import NEAR, FaultFinder
+from floatlab.reduce.explain.faults.patterns import (
+    are_even,
+    are_exact,
+    explains_more,
+    is_apart,
+    may_be_flushed,
+    outdoing,
+)
+from floatlab.reduce.explain.faults.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
 from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.patterns import are_even, are_exact, explains_more, is_apart, may_be_flushed, outdoing
 from floatlab.reduce.explain.precision.inputs import far_replay, likely_models
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
@@ -38,7 +46,6 @@ from floatlab.reduce.explain.problem import (
     view_of,
 )  # fmt: skip
 from floatlab.reduce.explain.residuals import find_places, indices_of
-from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.faults.patterns import BIAS, drift_of, may_be_flushed
+from floatlab.reduce.explain.faults.rivals import ShiftRivals, standing_out, whole_sums_in
 from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
-from floatlab.reduce.explain.patterns import BIAS, drift_of, may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
     between,
@@ -27,7 +28,6 @@ from floatlab.reduce.explain.residuals import (
     term_range,
     weighted_median,
 )
-from floatlab.reduce.explain.rivals import ShiftRivals, standing_out, whole_sums_in
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)

@@ -22,9 +22,9 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
+from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.grid import grid_of, own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
-from floatlab.reduce.explain.patterns import BIAS, drift_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.residuals import between, find_places
 from floatlab.reduce.explain.stages import PLAIN
