@@ -80,6 +80,12 @@ def outlying_line(cause: DiagnosedCause) -> str:
     return f"I can't tell: {said}; knowing how the sums are computed would settle it."
 
 
+def rough_line(letter: str, times: float) -> str:
+    """Return the line for a result within the rounding error bound, with larger errors than the usual orders make."""
+    said = f"the errors of {letter} are small enough for rounding, but {times:.2g} times those of every order tried"
+    return f"I can't tell: {said}; knowing how the sums are computed would settle it."
+
+
 def unexplained_line(letter: str, is_function: bool) -> str:
     """Return the line for results that nothing explains; they may be a function of the product.
 

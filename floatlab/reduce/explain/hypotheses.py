@@ -14,6 +14,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.finder import NEAR, FaultFinder
+from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
     are_even,
     are_exact,
@@ -22,7 +23,7 @@ from floatlab.reduce.explain.faults.patterns import (
     may_be_flushed,
     outdoing,
 )
-from floatlab.reduce.explain.faults.rivals import are_lone, narrow_share, standing_out
+from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.precision.inputs import far_replay, likely_models

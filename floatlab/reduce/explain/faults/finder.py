@@ -9,8 +9,9 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.faults.outliers import standing_out
 from floatlab.reduce.explain.faults.patterns import BIAS, drift_of, may_be_flushed
-from floatlab.reduce.explain.faults.rivals import ShiftRivals, standing_out, whole_sums_in
+from floatlab.reduce.explain.faults.rivals import ShiftRivals, whole_sums_in
 from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
