@@ -16,6 +16,7 @@ from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, ov
 from floatlab.reduce.explain.first_line import (
     LETTERS,
     bug_line,
+    doubt_line,
     lone_line,
     rounding_line,
     shared_line,
@@ -223,9 +224,7 @@ class _PairDiagnosis:
         if doubts:
             rivals = [each.rival for each in unknown if each.rival]
             rival = rivals[0] if rivals else "sums that are rounded in one direction"
-            tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
-            said = f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; knowing {tell} would settle it."
-            return self._done("unknown", said, causes)
+            return self._done("unknown", doubt_line(doubts, rival), causes)
         views = [view_of(self.problem, each.side, own_accumulator(each.side.narrowest)) for each in unknown]
         return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
 

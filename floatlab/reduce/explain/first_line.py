@@ -10,6 +10,7 @@ _NOUNS = {
     "order": "order", "fma": "FMA", "accumulator": "accumulator", "compensated": "compensated sum",
     "partials": "partial sums in a narrower format", "products": "products in a narrower format",
     "inputs-rounded": "inputs rounded", "inputs-quantized": "inputs quantised", "inputs-split": "inputs in parts",
+    "fast-product": "fast matrix product",
     "output-rounded": "output rounded", "flush-to-zero": "subnormal numbers flushed to zero",
 }  # fmt: skip
 _INPUTS = {"both": "both inputs", "x": "the first input", "y": "the second input"}
@@ -53,7 +54,8 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
         size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
         return f"No: this is rounding ({names}){size}."
     said = "; ".join(dict.fromkeys(_cause_text(each) for each in causes if each not in plain or each.side != "both"))
-    return f"No: this is rounding, by a choice of precision: {said}."
+    choice = "algorithm" if all(each.name in ("fast-product", "order", "fma") for each in causes) else "precision"
+    return f"No: this is rounding, by a choice of {choice}: {said}."
 
 
 def _is_plain(cause: DiagnosedCause) -> bool:
@@ -72,6 +74,12 @@ def lone_line(cause: DiagnosedCause) -> str:
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"
     return f"I can't tell: {said}; computing the product again would settle it."
+
+
+def doubt_line(doubts: list[str], rival: str) -> str:
+    """Return the line for a fault that is not certain, since an alternative explains the errors, too."""
+    tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
+    return f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; knowing {tell} would settle it."
 
 
 def outlying_line(cause: DiagnosedCause) -> str:
@@ -199,6 +207,9 @@ def _cause_text(cause: DiagnosedCause) -> str:
         return "neither A nor B is the product of these inputs" if cause.side == "both" else (
             f"{whose} is not the product of these inputs"
         )  # fmt: skip
+    if cause.name == "fast-product":
+        levels = f"{known['levels']} level{'s' * (known['levels'] != '1')} of {known['algorithm']}'s algorithm"
+        return f"{_NOUNS[cause.name]} in {whose} ({levels})"
     words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
     if cause.name == "accumulator" and "format" in known:
         return f"sums of {whose} in {words}"

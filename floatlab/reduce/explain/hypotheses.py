@@ -13,6 +13,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR, FaultFinder
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
@@ -87,7 +88,13 @@ class SideExplainer:
     def explain(self) -> SideExplanation:
         """Return the first hypothesis that fits, or "unknown" if flushed subnormal numbers may explain its fault."""
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
-        is_local = found.status == "bug" and {each.name for each in found.causes} <= _LOCAL and not self.stray.any()
+        names = {each.name for each in found.causes}
+        is_local = found.status == "bug" and names <= _LOCAL and not self.stray.any()
+        may_be_fast = found.status == "unknown" or (found.status == "bug" and bool(names & _LOCAL))
+        if may_be_fast and (fast := find_fast_product(view, self.problem.x, self.problem.y)):
+            if fast.is_sure:
+                return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
+            return self._in_doubt("wrong elements", "the errors of a fast matrix product")
         if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
             return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
         if is_local and self.side.narrowest == self.side.format and are_even(view, view.fit().wrong):
@@ -225,7 +232,10 @@ class SideExplainer:
             fault = self._fault(view, product, fit.wrong)
         if fault is not None and not fault.name:
             return None
-        if fault is None and places is not None and places.count * 2 <= fit.wrong.size:
+        # A model beside wrong elements must explain more elements than these, which plain rounding does not explain.
+        gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
+        is_gain = product is None or (places is not None and gained >= max(_GAIN, 2 * places.count))
+        if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:
             fault = self.faults.placed(view, fit.wrong)
         if fault is None:
             return None

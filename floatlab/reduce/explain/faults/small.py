@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 
 from floatlab.arrays.types import Array
 from floatlab.record import Individual
+from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.outliers import are_isolated, are_rough, beyond_orders, few_wrong, outlying_lines
 from floatlab.reduce.explain.faults.patterns import Drift, drift_of, is_no_order, small_fault
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
-from floatlab.reduce.explain.first_line import LETTERS, bug_line, lone_line, outlying_line, rough_line
+from floatlab.reduce.explain.first_line import LETTERS, bug_line, doubt_line, lone_line, outlying_line, rough_line
 from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.residuals import find_places, indices_of
@@ -51,7 +52,25 @@ class SmallFaults:
     def find(self) -> Claim | None:
         """Return the first claim that holds, or None if the difference looks like that of two orders."""
         self.tick()
-        return self._few() or self._of_each()
+        if claim := self._few():
+            return claim
+        claim = self._of_each()
+        return None if claim is None else self._fast(claim)
+
+    def _fast(self, claim: Claim) -> Claim:
+        """Return the claim, unless a result is or may be a fast matrix product, whose errors look like faults."""
+        found = [find_fast_product(view, self.problem.x, self.problem.y) for view in self.views]
+        causes = tuple(
+            DiagnosedCause("fast-product", "result", side.name, 1.0, (), each.evidence)
+            for side, each in zip(self.sides, found, strict=True)
+            if each is not None and each.is_sure
+        )
+        if causes:
+            return Claim("rounding", "", causes)
+        if claim.status == "bug" and any(each and not ways for each, ways in zip(found, self.ways, strict=True)):
+            letter = LETTERS[claim.causes[0].side]
+            return Claim("unknown", doubt_line([f"wrong elements in {letter}"], "the errors of a fast matrix product"))
+        return claim
 
     def _few(self) -> Claim | None:
         """Look for a few wrong elements; all others agree bit for bit, or are what a replayed order gives."""
@@ -115,8 +134,7 @@ class SmallFaults:
         if has_rival or not is_certain:
             doubt = f"a bias ({words.replace(' a ', ' per ')})" if " " in words else f"a factor of {words}"
             rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
-            said = f"I can't tell: the cause is {doubt} in {LETTERS[whose]}, or {rival}"
-            return Claim("unknown", f"{said}; knowing how the sums are computed would settle it.")
+            return Claim("unknown", doubt_line([f"{doubt} in {LETTERS[whose]}"], rival))
         known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
         cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
         return Claim("bug", bug_line((cause,)), (cause,))
