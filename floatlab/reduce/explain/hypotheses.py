@@ -21,6 +21,7 @@ from floatlab.reduce.explain.faults.patterns import (
     are_exact,
     explains_more,
     is_apart,
+    is_nearer,
     may_be_flushed,
     outdoing,
 )
@@ -47,7 +48,7 @@ from floatlab.reduce.explain.problem import (
     unrelated_share,
     view_of,
 )  # fmt: skip
-from floatlab.reduce.explain.residuals import find_places, indices_of
+from floatlab.reduce.explain.residuals import find_places, indices_of, is_moved_exactly
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
@@ -201,6 +202,8 @@ class SideExplainer:
         fit = view.fit(product)
         if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
             return None  # zeros do not support a model of the inputs
+        if product is not None and not is_nearer(view, product):
+            return None
         if not fit.wrong.any():
             shift = None if product is None else outdoing(view, product)
             if shift is not None and shift[1]:
@@ -321,7 +324,11 @@ class SideExplainer:
         if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
         view = view_of(self.problem, self.side, replay.format)
-        moved = self.faults.moved(view, None, missed) or self.faults.clipped(view, replay.values, missed)
+        moved = self.faults.moved(view, None, missed)
+        if moved is not None:
+            axis = int(moved.name == "columns-moved")
+            moved = moved if is_moved_exactly(moved.where, axis, replay.values, view.values) else None
+        moved = moved or self.faults.clipped(view, replay.values, missed)
         if moved is not None:
             return self._found("bug", (moved, fault), PLAIN, SINGLE)
         # Libraries may add the elements at the edges of tiles in another order.

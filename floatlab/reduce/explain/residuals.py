@@ -6,7 +6,7 @@ that may explain it, or None. The caller checks whether this fault leaves only r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -175,6 +175,12 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
     nearest = np.where(np.isnan(apart), np.inf, apart).argmin(axis=1)
     to[wrong] = nearest
     return to if (to != np.arange(len(to))).any() else None
+
+
+def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, values: Array) -> bool:
+    """Return whether lines of a result are other computed lines bit for bit; `pairs` are (place, source)."""
+    to, source = np.array(pairs, np.int64).T
+    return np.array_equal(np.take(values, to, axis), np.take(made, source, axis))
 
 
 def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int, int] | None:

@@ -20,7 +20,7 @@ from floatlab.reduce.results.diagnosis_record import Evidence
 _STEP = 0.15  # the mean square error of one rounding, in units of (u·value)²
 _WORK = 1 << 26  # products with more multiply-adds are not examined
 _DEPTHS = (1, 2)  # levels of recursion
-_LEAST = 4  # each factor has at least this many rows and columns
+_LEAST = 4  # the result has at least this many rows and columns
 _CAP = 16.0  # squared distances of four errors above this are due to faults; they count as this
 _LARGEST = 12.0  # errors above this many sigmas do not fit an algorithm
 # The errors may be this many times those that are expected: the seven products may be more exact, or less.
@@ -77,7 +77,7 @@ class FastProduct(Record):
 def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     """Return the fast algorithm that explains all errors of a result, or None."""
     (m, n), k = view.values.shape, x.shape[1]
-    if min(m, n, k) < _LEAST or m * n * k > _WORK or not view.usable.all():
+    if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
         return None
     error = np.asarray(view.totals.error(view.values))
     extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)

@@ -40,6 +40,7 @@ _SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up 
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
 _SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
+_FLAT = 1e-6  # numbers that differ by less than this share of them count as equal
 _CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # smallest median shift, in error bounds, by a bias or factor that is reported beside wrong elements
@@ -70,6 +71,9 @@ class FaultFinder:
         values = view.values
         if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
             return None
+        exact = view.totals.product if product is None else product
+        if (np.abs(exact - exact.flat[0]) <= _FLAT * np.abs(exact.flat[0])).all():
+            return None  # the product is one number, too
         number, least = float(values.flat[0]), 2.0**self.side.format.emin
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # the processor may have flushed the inputs to zero
@@ -150,7 +154,8 @@ class FaultFinder:
                     ("largest", f"{float(np.abs(shift).max()):.6g}"),
                 )
                 near = (np.abs(shift) <= self._directed_limit(view)).all()
-                name = "" if near and self._has_rival(view, product, shift, axis) else "bias"
+                has_rival = near and self._has_rival(view, product, shift, axis)
+                name = "" if has_rival or self._needs_no_model(view, product) else "bias"
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
 
@@ -186,7 +191,8 @@ class FaultFinder:
         if not follows_everywhere(whole, off * exact, sigma):
             return None
         near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
-        name = "" if near and self._has_rival(view, product, off * exact, None) else "scale"
+        has_rival = near and self._has_rival(view, product, off * exact, None)
+        name = "" if has_rival or self._needs_no_model(view, product) else "scale"
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
 
     def scattered(self, view: View, wrong: Array) -> Fault | None:
@@ -300,14 +306,16 @@ class FaultFinder:
 
     def _has_rival(self, view: View, product: Array | None, shift: Array, axis: int | None) -> bool:
         """Return whether sums that are rounded in one direction may explain the shift."""
-        if self.doubts_all:
-            return True
-        error = np.abs(view.totals.error(view.values))
-        if product is not None and (error <= self._directed_limit(view))[view.usable].all():
+        if self.doubts_all or self._needs_no_model(view, product):
             return True
         if product is not None:  # matrix units round inputs like these models, and truncate the sums
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
+
+    def _needs_no_model(self, view: View, product: Array | None) -> bool:
+        """Return whether sums of the unchanged inputs that are rounded in one direction explain all errors."""
+        error = np.abs(view.totals.error(view.values))
+        return product is not None and bool((error <= self._directed_limit(view))[view.usable].all())
 
     @cached_property
     def rivals(self) -> ShiftRivals:

@@ -256,6 +256,8 @@ def widened(
         (lines,) = np.nonzero(differing.any(axis=1 - axis))
         if lines.size != 1 or claimed.sum() in (0, differing.sum()) or (claimed & ~differing).any():
             continue
+        if differing.all():
+            continue  # not one line among others
         inside = lines[0] < differing.shape[axis] - _EDGE
         side = sides[cause.side == "expected"]
         if inside or standing_out(problem, side, differing)[differing].all():
