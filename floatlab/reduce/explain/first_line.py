@@ -31,7 +31,13 @@ _TRANSPOSED = {
     "x in memory": "the product with x read in another memory order",
     "y in memory": "the product with y read in another memory order",
 }  # fmt: skip
-_UNSAID = ("computed as", "a wrong element shows from", "seen by", "all others")  # evidence that the line omits
+_UNSAID = (
+    "computed as",
+    "a wrong element shows from",
+    "seen by",
+    "all others",
+    "others",
+)  # evidence that the line omits
 _MOST = 4  # largest number of positions that the first line lists
 
 
@@ -137,6 +143,9 @@ def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None,
 
 def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
     """Return whether all elements but the wrong ones are equal, or agree within rounding, as the end of the line."""
+    others = [value for cause in causes for key, value in cause.evidence if key == "others"]
+    if others:
+        return f"; others are {others[0]}"
     if differing is None:
         return "; all others agree"
     left = differing.copy()

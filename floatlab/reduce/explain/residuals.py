@@ -23,6 +23,7 @@ _FEW = 8  # up to this many wrong elements are always reported one by one
 _SHARE = 0.02  # wrong elements are also reported one by one if they are at most this share of all elements
 _BOXES = 16  # wrong elements are divided into at most this many rectangles
 _LISTED = 1 << 12  # at most this many elements are listed
+_FLAT = 1e-6  # numbers that differ by less than this share of them count as equal
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 _CLEAR = 9.0  # a part of a result is examined if the sum of (shift/sigma)² in it exceeds this
@@ -107,6 +108,12 @@ def _boxes(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] 
                     return None
                 found.append(box)
     return tuple(found) if count >= 4 * len(found) else None
+
+
+def is_flat(product: Array) -> bool:
+    """Return whether all elements are nearly the same number, as in a product of constant inputs."""
+    flat: Array = np.abs(product - product.flat[0]) <= _FLAT * np.abs(product.flat[0])
+    return bool(flat.all())
 
 
 def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
