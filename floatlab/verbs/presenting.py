@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from floatlab.arith import Comparison, Contrast, IntegerResult
-    from floatlab.arith.block_records import BlockDerivation
+    from floatlab.arith.blocks.records import BlockDerivation
     from floatlab.arrays.compare.differences import Differences
     from floatlab.auditing.audit import Audit
     from floatlab.auditing.comparison import CheckpointDifferences
     from floatlab.auditing.dequantization import Dequantization
+    from floatlab.auditing.survival.figures import RecipeAudit
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.plan.plan import Plan
@@ -180,6 +181,13 @@ def _audit(answer: Audit) -> Answer:
     from floatlab.verbs.audit.answer import answer_of as audit_answer
 
     return audit_answer(answer)
+
+
+@_row
+def _recipes(answer: RecipeAudit) -> Answer:
+    from floatlab.verbs.audit.recipes_answer import recipes_answer_of
+
+    return recipes_answer_of(answer)
 
 
 @_row

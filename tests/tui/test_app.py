@@ -30,7 +30,7 @@ def home(tmp_path, monkeypatch):
 
 
 # Verbs that answer on the command line only.
-WITHOUT_A_SCREEN = {"audit", "block", "dequantize"}
+WITHOUT_A_SCREEN = {"audit", "dequantize"}
 
 
 def test_every_verb_that_answers_has_a_screen():
