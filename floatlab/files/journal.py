@@ -44,7 +44,7 @@ class Journal:
             except FileFormatError:
                 raise
             except ValueError:  # the path contains a null character
-                raise FileFormatError("is no file name") from None
+                raise FileFormatError("is not a file name") from None
             flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
             descriptor = os.open(path, flags | (os.O_CREAT if is_new else 0), 0o666)
             self._file: IO[bytes] = os.fdopen(descriptor, "r+b", buffering=0)

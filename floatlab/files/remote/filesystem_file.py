@@ -118,7 +118,7 @@ def _plain_errors(scheme: str = "") -> Iterator[None]:
         line = f"pip install {package}" if package else printable(" ".join(str(trouble).split()))[:120]
         raise MissingPartError(f"{scheme}:// needs another package: {line}") from None
     except FileNotFoundError:
-        raise FileFormatError("is no file") from None
+        raise FileFormatError("is not a file") from None
     except MemoryError:
         raise
     except Exception as trouble:

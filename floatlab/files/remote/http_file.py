@@ -208,7 +208,7 @@ def _plain_errors() -> Iterator[None]:
         yield
     except HTTPError as refusal:
         refusal.close()
-        said = "is no file" if refusal.code in _ABSENT else f"cannot be read: its server answers {refusal.code}"
+        said = "is not a file" if refusal.code in _ABSENT else f"cannot be read: its server answers {refusal.code}"
         raise FileFormatError(said) from None
     except (OSError, http.client.HTTPException, ValueError) as trouble:
         reason = trouble.reason if isinstance(trouble, URLError) else trouble

@@ -95,11 +95,11 @@ def test_stores_that_misbehave(store, monkeypatch, wrong):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("store://m/y.safetensors", "is no file"),
+        ("store://m/y.safetensors", "is not a file"),
         ("file:///etc/x.safetensors", "is on this computer"),
         ("LOCAL://x.safetensors", "is on this computer"),
         ("nonsense://x.safetensors", "cannot be read"),
-        ("store://m/nothing/", "is no file|no checkpoint|is not a checkpoint"),
+        ("store://m/nothing/", "is not a file|no checkpoint|is not a checkpoint"),
     ],
 )
 def test_urls_that_are_not_read(store, url, said):

@@ -140,7 +140,7 @@ def test_a_file_that_changes_while_it_is_read(fault):
 
 
 def test_a_missing_file_and_a_missing_server():
-    with serving({}) as server, pytest.raises(FileFormatError, match="is no file"):
+    with serving({}) as server, pytest.raises(FileFormatError, match="is not a file"):
         open_checkpoint(f"{server.url}/model.safetensors")
     with pytest.raises(FileFormatError, match="cannot be read"):
         open_checkpoint(f"{server.url}/model.safetensors")
