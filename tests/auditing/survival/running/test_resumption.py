@@ -65,6 +65,7 @@ def test_a_finished_audit_is_not_done_again(checkpoint, path, answer, count, kep
     assert path.read_bytes() == kept
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("lines", [1, 2, 5, 18])
 @pytest.mark.parametrize("torn", [b"", b"{", b'{"job":[false,3,0,0],"result"', b"\0" * 4096])
 def test_an_audit_continues_after_any_line(checkpoint, path, kept, answer, count, lines, torn):
@@ -132,6 +133,7 @@ def gone(group):
 on_linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")
 
 
+@pytest.mark.one_in(4)
 @on_linux
 @pytest.mark.parametrize("options", [(), ("--jobs", "2")], ids=" ".join)
 @pytest.mark.parametrize(
