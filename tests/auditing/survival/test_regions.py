@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from floatlab.arrays.round_trips import check_supported
-from floatlab.auditing.survival import regions, survey
+from floatlab.auditing.survival import regions, subjects
 from floatlab.auditing.survival.figures import TensorFigures
 from floatlab.auditing.survival.survey import audit_recipes
 from floatlab.errors import FloatlabError
@@ -87,7 +87,7 @@ def test_small_regions_give_the_same_figures(most: int, monkeypatch: pytest.Monk
         whole = audit_recipes(tensors, name)
         with monkeypatch.context() as patched:
             patched.setattr(regions, "_MOST", most)
-            patched.setattr(survey, "cuts", partial(regions.cuts, usual=100))
+            patched.setattr(subjects, "cuts", partial(regions.cuts, usual=100))
             parts = audit_recipes(tensors, name)
         found = {each.tensor: each for each in parts.tensors}
         for each in whole.tensors:
