@@ -32,7 +32,7 @@ class Formula(Record):
     number: Fraction | None = None
 
     def __str__(self) -> str:
-        """Return the formula as text, with those brackets that are needed."""
+        """Return the formula as text, with only the brackets that are needed."""
         return _text(self, 0)
 
     def names(self) -> frozenset[str]:

@@ -66,9 +66,9 @@ def _checkpoints() -> Schemas:
 
 
 def _audit() -> Schemas:
-    from floatlab.verbs.audit.json import AUDITED_TENSOR
+    from floatlab.verbs.audit.json import AUDITED_TENSOR, RECIPE_AUDIT, TENSOR_FIGURES
 
-    return {"AuditedTensor": AUDITED_TENSOR}
+    return {"AuditedTensor": AUDITED_TENSOR, "RecipeAudit": RECIPE_AUDIT, "TensorFigures": TENSOR_FIGURES}
 
 
 def _dequantize() -> Schemas:
@@ -144,9 +144,11 @@ DOCUMENTS = {
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_reduce, ("matmul",), "elements"),
     "Recipe": Document(_formats, ("formats",), "recipe"),
+    "RecipeAudit": Document(_audit, ("audit",), "recommendation"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),
+    "TensorFigures": Document(_audit, ("audit",), "recipes"),
     "TensorDifference": Document(_checkpoints, ("compare",), "tensor"),
     "Training": Document(_train, ("train",), "remedies"),
     "Underflow": Document(_train, ("train underflow",), "histogram"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from floatlab.auditing.audit import Audit
     from floatlab.auditing.comparison import CheckpointDifferences
     from floatlab.auditing.dequantization import Dequantization
+    from floatlab.auditing.survival.figures import RecipeAudit
     from floatlab.formats.recipes import Recipe
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
@@ -188,6 +189,13 @@ def _audit(answer: Audit) -> Answer:
     from floatlab.verbs.audit.answer import answer_of as audit_answer
 
     return audit_answer(answer)
+
+
+@_row
+def _recipes(answer: RecipeAudit) -> Answer:
+    from floatlab.verbs.audit.recipes_answer import recipes_answer_of
+
+    return recipes_answer_of(answer)
 
 
 @_row

@@ -52,6 +52,19 @@ async def test_the_steps_are_the_page_of_the_command(size):
             assert all(len(line) <= size[0] for line in person.screen.splitlines())
 
 
+@driven
+async def test_the_message_about_older_text_does_not_put_it_back():
+    async with opened(START) as person:
+        box = person.app.screen.values.input
+        older = box.Changed(box, "0.1 0")
+        with box.prevent(box.Changed):
+            box.value = "0.1 0.25"
+        box.post_message(older)
+        await person.pilot.pause()
+        assert box.value == "0.1 0.25"
+        assert person.app.screen.question.values == ("0.1", "0.25")
+
+
 @pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_every_view_by_key_and_by_mouse(size):

@@ -150,7 +150,8 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     if tensor.amax is None:
         return [Row("tensor", "given", _datum(tensor.datum))]
     if not tensor.amax.numerator:
-        return [Row("tensor", "1, since all values are zero", _datum(tensor.datum))]
+        why = "all values are zero" if block.amax is not None else "blocks with NaN or ∞ do not count"
+        return [Row("tensor", f"1, since {why}", _datum(tensor.datum))]
     amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
     made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
     return [Row("tensor", made, _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]

@@ -169,7 +169,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
 
     @on(Input.Changed, "#recipe")
     def _recipe_typed(self, event: Input.Changed) -> None:
-        mark_valid(event.input, self._take_recipe(event.value.strip(), "recipe"))
+        mark_valid(event.input, self._take_recipe(event.input.value.strip(), "recipe"))
 
     def _take_recipe(self, name: str, kind: str = "") -> bool:
         """Open the question with this recipe; a given tensor scale is dropped if the recipe has none."""
