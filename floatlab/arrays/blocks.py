@@ -301,7 +301,8 @@ def decode_blocks(
         scales, codes = pair
     except (TypeError, ValueError):
         raise UnsupportedError("blocks is a pair of scales and codes, as encode_blocks returns it") from None
-    scales, codes = checked_codes(scales, fmt.scale, "scales"), checked_codes(codes, fmt.element.width)
+    width = fmt.scale_bits if fmt.first_scale else fmt.scale
+    scales, codes = checked_codes(scales, width, "scales"), checked_codes(codes, fmt.element.width)
     if tensor_scale is None and isinstance(blocks, Blocks):
         tensor_scale = blocks.tensor_scale
     if not is_plain(recipe) or _is_padded(codes.shape, recipe, axis):
@@ -366,7 +367,8 @@ def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: in
         tensor = np.asarray(tensor_scale, np.float64).reshape(-1, 1)
         tensor = tensor[tiling.row_of_block()] if fmt.by_row else tensor
     kind = np.dtype(np.float64 if dtype is None else dtype)  # type: ignore[call-overload]
-    scale = decode_array(scales.reshape(-1, 1) + fmt.first_scale, fmt.scale, np.float64, threads=1)
+    stored = scales.reshape(-1, 1).astype(np.uint64) + fmt.first_scale  # the sum may not fit into a byte
+    scale = decode_array(stored, fmt.scale, np.float64, threads=1)
     if kind == SINGLES and rule.value == PRODUCT and not fmt.groups:
         with silent():
             values = _in_singles(fmt, tiling.cut(codes), np.broadcast_to(scale * tensor, scale.shape))

@@ -27,6 +27,7 @@ from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, parse_format, 
 from floatlab.formats.format import Format
 from floatlab.formats.scale_rules import SCALE_RULES
 from floatlab.formats.scaling import ScaleRule
+from floatlab.presenter import Drawn
 from floatlab.record import Record
 from floatlab.tokens import TokenReader
 
@@ -47,7 +48,7 @@ NAMED_RECIPES = (
 SPELLINGS = {"ocp": "floor", "rceil": "up"}  # alternative names of scale rules
 
 
-class Recipe(Record):
+class Recipe(Drawn, Record):
     """A block format and the rule for its scales; both determine the codes of a tensor completely.
 
     >>> recipe = parse_recipe("nvfp4/16x16:te")

@@ -77,6 +77,12 @@ def _dequantize() -> Schemas:
     return {"Dequantization": DEQUANTIZATION}
 
 
+def _formats() -> Schemas:
+    from floatlab.verbs.formats.json import RECIPE
+
+    return {"Recipe": RECIPE}
+
+
 def _reduce() -> Schemas:
     from floatlab.verbs.reduce.json import PRODUCT, REDUCTION
 
@@ -137,6 +143,7 @@ DOCUMENTS = {
     "OrderMap": Document(_reveal, ("reveal",), "classes"),
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_reduce, ("matmul",), "elements"),
+    "Recipe": Document(_formats, ("formats",), "recipe"),
     "RecipeAudit": Document(_audit, ("audit",), "recommendation"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
@@ -163,10 +170,10 @@ def document_of(answer: object) -> Wire:
 def from_json(text: str) -> Any:
     """Return the answer that a JSON text describes.
 
-    The following can be read back: derivations and `contrast`; comparisons and integers; blocks; sums, dot products and
-    matrix products that were written in full (up to 1024 terms or elements); plans and order maps; differences and
-    judgements of arrays; single updates; underflow; and curves of gradient checks. The JSON of other answers is only a
-    summary.
+    The following can be read back: derivations and `contrast`; comparisons and integers; blocks and recipes; sums, dot
+    products and matrix products that were written in full (up to 1024 terms or elements); plans and order maps;
+    differences and judgements of arrays; single updates; underflow; and curves of gradient checks. The JSON of other
+    answers is only a summary.
 
     Parameters
     ----------

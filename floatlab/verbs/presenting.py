@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from floatlab.auditing.comparison import CheckpointDifferences
     from floatlab.auditing.dequantization import Dequantization
     from floatlab.auditing.survival.figures import RecipeAudit
+    from floatlab.formats.recipes import Recipe
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.plan.plan import Plan
@@ -118,6 +119,13 @@ def _block(answer: BlockDerivation) -> Answer:
     from floatlab.verbs.block.answer import answer_of as block_answer
 
     return block_answer(answer)
+
+
+@_row
+def _recipe(answer: Recipe) -> Answer:
+    from floatlab.verbs.formats.answer import answer_of as recipe_answer
+
+    return recipe_answer(answer)
 
 
 @_row

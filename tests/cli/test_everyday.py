@@ -236,7 +236,6 @@ SAID = [
     ("toint 2.5 --u8", "--int u8 names this type"),
     # numbers
     ("1,5", "a decimal has a point, values are separated by spaces: 1 5"),
-    ("block 1,2,3 --to mxfp4", "values are separated by spaces: 1 2 3"),
 ]
 
 

@@ -1,5 +1,8 @@
 """The screen Block, driven as a person would: values and recipes typed and picked, elements, rules, hostile input."""
 
+import threading
+
+import numpy as np
 import pytest
 
 from floatlab.cli.parser import read_question
@@ -52,7 +55,7 @@ async def test_the_steps_are_the_page_of_the_command(size):
 @driven
 async def test_the_message_about_older_text_does_not_put_it_back():
     async with opened(START) as person:
-        box = person.app.screen.values
+        box = person.app.screen.values.input
         older = box.Changed(box, "0.1 0")
         with box.prevent(box.Changed):
             box.value = "0.1 0.25"
@@ -252,10 +255,10 @@ async def test_values_of_every_kind_are_typed(size):
     async with opened(START, size) as person:
         task = person.app.screen
         await person.press("slash")
-        assert person.app.focused is task.values
-        await person.fill("#values", "1, -2  0.1@bf16 nan -inf ")
+        assert person.app.focused is task.values.input
+        await person.fill("#values Input", "1, -2  0.1@bf16 nan -inf ")
         assert task.question.values == ("1", "-2", "0.1@bf16", "nan", "-inf")
-        assert task.values.value == "1, -2  0.1@bf16 nan -inf "  # typed text is not rewritten
+        assert task.values.input.value == "1, -2  0.1@bf16 nan -inf "  # typed text is not rewritten
         assert "the scale is NaN" in " ".join(text(person).split())
         for wrong, why in (
             ("", "needs at least one value"),
@@ -265,11 +268,11 @@ async def test_values_of_every_kind_are_typed(size):
             ("1e99999999", "too long for the exact arithmetic"),
             ("\x1b[31m", "\\x1b[31m"),
         ):
-            await retype(person, "#values", wrong)
+            await retype(person, "#values Input", wrong)
             assert why in complaint(person), wrong
-            assert task.values.has_class("-wrong")
+            assert task.values.input.has_class("-wrong")
             assert len(task.question.values) == 5
-        await retype(person, "#values", "1e300 -1e-300 bits:0x3c7c@fp16")
+        await retype(person, "#values Input", "1e300 -1e-300 bits:0x3c7c@fp16")
         assert complaint(person) == ""
         await person.press("escape", "u")
         assert task.question.values == ("0.1", "-2.5", "3", "7.3", "0.02")
@@ -290,3 +293,80 @@ async def test_copies_are_the_values_the_codes_and_the_command():
         }
         person.app.screen.action_copy("text")
         assert copied["the page as text"] == to_text(answer_question(Question("formats", ("mxfp4",)))[0].page())
+
+
+@driven
+async def test_an_array_is_shown_block_by_block():
+    async with opened("block random:normal:64x64:seed=1 --to nvfp4 --at 3,17") as person:
+        task = person.app.screen
+        assert "elements 3,16 to 3,31" in text(person)
+        assert "at 3,16 ▾" in person.screen
+        await person.press("n")
+        assert command_of(task.question).endswith("--at 3,32 --to nvfp4")
+        width = task.details.scrollable_content_region.width
+        assert text(person).splitlines() == printed(command_of(task.question).removeprefix("floatlab "), width)
+        await person.press("p", "p", "p")
+        assert "elements 2,48 to 2,63" in text(person)
+        await person.press("g", *"63", "comma", *"63", "enter")
+        assert "elements 63,48 to 63,63" in text(person)
+        await person.press("n")  # there is no block after the last one
+        assert task.question.option("at") == "63,63"
+        await person.press("v", "end")
+        assert task.elements.names[-1] == "63,63"
+        await person.press("enter")
+        assert person.app.current_mode == "inspect"
+        person.app.go("block")
+        await person.pilot.pause()
+        await person.press("g", *"64", "comma", *"0", "enter")
+        assert "there is no such element in an array of 64 × 64" in complaint(person)
+        await retype(person, "#values Input", "1 2; 3 4")
+        assert task.question.values == ("1,2;3,4",)
+        assert task.question.option("at") is None
+        await retype(person, "#values Input", "nothing.npy")
+        assert "'nothing.npy' is no file" in complaint(person)
+
+
+@driven
+async def test_many_typed_values_are_shown_in_parts():
+    values = " ".join(str(n % 251 - 125) for n in range(4096))
+    async with opened(START) as person:
+        task = person.app.screen
+        await retype(person, "#values Input", values)
+        assert task.question.option("at") == "0"
+        assert "4,096 values in nvfp4" in text(person)
+        assert "elements 0 to 15" in text(person)
+        await retype(person, "#recipe", "e4m3/tensor")
+        assert "elements 0 to 255: 256 of the 4,096 in a block" in text(person)
+        await person.press("escape", "n", "v", "end")
+        assert task.elements.names[-1] == "511"
+        await retype(person, "#values Input", "1 2")
+        assert task.question.option("at") is None
+        assert "1, 2 in e4m3/tensor" in " ".join(printed(command_of(task.question).removeprefix("floatlab "), 80))
+
+
+@driven
+async def test_other_keys_answer_while_a_large_file_is_read(tmp_path, monkeypatch):
+    np.save(tmp_path / "big.npy", np.linspace(-1, 1, 1 << 20, dtype=np.float32).reshape(1024, 1024))
+    monkeypatch.chdir(tmp_path)
+    blocked, real = threading.Event(), answer_question
+    monkeypatch.setattr(
+        "floatlab.tui.screens.question_screen.answer_question",
+        lambda question, started: (blocked.wait(30), real(question, started))[1],
+    )
+    blocked.set()
+    async with opened(START, grace=0.0) as person:
+        task = person.app.screen
+        while task.pending is not None:
+            await person.pilot.pause(0.05)
+        blocked.clear()
+        await retype(person, "#values Input", "big.npy")
+        assert "working" in complaint(person)
+        await person.press("escape", "escape", "v")  # the first stops the answer, the second leaves the box
+        assert task.view == "elements"
+        assert "-2.5" in person.screen  # the old answer stays
+        await retype(person, "#values Input", "big.npy")
+        blocked.set()
+        while task.pending is not None:
+            await person.pilot.pause(0.05)
+        await person.press("escape", "V")
+        assert "1,024 × 1,024 float32, in nvfp4" in " ".join(text(person).split())

@@ -44,6 +44,7 @@ SCENES = {
     "formats-compare": ("formats fp16 bf16", []),
     "formats-codes": ("formats e4m3", ["v"]),
     "block": ("block 0.1 -2.5 3 --to mxfp4:up", []),
+    "block-array": ("block random:normal:64x64:seed=1@fp32 --to nvfp4 --at 3,17", ["n"]),
     "block-elements": (BLOCK, ["v", "down"]),
     "block-recipe": (f"{BLOCK}:te_4over6_mse256", ["v", "v"]),
     "block-wrong": (BLOCK, ["w", "end", *":bet"]),

@@ -1,6 +1,7 @@
 """The public names of floatlab.arith.blocks, for type checkers; `__init__.py` imports them when they are used."""
 
 from floatlab.arith.blocks.quantization import element_context as element_context
+from floatlab.arith.blocks.quantization import quantize_block as quantize_block
 from floatlab.arith.blocks.quantization import quantize_blocks as quantize_blocks
 from floatlab.arith.blocks.quantizer import BY_EXPONENT as BY_EXPONENT
 from floatlab.arith.blocks.quantizer import ERROR as ERROR

@@ -16,6 +16,7 @@ from floatlab.arith.blocks.values import exact_value, input_format, tiles, typed
 from floatlab.errors import ContextError
 from floatlab.formats import parse_format
 from floatlab.formats.blocks import BlockFormat, Integers
+from floatlab.formats.format import Format
 from floatlab.formats.recipes import Recipe, parse_recipe
 from floatlab.formats.scaling import ScaleRule
 from floatlab.numbers.rounding import DEFAULT, AnyContext, Context, Negative, Overflow, as_context
@@ -65,7 +66,7 @@ def quantize_blocks(
     rows = [list(row) for row in values if isinstance(row, list | tuple)] or [list(values)]
     flat = [value for row in rows for value in row]
     found, literals = [exact_value(value) for value in flat], tuple(typed_text(value) for value in flat)
-    source = None if chosen.is_exact else parse_format(chosen.takes) if chosen.takes else input_format(flat)
+    source = _working_input(chosen, flat)
     found = [rounded(value, source) for value in found]
     blocks = tiles(fmt, len(rows), len(rows[0]))
     work = Quantizer(fmt, chosen, rounding, source, tensor_scale)
@@ -76,3 +77,37 @@ def quantize_blocks(
         work.block(each, tuple(literals[at] for at in places), places, best, tensor)
         for each, places, best, tensor in zip(cut, blocks, searched, tensors, strict=True)
     )
+
+
+def quantize_block(
+    values: Sequence[object],
+    places: list[int],
+    recipe: Recipe,
+    context: AnyContext = DEFAULT,
+    tensor_scale: object = None,
+    others: Sequence[Sequence[object]] = (),
+) -> BlockDerivation:
+    """Scale and round one block of a tensor as `quantize_blocks` does, without quantizing the other blocks.
+
+    `places` are the indices of the values in the tensor. `others` are the other blocks for which the scale of the
+    tensor (or of the row or group) is computed. If the recipe searches nothing, only their largest magnitudes, NaNs and
+    infinities matter, so that a few values can represent many blocks.
+
+    >>> block = quantize_block(["1", "2"], [2, 3], parse_recipe("nvfp4"), others=[["2688", "0"]])
+    >>> block.tensor.datum, block.scale
+    (Datum(binary32 0x3f800000 = 1), Datum(e4m3fn 0x2b = 0.34))
+    """
+    fmt, rule = recipe.format, recipe.rule
+    source = _working_input(rule, [*values, *(value for other in others for value in other)])
+    cut = [[rounded(exact_value(value), source) for value in block] for block in (values, *others)]
+    searched = [SEARCHES[rule.search](block) if rule.search else Found() for block in cut]
+    work = Quantizer(fmt, rule, element_context(as_context(context), fmt), source, tensor_scale)
+    literals = tuple(typed_text(value) for value in values)
+    return work.block(cut[0], literals, places, searched[0], work.tensor(cut, searched))
+
+
+def _working_input(rule: ScaleRule, values: Sequence[object]) -> Format | None:
+    """Return the format into which a rule first rounds the values; None if it takes them exactly."""
+    if rule.is_exact:
+        return None
+    return parse_format(rule.takes) if rule.takes else input_format(values)

@@ -101,11 +101,12 @@ class Quantizer:
         for n, group in enumerate(groups):
             members.setdefault(group, []).append(n)
         found = {
-            group: self._tensor([blocks[n] for n in own], [searched[n] for n in own]) for group, own in members.items()
+            group: self.tensor([blocks[n] for n in own], [searched[n] for n in own]) for group, own in members.items()
         }
         return [found[group] for group in groups]
 
-    def _tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
+    def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
+        """Return the scale that these blocks share, the steps to it, and all named values."""
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]
         if self.rule.is_exact:  # in exact rules, a NaN or an infinity affects only the block that contains it

@@ -76,7 +76,8 @@ class FormulaLane:
                 codes = np.where(better, other_codes, codes)
         groups = tuple((known[f"micro{size}"][:, ::size] == 2).astype(np.uint8) for size in self.fmt.groups)
         if self.fmt.first_scale:
-            scales = np.minimum(scales - self.fmt.first_scale, (1 << self.fmt.scale_bits) - 1)
+            stored = np.minimum(scales - self.fmt.first_scale, (1 << self.fmt.scale_bits) - 1)
+            scales = stored.astype(np.min_scalar_type((1 << self.fmt.scale_bits) - 1))
         return scales[:, 0], codes, tensor, groups
 
     def _tensor(self, known: dict[str, Array], rows: Array | None, given: object) -> Array | None:

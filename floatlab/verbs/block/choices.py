@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from floatlab.arith.blocks.records import BlockDerivation, Element
+from floatlab.arrays.block_part import MOST, BlockPart
 from floatlab.errors import FormatError
 from floatlab.formats.blocks import BlockFormat, block_row
 from floatlab.formats.catalog import parse_format, short_name
 from floatlab.formats.format import Format
-from floatlab.formats.recipes import NAMED_RECIPES, default_rule, parse_recipe, rules_for
+from floatlab.formats.recipes import NAMED_RECIPES, Recipe, default_rule, parse_recipe, rules_for
 from floatlab.formats.scaling import ScaleRule
 from floatlab.numbers import Datum
 from floatlab.numbers.rounding import Direction
-from floatlab.page.model import Page
+from floatlab.page.model import Page, Table
 from floatlab.record import Record
-from floatlab.verbs.block.page import element_page, exact_text
+from floatlab.sandbox import exists
+from floatlab.verbs.block.page import element_page, elements_table, exact_text, index_text
 from floatlab.verbs.question import Question, code_of
 
 
@@ -98,13 +100,63 @@ class PlacedElement(Record):
         return f"Inspect cannot round to {self.block.format.element.name} as the rule {self.block.rule.name} does"
 
 
-def element_at(blocks: tuple[BlockDerivation, ...], place: int) -> PlacedElement | None:
-    """Return the element at a position of all elements; None if there are fewer."""
-    for block in blocks:
-        if place < len(block.elements):
-            return PlacedElement(block, place)
-        place -= len(block.elements)
-    return None
+class ShownBlocks:
+    """The blocks of an answer, or the part of an array: its recipe, its elements, and the neighbouring parts."""
+
+    def __init__(self, found: tuple[BlockDerivation, ...] | BlockPart) -> None:
+        """Take what an answer has found."""
+        self._part = found if isinstance(found, BlockPart) else None
+        self._blocks = (found.block,) if isinstance(found, BlockPart) else found
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe."""
+        return self._blocks[0].recipe
+
+    def table(self) -> Table:
+        """Return the elements as a table, with their indices if they are a part of an array."""
+        part = self._part
+        names = None if part is None else [index_text(part, place) for place in part.places]
+        return elements_table(self._blocks, names)
+
+    def element(self, place: int) -> PlacedElement | None:
+        """Return the element in a row of the table; None if there are fewer rows."""
+        for block in self._blocks:
+            if place < len(block.elements):
+                return PlacedElement(block, place)
+            place -= len(block.elements)
+        return None
+
+    @property
+    def at(self) -> str:
+        """The index of the first element of a part; an empty text if all values are shown."""
+        return "" if self._part is None else index_text(self._part, self._part.places[0])
+
+    def beside(self, by: int) -> str:
+        """Return the index of an element in the next part (1) or the previous one (-1); empty if there is none."""
+        part = self._part
+        place = None if part is None else part.after if by > 0 else part.before
+        return "" if part is None or place is None else index_text(part, place)
+
+
+def typed_values(text: str) -> tuple[str, ...]:
+    """Return the values of typed text: numbers with spaces or commas between them, rows with ; or a named array.
+
+    >>> typed_values("1, 2 0.1@bf16"), typed_values("1 2; 3 4"), typed_values("[[1, 2], [3, 4]]")
+    (('1', '2', '0.1@bf16'), ('1,2;3,4',), ('[[1, 2], [3, 4]]',))
+    """
+    text = text.strip()
+    if text.startswith("[") or exists(text.partition("::")[0]):
+        return (text,)
+    if ";" in text:
+        return (";".join(",".join(row.replace(",", " ").split()) for row in text.split(";")),)
+    return tuple(text.replace(",", " ").split())
+
+
+def in_parts(question: Question) -> Question:
+    """Return the question for the first part if it has more typed values than a part shows."""
+    rows = question.values if len(question.values) != 1 else question.values[0].replace(";", ",").split(",")
+    return question if question.option("at") is not None or len(rows) <= MOST else question.having(at="0")
 
 
 def _is_named(fmt: Format) -> bool:

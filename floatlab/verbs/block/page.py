@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from floatlab.arith.blocks import ERROR
 from floatlab.arith.blocks.records import BlockDerivation, Element, element_value
 from floatlab.formats.blocks import BlockFormat
@@ -11,13 +13,14 @@ from floatlab.numbers.exact import Infinity, NotANumber
 from floatlab.numbers.printing import ratio_text, rounded_decimal, terminating_decimal
 from floatlab.page import words
 from floatlab.page.datum import coded
-from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
+from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, Text, heading, line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from floatlab.arith.blocks.scaling import Value
+    from floatlab.arrays.block_part import BlockPart
 
 
 FEW = 4  # up to this many elements are shown step by step; more elements are shown in a table
@@ -45,6 +48,23 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
             start = last + 1
         parts += [*scale_rows(block), *_element_blocks(block)]
     return Page(tuple(parts), title)
+
+
+def part_page(part: BlockPart, name: str) -> Page:
+    """Return the page of a part of an array; `name` says what the array is, if it is not typed."""
+    block, count = part.block, math.prod(part.shape)
+    title = f"{name or words.counted(count, 'value')} in {block.recipe.name}"
+    first, last = (index_text(part, part.places[end]) for end in (0, -1))
+    which = f"elements {first} to {last}" if last != first else f"element {first}"
+    of = "one block" if len(part.places) == part.size else f"{len(part.places):,} of the {part.size:,} in a block"
+    parts = [heading(title), _format_row(block.format), *_tensor_rows(block), Gap(), heading(f"{which}: {of}")]
+    table = elements_table((block,), [index_text(part, place) for place in part.places])
+    return Page((*parts, *scale_rows(block), table), title)
+
+
+def index_text(part: BlockPart, place: int) -> str:
+    """Return the index of an element as `--at` takes it."""
+    return ",".join(map(str, part.index(place)))
 
 
 def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
@@ -334,9 +354,9 @@ def _becomes(element: Element, block: BlockDerivation) -> str:
     return f" = {plain}, {block.rule.value} = {_decoded(element)}"
 
 
-def elements_table(blocks: tuple[BlockDerivation, ...]) -> Table:
-    """Return a table with one row for each element of the blocks."""
-    rows = []
+def elements_table(blocks: tuple[BlockDerivation, ...], names: list[str] | None = None) -> Table:
+    """Return a table with one row for each element of the blocks; `names` are the contents of another first column."""
+    rows: list[tuple[Text, ...]] = []
     for block in blocks:
         fmt = block.format
         for typed, element in zip(_typed(block), block.elements, strict=True):
@@ -344,4 +364,7 @@ def elements_table(blocks: tuple[BlockDerivation, ...]) -> Table:
             becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
             before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
             rows.append((*before, *becomes, _happened(element, fmt)))
-    return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), rows)
+    header = ("value", "scaled", "digits", "code", "becomes", "error", "")
+    if names is None:
+        return Table(header, rows)
+    return Table(("at", *header), [(name, *row) for name, row in zip(names, rows, strict=True)])

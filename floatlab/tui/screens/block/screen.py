@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Static
 
 from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
 from floatlab.page.model import Page, Table
@@ -18,9 +18,16 @@ from floatlab.record import Record
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.task import AUTOMATIC, Command, Copies, TaskScreen
 from floatlab.tui.widgets import Cells, Choice, ChoiceBar, ColumnTable, PageView, Pick
+from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, mark_valid
-from floatlab.verbs.block.choices import PlacedElement, element_at, recipe_choices, rule_choices
-from floatlab.verbs.block.page import elements_table
+from floatlab.verbs.block.choices import (
+    PlacedElement,
+    ShownBlocks,
+    in_parts,
+    recipe_choices,
+    rule_choices,
+    typed_values,
+)
 from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.registry import answer_question
 
@@ -30,9 +37,9 @@ _NAME = 27  # columns for the name of a recipe in the list, so that most of the 
 
 
 class PreparedBlocks(Record):
-    """The parts of an answer to draw: the recipe, the page, the elements as a table, and the page of the recipe."""
+    """The parts of an answer to draw: the blocks, their page, the elements as a table, and the page of the recipe."""
 
-    recipe: Recipe
+    shown: ShownBlocks
     page: Page
     table: Table
     about: Page
@@ -55,13 +62,18 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     VIEWS = (("steps", "Steps"), ("elements", "Elements"), ("recipe", "Recipe"))
     WALKS = True
     HELP = (
-        "Type values with spaces between them; VALUE@FORMAT is first rounded to that format. f picks a recipe, and its "
-        "box takes any other: a block format, or a format with the shape of its blocks (e4m3/128x128), then :RULE. s "
-        "picks the rule that derives the scales."
+        "Type values with spaces between them, rows with ; between them, or a file; VALUE@FORMAT is first rounded to "
+        "that format. Many values are shown block by block: n and p go on and back. f picks a recipe; its box takes "
+        "any other: a block format, or a format with the shape of its blocks (e4m3/128x128), then :RULE. s picks the "
+        "rule that derives the scales."
     )
     BINDINGS = [
         Binding("s", "pick('scale')", "Rule", id="block.scale", tooltip="Rule that derives the scales"),
         Binding("w", "recipe", "Recipe", id="block.recipe", tooltip="Type a recipe", show=False),
+        Binding("n", "part(1)", "Next", id="block.next", tooltip="The next block of an array"),
+        Binding("p", "part(-1)", "Before", id="block.before", tooltip="The block before of an array"),
+        Binding("g", "pick('at')", "Go to an element", id="block.at", show=False),
+        Binding("o", "file", "Open a file", id="block.file", show=False),
         Binding("x", "pick('tensor_scale')", "Scale of the tensor", id="block.tensor", show=False),
         Binding("f", "pick('format')", "Recipe", id="format"),
         *(key for key in SHARED_KEYS if getattr(key, "id", "") != "format"),
@@ -79,13 +91,13 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     }
     """
 
-    values, recipe_box = getters.query_one("#values", Input), getters.query_one("#recipe", Input)
+    values, recipe_box = getters.query_one("#values", ArrayBox), getters.query_one("#recipe", Input)
     elements = getters.query_one(BlockTable)
     prepared: PreparedBlocks | None
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes and the views."""
-        yield Horizontal(Label("values"), Input(id="values", compact=True, placeholder=_EXAMPLES), classes="entry")
+        yield ArrayBox("values", "values", self._values_changed, examples=_EXAMPLES)
         with HorizontalGroup(id="near"):
             with Horizontal(classes="entry"):
                 yield ChoiceBar(self.control, (("format", "to ▾"),))
@@ -101,38 +113,37 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     @property
     def recipe(self) -> Recipe | None:
         """The recipe that is shown; None as long as there is no answer."""
-        return self.prepared.recipe if self.prepared is not None else None
+        return self.prepared.shown.recipe if self.prepared is not None else None
 
     @property
     def element(self) -> PlacedElement | None:
         """The element under the cursor, if the elements are shown."""
-        shown = self.view == "elements" and self.prepared is not None
-        return element_at(self.answers[0].found, self.elements.cursor) if shown else None
+        if self.view != "elements" or self.prepared is None:
+            return None
+        return self.prepared.shown.element(self.elements.cursor)
 
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with the rule of --scale as a part of the recipe."""
-        rule = question.option("scale")
+        """Return the question with the rule of --scale as a part of the recipe; many values are shown in parts."""
+        question, rule = in_parts(question), question.option("scale")
         if rule is None:
             return question
         return question.having(scale=None, to=parse_recipe(question.option("to")).with_rule(rule).name)
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedBlocks:
         """Make the page, the table of elements, and the page of the recipe."""
-        blocks = answers[0].found
-        recipe: Recipe = blocks[0].recipe
-        about = answer_question(Question("formats", (recipe.name,)))[0].page()
-        return PreparedBlocks(recipe, answers[0].page(), elements_table(blocks), about)
+        shown = ShownBlocks(answers[0].found)
+        about = answer_question(Question("formats", (shown.recipe.name,)))[0].page()
+        return PreparedBlocks(shown, answers[0].page(), shown.table(), about)
 
     def draw(self, before: Question) -> None:
         """Show the question in the boxes, and the view of the answer."""
         question = self.question
-        if _words(self.values.value) != question.values:
-            fill(self.values, " ".join(question.values))
+        if typed_values(self.values.word) != question.values:
+            fill(self.values.input, " ".join(question.values))
+        mark_valid(self.values.input, True)
         fill(self.recipe_box, question.option("to"))
-        for box in (self.values, self.recipe_box):
-            mark_valid(box, True)
         self.controls.options = self._control_words()
         if self.prepared is not None:
             self.elements.show(self.prepared.table)
@@ -145,11 +156,16 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         words = [("scale", f"rule {recipe.rule.name} ▾")]
         if _has_tensor_scale(recipe):
             words.append(("tensor_scale", f"tensor {given or 'from amax'} ▾"))
+        if self.prepared is not None and (at := self.prepared.shown.at):
+            words.append(("at", f"at {at} ▾"))
         return tuple(words)
 
-    @on(Input.Changed, "#values")
-    def _values_typed(self, event: Input.Changed) -> None:
-        mark_valid(event.input, self.open(self.question.replace(values=_words(event.input.value)), "values"))
+    def _values_changed(self, box: ArrayBox, picked: bool) -> None:
+        question = self.question.replace(values=(box.word,) if picked else typed_values(box.word)).having(at=None)
+        valid = self.open(question, "" if picked else "values")
+        mark_valid(box.input, valid)
+        if picked and not valid:
+            box.input.focus()  # so that the user can correct it
 
     @on(Input.Changed, "#recipe")
     def _recipe_typed(self, event: Input.Changed) -> None:
@@ -173,12 +189,24 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         fmt = parse_recipe(self.question.option("to")).format
         self.attempt(lambda: self.question.having(to=Recipe(fmt, parse_rule(name, fmt)).name))
 
+    def _take_at(self, text: str) -> None:
+        self.change(at=text)
+
     def _take_tensor_scale(self, text: str) -> None:
         self.change(tensor_scale=None if text == AUTOMATIC else text)
+
+    def action_part(self, by: int) -> None:
+        """Show the next or the previous part of an array."""
+        if self.prepared is not None and (at := self.prepared.shown.beside(by)):
+            self.change(at=at)
 
     def action_recipe(self) -> None:
         """Go to the box of the recipe."""
         self.recipe_box.focus()
+
+    def action_file(self) -> None:
+        """Pick a file with an array."""
+        self.values.action_pick()
 
     # The views.
 
@@ -229,6 +257,8 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
                 (question.option("tensor_scale", AUTOMATIC),), True,
             ),
         }  # fmt: skip
+        at = self.question.option("at", "0")
+        found["at"] = Pick("Index of an element, such as 3,17", {"0": "the first element"}, self._take_at, (at,), True)
         if recipe is not None:
             rules = rule_choices(recipe.format)
             found["scale"] = Pick("Rule for the scales", rules, self._take_rule, (recipe.rule.name,), group="Rule")
@@ -239,8 +269,9 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         has_code = self.is_mounted and bool(self.code_to_pin("A"))
         recipe = self.recipe
         has_tensor_scale = recipe is not None and _has_tensor_scale(recipe)
+        in_parts = self.prepared is not None and bool(self.prepared.shown.at)
         rows = {"pin": has_code, "scale": recipe is not None, "tensor_scale": has_tensor_scale}
-        return super().possible() | rows
+        return super().possible() | rows | dict.fromkeys(("part", "at"), in_parts)
 
     def code_to_pin(self, name: str) -> str:
         """Return the code of the element under the cursor; an empty text if it is not that of a float."""
@@ -261,7 +292,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
 
     def boxes(self) -> Iterator[Widget]:
         """Return the box of values, then that of the recipe."""
-        yield from (self.values, self.recipe_box)
+        yield from (self.values.input, self.recipe_box)
 
     def commands(self) -> Iterator[Command]:
         """Return the rows of the command palette for views, rules and recipes."""
@@ -273,8 +304,3 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
 def _has_tensor_scale(recipe: Recipe) -> bool:
     """Return whether the caller may give the scale of the tensor."""
     return recipe.format.tensor is not None and recipe.format.superblock is None
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Return the values that are typed with spaces or commas between them."""
-    return tuple(text.replace(",", " ").split())
