@@ -371,6 +371,7 @@ done:
 #include "_kernels_table.h"
 #include "_kernels_registers.h"
 #undef BITS
+#include "_kernels_blocks.h"
 #include "_kernels_tally.h"
 
 PyDoc_STRVAR(reset_doc,
@@ -422,6 +423,8 @@ static PyMethodDef methods[] = {
     {"look_up_bytes", bytes, METH_VARARGS, bytes_doc},
     {"has_registers", registers, METH_NOARGS, registers_doc},
     {"take_words", take_words, METH_VARARGS, take_doc},
+    {"largest_finite", take_largest, METH_VARARGS, largest_doc},
+    {"round_blocks", take_blocks, METH_VARARGS, blocks_doc},
     {"tally", tally, METH_VARARGS, tally_doc},
     {0},
 };

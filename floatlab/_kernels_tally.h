@@ -1,6 +1,6 @@
 /* `tally`: counts, extremes, sums and histograms of an array and its rounded copy (arrays/tally.py defines them). */
 
-enum { SOME = 512, SUM_CHUNK = 2048, LANES = 16, SUMS = 5, FLUSH = 1 << 30 };
+enum { SOME = 512, SUM_CHUNK = 2048, LANES = 16, SUMS = 5 };
 enum { ZEROS, EXACT, LOST, SATURATED, FLUSHED, SUBNORMAL, COMPARED, SMALL, COUNTS };
 enum { FIELDS = 1 << 11, UPPERS = 1 << 15 };
 
@@ -13,12 +13,11 @@ typedef struct {
     const void *x, *y;
     Py_ssize_t count, run;
     const double *smallest, *threshold; /* for each run */
-    int64_t *exponents, *relative;      /* a count for each bin */
     Bins *bins;
 } TallyCall;
 
 typedef struct {
-    int64_t counts[COUNTS];
+    int64_t nonfinite, counts[COUNTS];
     double largest, smallest, largest_error, largest_relative;
     Py_ssize_t largest_relative_at;
     double sums[SUMS]; /* of error², x², y², x·y, and relative errors */
@@ -87,30 +86,41 @@ CLONES static void take_uppers(const double *restrict ratios, uint16_t *restrict
 SCALAR static void count_bins(const TallyCall *c, const uint16_t *restrict fields, const uint16_t *restrict uppers,
                               Py_ssize_t count)
 {
-    Bins *restrict bins = c->bins;
+    uint32_t(*restrict of_fields)[4] = c->bins->fields, (*restrict of_uppers)[2] = c->bins->uppers;
     Py_ssize_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        for (int j = 0; j < 4; j++) {
-            bins->fields[fields[i + j]][j]++;
-            bins->uppers[uppers[i + j]][j & 1]++;
-        }
+    for (; i + 4 <= count; i += 4) {
+        of_fields[fields[i]][0]++;
+        of_fields[fields[i + 1]][1]++;
+        of_fields[fields[i + 2]][2]++;
+        of_fields[fields[i + 3]][3]++;
+        of_uppers[uppers[i]][0]++;
+        of_uppers[uppers[i + 1]][1]++;
+        of_uppers[uppers[i + 2]][0]++;
+        of_uppers[uppers[i + 3]][1]++;
+    }
     for (; i < count; i++) {
-        bins->fields[fields[i]][0]++;
-        bins->uppers[uppers[i]][0]++;
+        of_fields[fields[i]][0]++;
+        of_uppers[uppers[i]][0]++;
     }
 }
 
-/* Add the counters to the caller's, and reset them. `shift` turns exponent fields into those of binary64, except the first and
-   the last of all. */
-static void flush_bins(const TallyCall *c, int shift, int last)
+/* Take zeros out of the bin `first`, infinities and NaNs out of the bin `last`, and elements that have no relative error out of
+   the bin of 0. The counters of a bin are added modulo 2^32, so one alone may be negative. */
+static void correct_bins(const TallyCall *c, Figures *f, int first, int last)
 {
-    for (int i = 0; i <= last; i++) {
-        const uint32_t *four = c->bins->fields[i];
-        c->exponents[i == 0 ? 0 : i == last ? FIELDS - 1 : i + shift] += (int64_t)four[0] + four[1] + four[2] + four[3];
-    }
-    for (int i = 0; i < UPPERS; i++)
-        c->relative[i] += (int64_t)c->bins->uppers[i][0] + c->bins->uppers[i][1];
-    memset(c->bins, 0, sizeof *c->bins);
+    uint32_t *beyond = c->bins->fields[last];
+    f->nonfinite = beyond[0] + beyond[1] + beyond[2] + beyond[3];
+    beyond[0] -= (uint32_t)f->nonfinite;
+    c->bins->fields[first][0] -= (uint32_t)f->counts[ZEROS];
+    c->bins->uppers[0][0] -= (uint32_t)(c->count - f->counts[COMPARED]);
+}
+
+CLONES static int has_counts(const uint32_t *counters, int count)
+{
+    uint32_t any = 0;
+    for (int i = 0; i < count; i++)
+        any |= counters[i];
+    return any != 0;
 }
 
 #define BITS 32
@@ -120,38 +130,66 @@ static void flush_bins(const TallyCall *c, int shift, int last)
 #include "_kernels_tally_word.h"
 #undef BITS
 
+/* Return the numbers of the bins that are not empty as bytes of uint16, and their counts as bytes of int64. A bin has `step`
+   counters. */
+static PyObject *histogram(const uint32_t *counters, int step, int length)
+{
+    enum { AT_ONCE = 64 };
+    uint8_t filled[UPPERS / AT_ONCE];
+    Py_ssize_t most = 0, many = 0;
+    for (int i = 0; i < length / AT_ONCE; i++)
+        most += AT_ONCE * (filled[i] = (uint8_t)has_counts(counters + step * AT_ONCE * i, step * AT_ONCE));
+    uint16_t *bins = PyMem_Malloc((size_t)most * sizeof *bins);
+    int64_t *counts = PyMem_Malloc((size_t)most * sizeof *counts);
+    for (int i = 0; i < length && bins && counts; i++) {
+        if (!filled[i / AT_ONCE])
+            continue;
+        uint32_t count = 0;
+        for (int j = 0; j < step; j++)
+            count += counters[step * i + j];
+        if (count) {
+            bins[many] = (uint16_t)i;
+            counts[many++] = count;
+        }
+    }
+    PyObject *result = bins && counts ? Py_BuildValue("y#y#", (char *)bins, many * (Py_ssize_t)sizeof *bins, (char *)counts,
+                                                      many * (Py_ssize_t)sizeof *counts)
+                                      : PyErr_NoMemory();
+    PyMem_Free(bins);
+    PyMem_Free(counts);
+    return result;
+}
+
 PyDoc_STRVAR(tally_doc,
-             "tally(word_size, x, y, run, smallest, threshold, exponents, relative) -> counts, extremes and sums\n\n"
+             "tally(word_size, x, y, run, smallest, threshold) -> counts, extremes, sums and histograms\n\n"
              "Measure words of binary32 or binary64 and their rounded copies. Two float64 buffers have the limits of each run\n"
-             "of elements. The last two buffers are 2^11 and 2^15 counts of int64, to which this call adds. The result is a\n"
-             "tuple in the order of `Raw` (arrays/lanes/tally_lanes.py).");
+             "of elements. The result is a tuple in the order of `Raw` (arrays/lanes/tally_lanes.py); a histogram is a pair\n"
+             "of bytes, the bins as uint16 and their counts as int64.");
 
 /* Whether all buffers have the lengths of a call. */
 static int is_call(const TallyCall *c, const Py_buffer *held, Py_ssize_t word_size)
 {
     const Py_ssize_t runs = c->run < 1 || c->count == 0 ? 0 : (c->count - 1) / c->run + 1;
-    const Py_ssize_t lengths[] = {c->count * word_size, c->count * word_size, runs * 8, runs * 8, FIELDS * 8, UPPERS * 8};
-    int fits = c->run > 0 && (word_size == 4 || word_size == 8);
-    for (int i = 0; i < 6 && fits; i++)
+    const Py_ssize_t lengths[] = {c->count * word_size, c->count * word_size, runs * 8, runs * 8};
+    int fits = c->run > 0 && c->count < UINT32_MAX && (word_size == 4 || word_size == 8);
+    for (int i = 0; i < 4 && fits; i++)
         fits = held[i].len == lengths[i] && (uintptr_t)held[i].buf % (uintptr_t)(i < 2 ? word_size : 8) == 0;
     return fits;
 }
 
 static PyObject *tally(PyObject *self, PyObject *args)
 {
-    Py_buffer held[6] = {{0}};
+    Py_buffer held[4] = {{0}};
     Py_ssize_t word_size;
     PyObject *result = NULL;
     TallyCall c = {0};
     Figures f = {.smallest = Py_HUGE_VAL, .largest_relative_at = -1};
-    if (!PyArg_ParseTuple(args, "ny*y*ny*y*w*w*", &word_size, &held[0], &held[1], &c.run, &held[2], &held[3], &held[4],
-                          &held[5]))
+    if (!PyArg_ParseTuple(args, "ny*y*ny*y*", &word_size, &held[0], &held[1], &c.run, &held[2], &held[3]))
         return NULL;
     c.x = held[0].buf, c.y = held[1].buf, c.smallest = held[2].buf, c.threshold = held[3].buf;
-    c.exponents = held[4].buf, c.relative = held[5].buf;
     c.count = word_size == 4 || word_size == 8 ? held[0].len / word_size : 0;
     if (!is_call(&c, held, word_size))
-        PyErr_SetString(PyExc_ValueError, "needs aligned words, limits for each run, and a count for each bin");
+        PyErr_SetString(PyExc_ValueError, "needs aligned words, fewer than 2^32, and limits for each run");
     else if (!(c.bins = PyMem_Calloc(1, sizeof *c.bins)))
         PyErr_NoMemory();
     else {
@@ -163,13 +201,15 @@ static PyObject *tally(PyObject *self, PyObject *args)
         fesetenv(&mode);
         Py_END_ALLOW_THREADS
         const int64_t *n = f.counts;
-        result = Py_BuildValue("LLLLLLLddddn(ddddd)", (long long)n[ZEROS], (long long)n[EXACT], (long long)n[LOST],
-                               (long long)n[SATURATED], (long long)n[FLUSHED], (long long)n[SUBNORMAL], (long long)n[COMPARED],
-                               f.largest, f.smallest, f.largest_error, f.largest_relative, f.largest_relative_at, f.sums[0],
-                               f.sums[1], f.sums[2], f.sums[3], f.sums[4]);
+        result = Py_BuildValue(
+            "LLLLLLLddddn(ddddd)NN", (long long)f.nonfinite, (long long)n[ZEROS], (long long)n[EXACT], (long long)n[LOST],
+            (long long)n[SATURATED], (long long)n[FLUSHED], (long long)n[SUBNORMAL], f.largest, f.smallest, f.largest_error,
+            f.largest_relative, f.largest_relative_at, f.sums[0], f.sums[1], f.sums[2], f.sums[3], f.sums[4],
+            histogram(c.bins->fields[0], 4, FIELDS),
+            histogram(c.bins->uppers[0], 2, UPPERS));
     }
     PyMem_Free(c.bins);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 4; i++)
         PyBuffer_Release(&held[i]);
     return result;
 }

@@ -6,8 +6,11 @@
 /* All ones if a difference is negative; both numbers are at most MAGNITUDE. */
 #define IS_LESS(a, b) ((Unsigned)((Int)((a) - (b)) >> (BITS - 1)))
 
+#define WIDER (BITS == 32 ? 1023 - 127 : 0) /* the difference of the exponent fields of binary64 and of the word */
+
 /* Count the elements of a piece by what happened to them, and write their numbers; those that are not finite in both
-   arrays become zeros. Also write the exponent fields of x. */
+   arrays become zeros. Also write the exponent fields
+   that x has as binary64, if it is not subnormal. */
 CLONES static void NAME(classify)(const Unsigned *restrict x, const Unsigned *restrict y, const Unsigned *restrict smallest,
                                   const Unsigned *restrict threshold, Unsigned *restrict a, Unsigned *restrict b,
                                   uint16_t *restrict fields, Py_ssize_t count, Figures *restrict f)
@@ -18,20 +21,20 @@ CLONES static void NAME(classify)(const Unsigned *restrict x, const Unsigned *re
         Unsigned from = x[i] & MAGNITUDE, to = y[i] & MAGNITUDE, nonzero = IS_LESS(0, from), kept = IS_LESS(0, to);
         Unsigned finite = IS_LESS(from, INFINITE), both = finite & IS_LESS(to, INFINITE);
         Unsigned apart = (x[i] ^ y[i]) & (nonzero | kept);
-        zeros += ~nonzero & 1;
-        exact += both & ~(Unsigned)((Int)(apart | (0 - apart)) >> (BITS - 1)) & 1;
-        lost += finite & ~both & 1;
-        saturated += both & ~IS_LESS(from, threshold[i]) & 1;
-        flushed += both & nonzero & ~kept & 1;
-        subnormal += both & kept & IS_LESS(to, smallest[i]) & 1;
-        compared += both & nonzero & 1;
-        small += nonzero & IS_LESS(from, HIDDEN) & 1;
+        zeros -= ~nonzero;
+        exact -= both & ~(Unsigned)((Int)(apart | (0 - apart)) >> (BITS - 1)); /* a mask is -1 */
+        lost -= finite & ~both;
+        saturated -= both & ~IS_LESS(from, threshold[i]);
+        flushed -= both & nonzero & ~kept;
+        subnormal -= both & kept & IS_LESS(to, smallest[i]);
+        compared -= both & nonzero;
+        small -= nonzero & IS_LESS(from, HIDDEN);
         Unsigned high = from & finite, low = (from - 1) | ~finite; /* zeros become the largest word */
         largest = high > largest ? high : largest;
         least = low < least ? low : least;
         a[i] = both & x[i];
         b[i] = both & y[i];
-        fields[i] = (uint16_t)(from >> T);
+        fields[i] = (uint16_t)((from >> T) + WIDER);
     }
     const Unsigned counts[] = {zeros, exact, lost, saturated, flushed, subnormal, compared, small};
     for (int i = 0; i < COUNTS; i++)
@@ -90,14 +93,14 @@ static void NAME(spread)(const TallyCall *c, Py_ssize_t first, Py_ssize_t count,
     }
 }
 
-/* Subnormal words have the exponent field 0; count them by their own exponents instead. */
-static void NAME(count_small)(const Unsigned *x, Py_ssize_t count, int64_t *exponents)
+/* Subnormal words of binary32 have one exponent field, but several as binary64. */
+static void NAME(count_small)(const Unsigned *x, Py_ssize_t count, Bins *bins)
 {
     for (Py_ssize_t i = 0; i < count && BITS == 32; i++) {
         Punned64 wide = {.number = (double)((const Float *)x)[i]};
         if ((x[i] & MAGNITUDE) - 1 < HIDDEN - 1) {
-            exponents[(wide.bits & ~((uint64_t)1 << 63)) >> 52]++;
-            exponents[0]--;
+            bins->fields[wide.bits << 1 >> 53][0]++;
+            bins->fields[WIDER][0]--;
         }
     }
 }
@@ -125,12 +128,12 @@ static void NAME(tally)(const TallyCall *c, Figures *f)
         take_uppers(t.ratio, uppers, some);
         count_bins(c, fields, uppers, some);
         if (f->counts[SMALL] > small)
-            NAME(count_small)(x, some, c->exponents);
+            NAME(count_small)(x, some, c->bins);
         if ((at + some) % SUM_CHUNK == 0 || at + some == c->count)
             end_chunk(f, lanes);
-        if ((at + some) % FLUSH == 0 || at + some == c->count)
-            flush_bins(c, BITS == 32 ? 1023 - 127 : 0, INFINITE >> T);
     }
+    correct_bins(c, f, WIDER, (int)(INFINITE >> T) + WIDER);
 }
 
 #undef IS_LESS
+#undef WIDER

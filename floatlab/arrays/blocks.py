@@ -232,6 +232,9 @@ def quantize_blocks(
         dtype = np.float32 if single else np.float64
         return decode_blocks(_encode_tiles(x, recipe, axis, options), recipe, axis, dtype=dtype)
     job = Job(x, format, axis, **options)
+    with silent():
+        if (found := job.at_once(False, True)) and found.values is not None:
+            return found.values
     values = np.empty(job.array.shape, job.dtype)
     into, kind, numbers = job.cut.blocks(values), product_dtype(job.fmt, job.dtype), job.steps.numbers
     direct: Format | None = WORDS[job.dtype]

@@ -11,12 +11,13 @@ from math import fsum, inf
 import numpy as np
 
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.tally_lanes import EXPONENTS, UPPER_HALVES, measure
+from floatlab.arrays.lanes.tally_lanes import EXPONENTS, UPPER_HALVES, measure, nonempty
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 
+_MOST = (1 << 32) - 2  # counters have 32 bits
 _KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -148,7 +149,7 @@ def tally(
     Raises
     ------
     UnsupportedError
-        For other dtypes, and for shapes that do not match.
+        For other dtypes, for shapes that do not match, and for more than 2^32 − 2 elements.
 
     Examples
     --------
@@ -163,6 +164,8 @@ def tally(
     """
     compiled = dispatch.is_compiled(dispatch.parse_lane(lane))
     flat, rounded = np.ascontiguousarray(x).reshape(-1), np.ascontiguousarray(y).reshape(-1)
+    if flat.size > _MOST:
+        raise UnsupportedError(f"x has {flat.size:,} elements; at most {_MOST:,} are tallied at once: merge pieces")
     if flat.dtype not in _KINDS or flat.dtype != rounded.dtype or np.shape(x) != np.shape(y):
         raise UnsupportedError(
             f"x and y are arrays of one shape, both float32 or both float64, not {flat.dtype.name} {np.shape(x)} and "
@@ -170,26 +173,22 @@ def tally(
         )
     length = max(flat.size if run is None else run, 1)
     limits = _limits(smallest, "smallest", length, flat.size), _limits(threshold, "threshold", length, flat.size)
-    raw, exponents, relative = measure(flat, rounded, length, *limits, compiled)
-    nonfinite = int(exponents[-1])
-    exponents[-1] = 0
-    exponents[0] -= raw.zeros
-    relative[0] -= flat.size - raw.with_relative
+    raw = measure(flat, rounded, length, *limits, compiled)
     errors, squares, rounded_squares, products, relative_sum = raw.sums
     return Tally(
         elements=flat.size,
-        nonfinite=nonfinite,
+        nonfinite=raw.nonfinite,
         zeros=raw.zeros,
         exact=raw.exact,
         lost=raw.lost,
         saturated=raw.saturated,
         flushed=raw.flushed,
         subnormal=raw.subnormal,
-        exponents=_histogram(exponents),
+        exponents=Histogram(*raw.exponents),
         largest=raw.largest,
         smallest=raw.smallest,
         largest_error=raw.largest_error,
-        relative_errors=_histogram(relative),
+        relative_errors=Histogram(*raw.relative_errors),
         relative_sum=relative_sum,
         largest_relative=raw.largest_relative,
         largest_relative_at=-1 if raw.largest_relative_at < 0 else raw.largest_relative_at + first,
@@ -259,13 +258,8 @@ def _limits(given: object, name: str, run: int, count: int) -> Array:
     return limits
 
 
-def _histogram(counts: Array) -> Histogram:
-    bins = np.flatnonzero(counts)
-    return Histogram(bins.astype(np.uint16), counts[bins])
-
-
 def _united(histograms: list[Histogram], length: int) -> Histogram:
     counts = np.zeros(length, np.int64)
     for each in histograms:
         counts[each.bins] += each.counts
-    return _histogram(counts)
+    return Histogram(*nonempty(counts))

@@ -28,7 +28,7 @@ from floatlab.arrays.lanes.compiled import (
     KernelProgram,
     _kernels,
     _place,
-    _reading_bytes,
+    packed_reading,
     packed_stage,
     reading_program,
 )
@@ -112,7 +112,7 @@ class Fuzz:
         size, code = word.width // 8, container(format).itemsize
         operation = self.random.choice(OPERATIONS)
         many = ARITY.get(operation, 2)
-        reading = _reading_bytes(format, word) if self.rarely(3) else None
+        reading = packed_reading(format, word) if self.rarely(3) else None
         written = [
             self.room(count * (code if reading is None else size)), self.room(count) if self.rarely(2) else None,
             self.room(count),
@@ -125,7 +125,7 @@ class Fuzz:
             places.append(self.place(3 + len(read), size if as_words else held, -1 if as_words else 4 + len(read)))
             read.append(self.room(count * (size if as_words else held)))
             if not as_words:
-                read.append(self.garbled(_reading_bytes(source, word)))
+                read.append(self.garbled(packed_reading(source, word)))
         stage = packed_stage(
             operation, rounding_rule_for(format, self.context(), word), places,
             self.place(0, code if reading is None else size, 3), self.place(1, 1), self.place(2, 1),
@@ -138,7 +138,7 @@ class Fuzz:
             word = DOUBLE
         held, size = container(format).itemsize, word.width // 8
         program = reading_program(format, word)
-        reading = self.garbled(_reading_bytes(format, word))
+        reading = self.garbled(packed_reading(format, word))
         return self.call(program, [self.room(count * size)], [self.room(count * held), reading], count)
 
     def walk(self) -> object:

@@ -22,44 +22,54 @@ _SLAB = 16 * CHUNK  # the number of elements that the NumPy lane computes at a t
 
 
 class Raw(NamedTuple):
-    """The figures, as `Tally` explains them; `with_relative` is the number of elements that have a relative error.
+    """The figures, as `Tally` explains them. A histogram is a pair: bins that are not empty, and their counts.
 
     `sums` are those of (y − x)², x², y², x·y, and of the relative errors.
     """
 
+    nonfinite: int
     zeros: int
     exact: int
     lost: int
     saturated: int
     flushed: int
     subnormal: int
-    with_relative: int
     largest: float
     smallest: float
     largest_error: float
     largest_relative: float
     largest_relative_at: int
     sums: tuple[float, ...]
+    exponents: tuple[Array, Array]
+    relative_errors: tuple[Array, Array]
 
 
-def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, built: bool) -> tuple[Raw, Array, Array]:
-    """Return the figures of contiguous arrays, and two histograms with a count for every bin.
+def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, built: bool) -> Raw:
+    """Return the figures of contiguous arrays, which have limits for each run; `built`: use the compiled lane."""
+    kernels = compiled.extension()
+    if not built or kernels is None:
+        return _measure(x, y, run, smallest, threshold)
+    *figures, exponents, relative = kernels.tally(x.itemsize, x, y, run, smallest, threshold)
+    return Raw._make([*figures, _histogram(*exponents), _histogram(*relative)])
 
-    The first histogram, of exponents, counts zeros in the first bin, and NaNs and infinities in the last one. The
-    second one, of relative errors, counts elements that have none in the first bin. `built`: use the compiled lane.
+
+def _histogram(bins: bytes, counts: bytes) -> tuple[Array, Array]:
+    return np.frombuffer(bins, np.uint16), np.frombuffer(counts, np.int64)
+
+
+def nonempty(counts: Array) -> tuple[Array, Array]:
+    """Return the bins that are not empty, and their counts.
+
+    >>> nonempty(np.array([0, 5, 0, 7]))
+    (array([1, 3], dtype=uint16), array([5, 7]))
     """
+    bins = np.flatnonzero(counts)
+    return bins.astype(np.uint16), counts[bins]
+
+
+def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array) -> Raw:
+    """Return the figures, computed in NumPy."""
     exponents, relative = np.zeros(EXPONENTS, np.int64), np.zeros(UPPER_HALVES, np.int64)
-    if built:
-        kernels = compiled.extension()
-        assert kernels is not None
-        raw = Raw(*kernels.tally(x.itemsize, x, y, run, smallest, threshold, exponents, relative))
-    else:
-        raw = _measure(x, y, run, smallest, threshold, exponents, relative)
-    return raw, exponents, relative
-
-
-def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, exponents: Array, relative: Array) -> Raw:
-    """Return the figures, computed in NumPy; add to the histograms."""
     counts = np.zeros(7, np.int64)
     extremes = np.array([0.0, -inf, 0.0, -inf])  # |x|, −|x|, |y − x|, relative error
     sums, at = np.zeros(5), 0
@@ -104,20 +114,26 @@ def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, ex
             relative += np.bincount(upper, minlength=UPPER_HALVES)
             terms = (error * error, a * a, b * b, a * b, ratio)
             sums = np.array([_added(total, each) for total, each in zip(sums, terms, strict=True)])
+    nonfinite = int(exponents[-1])
+    exponents[-1] = 0
+    exponents[0] -= counts[0]
+    relative[0] -= len(x) - counts[6]
     return Raw(
+        nonfinite=nonfinite,
         zeros=int(counts[0]),
         exact=int(counts[1]),
         lost=int(counts[2]),
         saturated=int(counts[3]),
         flushed=int(counts[4]),
         subnormal=int(counts[5]),
-        with_relative=int(counts[6]),
         largest=float(extremes[0]),
         smallest=-float(extremes[1]),
         largest_error=float(extremes[2]),
         largest_relative=max(float(extremes[3]), 0.0),
         largest_relative_at=at if counts[6] else -1,
         sums=tuple(sums.tolist()),
+        exponents=nonempty(exponents),
+        relative_errors=nonempty(relative),
     )
 
 

@@ -90,12 +90,15 @@ def _causes(found: RecipeFigures, nonzero: int) -> list[str]:
 def _share(count: int, of: int) -> str:
     """Return a count as a percentage with two digits; a small count as it is.
 
-    >>> _share(3, 1_000_000), _share(125_000, 1_000_000)
-    ('3 numbers', '12 %')
+    >>> _share(3, 1_000_000), _share(125_000, 1_000_000), _share(999, 1000), _share(7, 7)
+    ('3 numbers', '12 %', 'over 99 %', 'all')
     """
+    if count == of:
+        return "all"
     if count < 1000 and count < of / 100:
         return f"{count:,} number{'' if count == 1 else 's'}"
-    return f"{100 * count / of:.2g} %"
+    share = 100 * count / of
+    return f"{share:.2g} %" if share < 99 else "over 99 %"
 
 
 def choice_of(tensor: TensorFigures) -> str:

@@ -23,14 +23,16 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
     >>> from floatlab.page.text_layout import to_text
     >>> x = {"w": np.float32([[1, 2, 3, 1000]]), "b": np.float32([1, 2])}
     >>> print(to_text(recipes_page(audit_recipes(x, "e4m3,mxfp4")), 90), end="")
-      the mapping: 2 tensors in e4m3 and mxfp4
-      e4m3?        no: 1 of 2 tensors survives; in 1, numbers become NaN or infinite
-      mxfp4?       no: 1 of 2 tensors survives; 1 loses too much precision
+      the mapping: 2 tensors of float32 in e4m3 and mxfp4
       recommended  e4m3 for all but 1 of 2 tensors; as stored: w. On average 24 bits a number
     <BLANKLINE>
-      in all   bits  SQNR dB   cosine  mean rel. error  99.9 %  largest       MSE
-      e4m3        8        ∞  1.00000                0       0        0         0
-      mxfp4   6.667     12.7  0.99999            0.539       1        1  8.97e+03
+      recipe  do the tensors survive?
+      e4m3    no: 1 of 2 tensors survives; in 1, numbers become NaN or infinite
+      mxfp4   no: 1 of 2 tensors survives; 1 loses too much precision
+    <BLANKLINE>
+      in all   bits  SQNR dB   cosine  rel. error  99.9 %  largest       MSE
+      e4m3        8        ∞  1.00000           0       0        0         0
+      mxfp4   6.667     12.7  0.99999       0.539       1        1  8.97e+03
     <BLANKLINE>
       numbers   exact  subnormal  become 0  clipped  become NaN or ∞
       e4m3     83.3 %        0 %       0 %      0 %           16.7 %
@@ -39,9 +41,9 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       scales  blocks  smallest  largest  spread  clipped  underflowed
       mxfp4        2       0.5      128   2^8.0      0 %          0 %
     <BLANKLINE>
-      tensor  type     shape  largest  e4m3 dB  mxfp4 dB  recommended
-      w       float32  1 × 4    1e+03    ! NaN    ! 12.7  as it is
-      b       float32  2            2        ∞         ∞  e4m3
+      tensor  shape  largest  e4m3 dB  mxfp4 dB  recommended
+      w       1 × 4    1e+03    ! NaN    ! 12.7  as it is
+      b       2            2        ∞         ∞  e4m3
     <BLANKLINE>
       w in e4m3: 25 % become NaN or infinite
       w in mxfp4: it has 12.7 dB, 18.8 dB are usual; 75 % become 0; 25 % are clipped to the
@@ -52,10 +54,11 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
     """
     measured = [each for each in found.tensors if each.recipes]
     where = found.sources[0] if len(found.sources) == 1 else counted(len(found.sources), "checkpoint")
-    title = f"{where}: {counted(len(measured), 'tensor')} in {listed(list(found.recipes))}"
+    kinds = {each.kind for each in measured}
+    of_kind = f" of {measured[0].kind}" if len(kinds) == 1 else ""
+    title = f"{where}: {counted(len(measured), 'tensor')}{of_kind} in {listed(list(found.recipes))}"
     blocks: list[Block] = [heading(title)]
     if measured:
-        blocks += [Row(f"{name}?", _survival(name, measured)) for name in found.recipes]
         blocks.append(Row("recommended", found.recommendation.words))
     conventions = Counter(each.convention for each in measured if each.convention)
     if conventions:
@@ -65,6 +68,8 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
         with_outputs = sum(each.recipes[0].output_sqnr is not None for each in measured)
         blocks.append(Row("outputs", f"of {counted(with_outputs, 'layer')}, for the inputs in {found.inputs}"))
     if measured:
+        survival = [(name, _survival(name, measured)) for name in found.recipes]
+        blocks += [Gap(), Table(("recipe", "do the tensors survive?"), survival)]
         blocks += [Gap(), *_side_by_side(found.totals)]
         if any(each.scales is not None for each in found.totals):
             blocks += [Gap(), _scales(found.totals)]
@@ -97,7 +102,7 @@ def _decibels(sqnr: float | None) -> str:
 
 def _side_by_side(totals: tuple[RecipeFigures, ...]) -> list[Block]:
     """Return the figures of all tensors together: errors, and what becomes of the numbers."""
-    errors = ("in all", "bits", "SQNR dB", "cosine", "mean rel. error", "99.9 %", "largest", "MSE")
+    errors = ("in all", "bits", "SQNR dB", "cosine", "rel. error", "99.9 %", "largest", "MSE")
     rows = [
         (
             each.recipe, f"{each.bits:.4g}", _decibels(each.sqnr), _size(each.cosine, ".5f"),
@@ -132,15 +137,16 @@ def _scales(totals: tuple[RecipeFigures, ...]) -> Table:
 
 
 def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> Table:
-    header = ("tensor", "type", "shape", "largest", *(f"{each} dB" for each in found.recipes), "recommended")
-    several = len(found.sources) > 1
+    several, mixed = len(found.sources) > 1, len({each.kind for each in shown}) > 1
+    first = ("tensor", *(("type",) if mixed else ()), "shape", "largest")
+    header = (*first, *(f"{each} dB" for each in found.recipes), "recommended")
     rows: list[list[Text]] = []
     for tensor in shown:
         name = f"{tensor.source}::{tensor.tensor}" if several else tensor.tensor
-        row: list[Text] = [name, tensor.kind, shape_text(tensor.shape), _size(tensor.largest)]
+        row: list[Text] = [name, *([tensor.kind] if mixed else []), shape_text(tensor.shape), _size(tensor.largest)]
         row += [Span(_cell(each), _ROLES[each.verdict]) for each in tensor.recipes]
         rows.append([*row, tensor.choice or ("as it is" if tensor.elements else "·")])
-    return Table(header, rows, right=tuple(range(3, 4 + len(found.recipes))))
+    return Table(header, rows, right=tuple(range(len(first) - 1, len(header) - 1)))
 
 
 def _size(x: float | None, digits: str = ".3g") -> str:
