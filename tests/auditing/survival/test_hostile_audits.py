@@ -57,11 +57,14 @@ def test_gguf(tmp_path, capsys, name):
     assert "model.gguf" in said.out + said.err
 
 
-@pytest.mark.parametrize("name", [each for each in files.HOSTILE if each.endswith((".npy", ".npz", ".safetensors")) and each != "two.npz"])
+SOUND_HERE = ("two.npz", "binary.txt", "ragged.txt", "words.txt", "empty.txt", "one long line.txt")
+
+
+@pytest.mark.parametrize("name", sorted({*files.HOSTILE} - {*SOUND_HERE}))
 def test_other_files(tmp_path, capsys, name):
     path = tmp_path / name.replace(" ", "_").replace("/", "_")
     path.write_bytes(files.HOSTILE[name])
-    status, said = audited(path, capsys)
+    status, _ = audited(path, capsys)
     assert status in (1, 2)  # the tensors of an archive are opened one by one
     assert files.RAN == []
 
