@@ -10,13 +10,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from floatlab.arrays.block_job import Job
 from floatlab.arrays.blocks import decode_blocks, encode_blocks
 from floatlab.arrays.codec import decode_array, native, round_array
 from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.recipes import formulas
+from floatlab.arrays.scales import Blocks, is_plain
 from floatlab.arrays.sources import Piece, Source, source_of
 from floatlab.arrays.tally import Tally, merge, tally
-from floatlab.arrays.types import Array
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import FloatlabError
 from floatlab.formats.blocks import Integers
 from floatlab.formats.format import Format
@@ -148,8 +150,7 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
         x = _preceded(x, peak, before)
     wide = -(-_shape(x)[1] // across) * across if fmt.block else _shape(x)[1]
     x = _padded(x, wide)
-    blocks = encode_blocks(x, recipe, tensor_scale=given)
-    values = decode_blocks(blocks, recipe, dtype=numbers.dtype)
+    blocks, values = _encoded(x, recipe, given, numbers.dtype)
     scales = decode_array(blocks.scales + fmt.first_scale, fmt.scale, np.float64, threads=1)
     tensor = np.ones((1, 1)) if blocks.tensor_scale is None else np.asarray(blocks.tensor_scale, np.float64)
     scales = scales.reshape(-(-_shape(x)[0] // (fmt.rows or max(_shape(x)[0], 1))), -1)
@@ -166,6 +167,16 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
     if fmt.groups:
         tile = 1, min(fmt.groups)
     return RoundTrip(numbers, values, tile, factors, scales, unit)
+
+
+def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -> tuple[Blocks, Array]:
+    """Return the codes of scales and the decoded values; the codes of elements may be left out."""
+    if is_plain(recipe):
+        found = Job(x, recipe, -1, tensor_scale=given).at_once(False, True)
+        if found is not None and found.values is not None and found.values.dtype == dtype:
+            return Blocks(found.scales, np.zeros(0, np.uint8), found.tensor), found.values
+    blocks = encode_blocks(x, recipe, tensor_scale=given)
+    return blocks, decode_blocks(blocks, recipe, dtype=dtype)
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:

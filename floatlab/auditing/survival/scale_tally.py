@@ -55,7 +55,10 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
     with np.errstate(all="ignore"):
         clipped, underflowed, empty = _misfits(trip, recipe, scales)
     sizes = scales[np.isfinite(scales) & (scales > 0) & ~empty]
-    exponents, counts = np.unique(np.frexp(sizes)[1] - 1, return_counts=True)
+    exponents = np.frexp(sizes)[1] - 1
+    least = int(exponents.min(initial=0))
+    counts = np.bincount((exponents - least).reshape(-1))
+    found = np.flatnonzero(counts)
     return ScaleTally(
         blocks=scales.size,
         empty=int(np.count_nonzero(empty)),
@@ -65,7 +68,7 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
         underflowed=underflowed,
         largest=float(sizes.max()) if sizes.size else None,
         smallest=float(sizes.min()) if sizes.size else None,
-        exponents=tuple(zip(exponents.tolist(), counts.tolist(), strict=True)),
+        exponents=tuple(zip((found + least).tolist(), counts[found].tolist(), strict=True)),
     )
 
 
