@@ -14,7 +14,8 @@ from math import isfinite, isnan, nan
 import numpy as np
 
 from floatlab.arrays.codec import native
-from floatlab.arrays.round_trips import is_unscaled, numbers_of, round_trip, spans, tally_of
+from floatlab.arrays.recipe_tally import tally_of
+from floatlab.arrays.round_trips import is_unscaled, numbers_of, round_trip, spans
 from floatlab.arrays.sources import ArraySource, HeldSource, Piece, Source
 from floatlab.arrays.tally import Tally
 from floatlab.arrays.types import Array

@@ -76,7 +76,7 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
     """Return how many blocks need a scale above the largest, and below the smallest one; and which blocks are empty."""
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
-    is_reciprocal = recipe.rule.value.endswith("/ scale")
+    is_reciprocal = recipe.rule.value.endswith("/ scale") or fmt.minimum
     if not is_reciprocal and not ((scales >= top) | (scales <= least)).any():
         return 0, 0, none
     rows, columns = trip.x.shape
