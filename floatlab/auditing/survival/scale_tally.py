@@ -55,7 +55,10 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
     with np.errstate(all="ignore"):
         clipped, underflowed, empty = _misfits(trip, recipe, scales)
     sizes = scales[np.isfinite(scales) & (scales > 0) & ~empty]
-    exponents, counts = np.unique(np.frexp(sizes)[1] - 1, return_counts=True)
+    exponents = np.frexp(sizes)[1] - 1
+    least = int(exponents.min(initial=0))
+    counts = np.bincount((exponents - least).reshape(-1))
+    found = np.flatnonzero(counts)
     return ScaleTally(
         blocks=scales.size,
         empty=int(np.count_nonzero(empty)),
@@ -65,7 +68,7 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
         underflowed=underflowed,
         largest=float(sizes.max()) if sizes.size else None,
         smallest=float(sizes.min()) if sizes.size else None,
-        exponents=tuple(zip(exponents.tolist(), counts.tolist(), strict=True)),
+        exponents=tuple(zip((found + least).tolist(), counts[found].tolist(), strict=True)),
     )
 
 
@@ -73,7 +76,7 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
     """Return how many blocks need a scale above the largest, and below the smallest one; and which blocks are empty."""
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
-    is_reciprocal = recipe.rule.value.endswith("/ scale")
+    is_reciprocal = recipe.rule.value.endswith("/ scale") or fmt.minimum
     if not is_reciprocal and not ((scales >= top) | (scales <= least)).any():
         return 0, 0, none
     rows, columns = trip.x.shape
