@@ -119,7 +119,8 @@ def _cluster(address: str) -> Iterator[Executor]:
         from distributed import Client
     except ImportError:
         raise MissingPartError("--scheduler needs distributed: pip install 'floatlab[cluster]'") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # tasks of workers that die are repeated
+    for name in [each for each in logging.root.manager.loggerDict if each.partition(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # it reports workers that die, whose tasks are repeated
 
     class Quiet(Client):  # type: ignore[misc]
         def __del__(self) -> None:

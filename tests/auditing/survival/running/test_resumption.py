@@ -65,7 +65,7 @@ def test_a_finished_audit_is_not_done_again(checkpoint, path, answer, count, kep
     assert path.read_bytes() == kept
 
 
-@pytest.mark.parametrize("lines", [1, 2, 5, 20])
+@pytest.mark.parametrize("lines", [1, 2, 5, 18])
 @pytest.mark.parametrize("torn", [b"", b"{", b'{"job":[false,3,0,0],"result"', b"\0" * 4096])
 def test_an_audit_continues_after_any_line(checkpoint, path, kept, answer, count, lines, torn):
     expected = answer(checkpoint)
@@ -144,7 +144,8 @@ def test_an_interrupted_audit_continues(checkpoint, tmp_path, answer, kept, opti
     # Ctrl-C reaches all processes of the terminal; a kill only the first one.
     (os.killpg if number == signal.SIGINT else os.kill)(running.pid, number)
     out, err = running.communicate(timeout=60)
-    assert (running.returncode, out, err) == (status, "", "")
+    assert (running.returncode, out) == (status, "")
+    assert err == "" or number == signal.SIGKILL  # after which Python itself may report semaphores
     assert gone(running.pid)
     lines = path.read_bytes().count(b"\n")
     assert 4 <= lines < kept.count(b"\n")
@@ -182,7 +183,7 @@ def _spawned(pid):
 
 
 def refused(capsys, checkpoint, path, *options, to=RECIPES):
-    before = path.read_bytes() if path.is_file() else None
+    before = path.read_bytes() if os.path.isfile(path) else None
     assert main(["audit", str(checkpoint), "--to", to, "--resume", str(path), *options]) == 2
     said = capsys.readouterr()
     assert said.out == ""
@@ -194,8 +195,8 @@ def refused(capsys, checkpoint, path, *options, to=RECIPES):
 
 
 def test_other_settings(checkpoint, path, capsys):
-    assert "other recipes" in refused(capsys, checkpoint, path, to="mxfp4")
-    assert "other overflow" in refused(capsys, checkpoint, path, "--saturate")
+    assert "recipes: name another file" in refused(capsys, checkpoint, path, to="mxfp4")
+    assert "other overflow: name" in refused(capsys, checkpoint, path, "--saturate")
     assert "other tensors" in refused(capsys, checkpoint, path, "--only", "layers.*")
 
 

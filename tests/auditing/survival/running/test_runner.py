@@ -12,17 +12,18 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.lanes import dispatch
-from floatlab.auditing.survival.jobs import Job, Result
-from floatlab.auditing.survival.regions import Region
+from floatlab.auditing.survival.jobs import AuditJob, Result, checkpoint_at, forget, version_of
+from floatlab.auditing.survival.regions import TensorRegion
 from floatlab.auditing.survival.running import runner
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning, run
 from floatlab.auditing.survival.running.workers import Processes, workers
-from floatlab.errors import RefusedError, UnsupportedError
+from floatlab.cli.main import main
+from floatlab.errors import FileFormatError, RefusedError, UnsupportedError
 from tests.auditing.survival.running.conftest import RECIPES
 
 
 def jobs(count, size=1 << 19):
-    return [Job("", f"t{i}", i, 0, 0, Region(0, 1, 0, size, size), ("bf16",)) for i in range(count)]
+    return [AuditJob("", f"t{i}", i, 0, 0, TensorRegion(0, 1, 0, size, size), ("bf16",)) for i in range(count)]
 
 
 def named(job):
@@ -120,7 +121,7 @@ def test_no_process_is_started_for_little_work(monkeypatch):
 
 
 def test_errors_of_jobs_are_raised(executor):
-    with pytest.raises(KeyError, match="t[012]"):
+    with pytest.raises(KeyError, match=r"t[012]"):
         list(run(jobs(3), failing, executor))
 
 
@@ -153,7 +154,7 @@ def test_a_job_that_ends_every_process_is_named():
     with (
         Processes(2) as executor,
         pytest.warns(ReplacedWorkerWarning),
-        pytest.raises(UnsupportedError, match="killed 4 times, about at 't[0-5]'.*fewer --jobs"),
+        pytest.raises(UnsupportedError, match=r"killed 4 times, about at 't[0-5]'.*fewer --jobs"),
     ):
         list(run(jobs(20), deadly, executor))
 
@@ -240,6 +241,19 @@ def test_a_pool_that_outlives_an_audit_sees_that_the_file_has_changed(tmp_path):
             assert found == fl.audit(path, to="bf16")
 
 
+def test_a_process_that_sees_another_file_says_so(tmp_path):
+    """As on another computer, where the same path may lead to another file."""
+    path = str(tmp_path / "x.npy")
+    np.save(path, np.ones(10, np.float32))
+    version = version_of(checkpoint_at(path))
+    forget()
+    assert checkpoint_at(path, version).names == ["x"]
+    forget()
+    np.save(path, np.ones(11, np.float32))
+    with pytest.raises(FileFormatError, match=r"x.npy' is another file here than where the audit was started"):
+        checkpoint_at(path, version)
+
+
 def test_a_killed_process_of_an_audit_loses_nothing(checkpoint, expected):
     with Processes(2) as executor:
         killed = []
@@ -279,3 +293,17 @@ def test_processes_end_with_the_process_that_started_them():
     assert result.peaks == (float(os.getpid()),)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_missing_package_is_named(checkpoint, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["audit", checkpoint, "--to", "bf16", "--scheduler", "127.0.0.1:8786"]) == 3
+    assert "pip install 'floatlab[cluster]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["nonsense", "http://h:1", "", "h:x", "/tmp/socket", "h:8786\n", "inproc://1:2"])
+def test_addresses_that_are_none(checkpoint, capsys, address):
+    assert main(["audit", checkpoint, "--to", "bf16", "--scheduler", address]) == 2
+    said = capsys.readouterr().err
+    assert "is no address of a Dask scheduler" in said
+    assert said.count("\n") == 1
