@@ -424,6 +424,7 @@ static PyMethodDef methods[] = {
     {"has_registers", registers, METH_NOARGS, registers_doc},
     {"take_words", take_words, METH_VARARGS, take_doc},
     {"largest_finite", take_largest, METH_VARARGS, largest_doc},
+    {"scale_elements", scale_elements, METH_VARARGS, multiply_doc},
     {"round_blocks", take_blocks, METH_VARARGS, blocks_doc},
     {"tally", tally, METH_VARARGS, tally_doc},
     {0},

@@ -324,3 +324,44 @@ static PyObject *take_blocks(PyObject *self, PyObject *args)
     PyBuffer_Release(&rule);
     return result;
 }
+
+PyDoc_STRVAR(multiply_doc,
+             "scale_elements(codes, elements, by, values, in_double)\n\n"
+             "Write the words of binary32 that a table of 256 has for the codes, times float64 factors, one for each block. The\n"
+             "product is rounded once, from binary64 or in binary32.");
+
+static PyObject *scale_elements(PyObject *self, PyObject *args)
+{
+    Py_buffer held[4];
+    int in_double;
+    if (!PyArg_ParseTuple(args, "y*y*y*w*p", &held[0], &held[1], &held[2], &held[3], &in_double))
+        return NULL;
+    const uint8_t *codes = held[0].buf;
+    const double *by = held[2].buf;
+    float *values = held[3].buf;
+    const Py_ssize_t count = held[0].len, blocks = held[2].len / 8, size = blocks ? count / blocks : 0;
+    const BlockRule rule = {.in_double = in_double};
+    const int fine = held[1].len == 1024 && held[2].len == 8 * blocks && blocks * size == count && held[3].len == 4 * count &&
+                     ((uintptr_t)held[1].buf | (uintptr_t)values) % 4 == 0 && (uintptr_t)by % 8 == 0;
+    if (fine) {
+        uint32_t words[GROUP];
+        const Py_ssize_t at_once = !size ? 0 : size < GROUP ? GROUP / size : 1;
+        fenv_t mode;
+        Py_BEGIN_ALLOW_THREADS
+        fegetenv(&mode);
+        fesetenv(FE_DFL_ENV);
+        for (Py_ssize_t row = 0; row < blocks && size; row += at_once)
+            for (Py_ssize_t at = 0; at < size; at += GROUP) {
+                const Py_ssize_t many = blocks - row < at_once ? blocks - row : at_once, first = row * size + at;
+                const Py_ssize_t some = size - at < GROUP ? size - at : GROUP;
+                look_up32(codes + first, words, many * some, held[1].buf);
+                scale_up(&rule, (const float *)words, by + row, many, some, values + first);
+            }
+        fesetenv(&mode);
+        Py_END_ALLOW_THREADS
+    } else
+        PyErr_SetString(PyExc_ValueError, "needs a table of 256 words, whole blocks, and a value for each code");
+    for (int i = 0; i < 4; i++)
+        PyBuffer_Release(&held[i]);
+    return fine ? Py_NewRef(Py_None) : NULL;
+}

@@ -84,12 +84,12 @@ class Job:
         """Return the requested results of the compiled lane; None if another lane must compute them."""
         if self.cut.inner != 1 or self.array.dtype != _SINGLES or not dispatch.is_compiled(self.lane):
             return None
-        kernel, tensor = _kernel(self.fmt, self.recipe.rule, self.context, self.cut.size), self.given
+        kernel, tensor = kernel_for(self.fmt, self.recipe.rule, self.context, self.cut.size), self.given
         if kernel is None:
             return None
         if self.fmt.tensor is not None and tensor is None:
             tensor = self.steps.tensor_for(largest_finite(self.array, self.cut.size))
-        found = kernel(self.array, None if tensor is None else float(tensor), as_codes, as_values)
+        found = kernel(self.array, 1.0 if tensor is None else float(tensor), as_codes, as_values)
         if found is None:
             return None
         scales, codes, values = found
@@ -144,7 +144,7 @@ class Job:
 
 
 @lru_cache(maxsize=64)
-def _kernel(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -> BlockKernel | None:
+def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -> BlockKernel | None:
     """Return the compiled lane for a format, a rule and a context; None if it does not support them."""
     steps, element = scales_for(fmt, rule), fmt.element
     if not can_round_blocks(steps.numbers, context, fmt.scale):

@@ -253,7 +253,7 @@ class _Reader:
             return INTEGERS[name.lower()]
         try:
             found = parse_format(name)
-            _ = found.largest  # logarithmic formats have none, and no quotient that a scale could be
+            _ = found.largest  # raises for logarithmic formats, whose irrational numbers cannot be scales
             return found
         except UnsupportedError as error:
             raise self._refuse(str(error), place) from None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from floatlab.arith import Comparison, Contrast, IntegerResult
-    from floatlab.arith.block_records import BlockDerivation
+    from floatlab.arith.blocks.records import BlockDerivation
     from floatlab.arrays.compare.differences import Differences
     from floatlab.auditing.audit import Audit
     from floatlab.auditing.comparison import CheckpointDifferences

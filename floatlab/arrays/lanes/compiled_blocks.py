@@ -75,34 +75,36 @@ class BlockKernel:
 
     def __init__(self, of: BlockParameters, context: Context, stored: Context, size: int) -> None:
         """Pack the parameters; `stored` is the context in which scales are rounded, `size` the elements of a block."""
-        self._of, self._size = of, size
         element, scale = rounding_rule_for(of.numbers, context, SINGLE), rounding_rule_for(of.scale, stored, DOUBLE)
-        self._stages = b"".join(packed_stage("convert", rule, (NOWHERE,), NOWHERE) for rule in (element, scale))
-        self._reading = packed_reading(of.scale, DOUBLE)
-        self._is_direct, self._most = of.stored is None, element.largest
+        stages = b"".join(packed_stage("convert", rule, (NOWHERE,), NOWHERE) for rule in (element, scale))
+        by_field = of.by_field
+        carry, normal = (by_field.carry, by_field.normal) if by_field else (0, 0)
+        self._packed = stages + struct.pack(
+            "=10q", size, by_field is not None, carry, normal, of.by_power, of.in_double, of.stored is None, of.least,
+            of.scale.nan_code, element.largest,
+        )  # fmt: skip
+        self._divisor, self._size, self._container = of.divisor, size, container(of.scale)
+        # Codes of scales by the exponent field, values of scales, values of elements, codes of elements as stored.
+        table = None if by_field is None else by_field.codes
+        self.tables = table, packed_reading(of.scale, DOUBLE), of.values, of.stored
+
+    def packed_rule(self, tensor: float) -> bytes:
+        """Return a BlockRule of `_kernels_blocks.h`; `tensor` is the scale of the tensor, or 1."""
+        return self._packed + struct.pack("=2d", self._divisor * tensor, tensor)
 
     def __call__(
-        self, x: Array, tensor: float | None, as_codes: bool, as_values: bool
+        self, x: Array, tensor: float, as_codes: bool, as_values: bool
     ) -> tuple[Array, Array | None, Array | None] | None:
         """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
 
         The result is None if the scale of a block with tiny numbers is not in the table.
         """
-        of, by_field = self._of, self._of.by_field
-        scales = np.empty(x.size // self._size, container(of.scale))
+        scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None
         values = np.empty(x.size, np.float32) if as_values else None
-        carry, normal = (by_field.carry, by_field.normal) if by_field else (0, 0)
-        numbers = (
-            self._size, by_field is not None, carry, normal, of.by_power, of.in_double, self._is_direct, of.least,
-            of.scale.nan_code, self._most,
-        )  # fmt: skip
-        factor = 1.0 if tensor is None else tensor
-        rule = self._stages + struct.pack("=10q2d", *numbers, of.divisor * factor, factor)
-        table = None if by_field is None else by_field.codes
         kernels = compiled.extension()
         assert kernels is not None
-        if kernels.round_blocks(rule, x, table, self._reading, of.values, of.stored, scales, codes, values):
+        if kernels.round_blocks(self.packed_rule(tensor), x, *self.tables, scales, codes, values):
             return scales, codes, values
         return None
 
@@ -112,3 +114,20 @@ def largest_finite(x: Array, size: int) -> float:
     kernels = compiled.extension()
     assert kernels is not None
     return float(np.uint32(kernels.largest_finite(x, size)).view(np.float32))
+
+
+def scaled_elements(codes: Array, elements: Array, by: Array, in_double: bool) -> Array | None:
+    """Return the products of decoded elements and the factors of their blocks, as float32; None without the extension.
+
+    `elements` is float32: the number of each code of one byte. `by` is float64, and has one number for each row of
+    codes. The products are rounded once; if not `in_double`, float32 contains the factors.
+    """
+    kernels = compiled.extension()
+    if kernels is None:
+        return None
+    values = np.empty(codes.shape, np.float32)
+    table = np.zeros(_CODES, np.float32)
+    table[: len(elements)] = elements
+    octets = np.ascontiguousarray(codes, np.uint8)
+    kernels.scale_elements(octets, table, np.ascontiguousarray(by, np.float64), values, in_double)
+    return values

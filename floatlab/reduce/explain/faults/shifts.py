@@ -1,4 +1,4 @@
-"""Search for faults of many elements: a bias, a factor, moved rows or columns, omitted terms, transposed operands."""
+"""Search for shifts: a bias, or a factor, of all elements of a result, also beside wrong elements."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.formats import Format
+from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
+from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
-from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.noise import multiply_exactly
-from floatlab.reduce.explain.patterns import BIAS, drift_of, may_be_flushed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
     between,
@@ -20,26 +18,20 @@ from floatlab.reduce.explain.residuals import (
     find_places,
     follows_everywhere,
     indices_of,
-    moved_rows,
+    is_flat,
     robust_shifts,
     shortest_between,
-    term_counts,
-    term_range,
     weighted_median,
 )
-from floatlab.reduce.explain.rivals import ShiftRivals, standing_out, whole_sums_in
-from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
-_REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
 _LONG = 8  # smallest number of elements along an axis whose mean error can show a bias
 _CLEARLY = 1.2  # largest median error, in sigmas, that a fault may leave if single elements do not confirm it
 _COARSE = 8  # significant bits; a bias or a factor is looked for only in results with at least this many
 _SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up to this precision, and 2 above it
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
-_SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
-_CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
+_VISIBLE = 1.0  # smallest bias of a result in a narrow format, in median half ulps of this format
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # smallest median shift, in error bounds, by a bias or factor that is reported beside wrong elements
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
@@ -47,8 +39,8 @@ _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceed
 _AXES = ("column", "row", "result")
 
 
-class FaultFinder:
-    """Searches a result for faults of many elements. The faults it returns explain all errors larger than rounding."""
+class ShiftFinder:
+    """Searches a result for a bias or a factor. A shift is an array of the errors that it would cause."""
 
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Take the inputs and the result."""
@@ -56,63 +48,10 @@ class FaultFinder:
         self.doubts_all = True  # if true, every shift that directed rounding could cause counts as ambiguous
         self.doubt = ""  # the last shift that was not reported because it is ambiguous
 
-    def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the first fault that fits, or None. Its name is empty if another explanation fits equally well."""
-        for look in (self.constant, self.clipped, self.shifted, self.moved, self.terms):
-            self.tick()
-            if (found := look(view, product, wrong)) is not None:
-                return found
-        return None
-
-    def constant(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Recognise a result whose elements are all equal, usually to zero, although the product has other values."""
-        values = view.values
-        if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
-            return None
-        number, least = float(values.flat[0]), 2.0**self.side.format.emin
-        if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
-            return None  # the processor may have flushed the inputs to zero
-        known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
-        return Fault("region", (tuple((0, count) for count in values.shape),), (known, ("all", "elements")), wrong)
-
-    def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for a lower or upper bound that replaces all numbers beyond it, such as the 0 of a ReLU."""
-        values = view.values[view.usable]
-        if not values.size or not wrong.any() or values.min() == values.max():
-            return None
-        exact = (view.totals.product if product is None else product)[wrong]
-        mine, known, left = view.values[wrong], [], np.ones(int(wrong.sum()), bool)
-        for bound, beyond, words in (
-            (float(values.min()), exact < mine, "below"), (float(values.max()), exact > mine, "above"),
-        ):  # fmt: skip
-            bounded = (mine == bound) & beyond & left
-            if len(np.unique(exact[bounded])) >= _CLIPPED:
-                known.append((words, f"all numbers {words} {number_text(bound)} are {number_text(bound)}"))
-                left &= ~bounded
-        return Fault("clipped", (), tuple(known), wrong) if known and not left.any() else None
-
-    def flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the fault if subnormal results, products or partial sums were flushed to zero."""
-        least = 2.0**self.side.format.emin
-        values = self.side.values
-        exact = view.totals.product if product is None else product
-        if product is None and may_be_flushed(view, wrong, least):
-            grid = grid_of(self.problem, PLAIN, self.side.narrowest, self.tick)
-            if grid.flushing_share(self.side) >= _REPLAYED:
-                return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
-        if ((values != 0) & (np.abs(values) < least)).any():
-            return None
-        room = 1 if (values[wrong] == 0).all() else self.problem.terms
-        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
-        small = (np.abs(values - exact) <= most) & (np.abs(exact) <= most) & (view.totals.size > 0)
-        if small[wrong].all():
-            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
-        return None
-
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor, whichever leaves smaller residuals."""
-        if view.format.precision < _COARSE:
-            return None  # with so few bits, the error bound admits any bias or factor
+        if view.format.precision < _COARSE or is_flat(view.totals.product):
+            return None  # with so few bits, or so few different numbers, any bias or factor fits
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
         # A factor has one unknown, and a bias has many. The factor is chosen unless its residuals are clearly larger.
@@ -142,6 +81,8 @@ class FaultFinder:
             with np.errstate(all="ignore"):
                 left = middle(np.abs(error - shift) / sigma)
             everywhere = follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma)
+            if self._is_hidden(view, shift):
+                continue
             if holds and everywhere and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
                 evidence = (
@@ -149,9 +90,14 @@ class FaultFinder:
                     ("largest", f"{float(np.abs(shift).max()):.6g}"),
                 )
                 near = (np.abs(shift) <= self._directed_limit(view)).all()
-                name = "" if near and self._has_rival(view, product, shift, axis) else "bias"
+                has_rival = near and self._has_rival(view, product, shift, axis)
+                name = "" if has_rival or self._needs_no_model(view, product) else "bias"
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
+
+    def _is_hidden(self, view: View, shift: Array) -> bool:
+        """Return whether rounding to a narrow output format hides a shift, so that it cannot be measured."""
+        return isinstance(view.half, np.ndarray) and float(np.abs(shift).max()) < _VISIBLE * float(np.median(view.half))
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one factor of all elements. The fault has no name if truncating sums may explain the factor, too."""
@@ -185,31 +131,9 @@ class FaultFinder:
         if not follows_everywhere(whole, off * exact, sigma):
             return None
         near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
-        name = "" if near and self._has_rival(view, product, off * exact, None) else "scale"
+        has_rival = near and self._has_rival(view, product, off * exact, None)
+        name = "" if has_rival or self._needs_no_model(view, product) else "scale"
         return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
-
-    def scattered(self, view: View, wrong: Array) -> Fault | None:
-        """Return the wrong elements as a fault if most elements of the result are right."""
-        if not wrong.any() or middle(view.fit().z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
-            return None
-        return self.placed(view, wrong)
-
-    def of_narrow_sums(self, view: View, format: Format, beyond: Array, by_bits: bool) -> Fault | None:
-        """Look for faults beside sums in a narrow format; `beyond` masks the errors too large for the usual format.
-
-        With `by_bits`, the sums must reproduce most elements bit for bit.
-        """
-        made = whole_sums_in(self.problem, self.side, format)
-        if made is not None:
-            off = beyond & (made != self.side.values)
-            clipped = self.clipped(view, made, off)
-            stands = standing_out(self.problem, self.side, off, format)
-            return clipped or (self.placed(view, stands) if stands.any() else None)
-        if by_bits:
-            return None
-        wrong = view.fit().wrong
-        found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
-        return found or self.scattered(view, view.fit(times=_SURELY).wrong)
 
     def placed(self, view: View, wrong: Array) -> Fault:
         """Return the wrong elements as a fault: single elements or rectangles, and whether all of them are zero."""
@@ -227,6 +151,8 @@ class FaultFinder:
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
         """Look for a factor with a bias, or either with wrong elements: in the usual sums, then in narrow ones."""
+        if self._needs_no_shift(view):
+            return None
         found = self._combined(view, narrow, 1.0)
         for each in narrow if found is None else ():
             found = found or self._combined(each, (), _SURELY)
@@ -237,7 +163,7 @@ class FaultFinder:
     def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
         """Search one view for a factor, a bias or both. No wrong element may lie within the error bound of `rivals`."""
         usable, exact = view.usable, view.totals.product
-        if view.format.precision < _COARSE or not usable.any():
+        if view.format.precision < _COARSE or not usable.any() or is_flat(exact):
             return None
         values, found = np.where(usable, view.values, np.nan), []
         for factor, axis in robust_shifts(values, exact, view.errors()[2]):
@@ -268,11 +194,11 @@ class FaultFinder:
                 and right >= 4 * unknowns + _LONG
                 and wrong.sum() <= _SCATTERED * usable.sum()
             ):
-                found.append((wrong, factor, axis, off))
+                found.append((wrong, factor, axis, off, unknowns))
         if not found:
             return None
-        least = min(int(each[0].sum()) for each in found)
-        wrong, factor, axis, off = next(each for each in found if each[0].sum() <= least + usable.sum() // 100)
+        # Each unknown number must explain a few elements more.
+        wrong, factor, axis, off, _ = min(found, key=lambda each: int(each[0].sum()) + _LEAST * each[-1])
         faults = []
         if factor != 1:
             with np.errstate(all="ignore"):
@@ -299,14 +225,20 @@ class FaultFinder:
 
     def _has_rival(self, view: View, product: Array | None, shift: Array, axis: int | None) -> bool:
         """Return whether sums that are rounded in one direction may explain the shift."""
-        if self.doubts_all:
-            return True
-        error = np.abs(view.totals.error(view.values))
-        if product is not None and (error <= self._directed_limit(view))[view.usable].all():
+        if self.doubts_all or self._needs_no_model(view, product):
             return True
         if product is not None:  # matrix units round inputs like these models, and truncate the sums
             return axis is None and float(np.nansum(shift * product)) < 0
         return not self.rivals.are_excluded(shift, axis)
+
+    def _needs_no_model(self, view: View, product: Array | None) -> bool:
+        """Return whether sums of the unchanged inputs that are rounded in one direction explain all errors."""
+        return product is not None and self._needs_no_shift(view)
+
+    def _needs_no_shift(self, view: View) -> bool:
+        """Return whether all errors are within the bound of sums that are rounded in one direction."""
+        error = np.abs(view.totals.error(view.values))
+        return bool((error <= self._directed_limit(view))[view.usable].all())
 
     @cached_property
     def rivals(self) -> ShiftRivals:
@@ -316,58 +248,6 @@ class FaultFinder:
     def drifts(self, view: View, product: Array | None) -> bool:
         """Return whether the median error is too large for rounding, even if every single error is within its bound."""
         return int(view.usable.sum()) >= ENOUGH and middle(view.fit(product).z) > NEAR
-
-    def moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for rows or columns of the result that hold another row or column of the product."""
-        if product is not None:
-            return None
-        exact = view.totals.product
-        everything = [np.arange(count) for count in wrong.shape]
-        for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
-            values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
-            # A shift of rows leaves rows of zeros at an edge. They match no row of the product.
-            off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
-            zero = off & ~filled
-            to = moved_rows(values, goal, off & filled)
-            if to is None or goal.shape[1] < 2:
-                continue
-            at = np.flatnonzero(to != np.arange(len(to)))
-            index = list(everything)
-            index[axis] = to
-            left = view.against(view.totals.take(*index)).fit().wrong
-            if (mask & ~zero[:, None]).sum() >= len(at) + _LEAST and not (left.T if turned else left)[~zero].any():
-                pairs = tuple((int(i), int(to[i])) for i in at)
-                kind = "copied" if len(set(to[~zero].tolist())) < (~zero).sum() else "permuted"
-                noun = name.partition("-")[0]
-                zeros = ((f"{noun} of zeros", ", ".join(map(str, np.flatnonzero(zero).tolist()))),) * bool(zero.any())
-                return Fault(name, pairs, (("kind", kind), *zeros), wrong)
-        return None
-
-    def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for terms of the sums that were omitted or added more than once."""
-        x, y = self.problem.x, self.problem.y
-        if product is not None or wrong.sum() < _LEAST:
-            return None
-        error = np.where(view.usable, view.totals.error(view.values), np.nan)
-        limit = view.noise.limit(view.totals) + view.half
-        ranged = term_range(x, y, error, limit)
-        if ranged is not None and ranged[1] - ranged[0] < self.problem.terms:
-            first, stop, times = ranged
-            extra = times * (x[:, first:stop] @ y[first:stop])
-            if not view.fit(view.totals.product + extra).wrong.any():
-                name = "terms-missing" if times < 0 else "terms-twice"
-                return Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong)
-        counts = term_counts(x, y, error)
-        if (
-            counts is not None
-            and not (counts == -1).all()
-            and not view.fit(view.totals.product + (x * counts) @ y).wrong.any()
-        ):
-            at = np.flatnonzero(counts)
-            name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
-            evidence = (("terms", str(len(at))),)
-            return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)
-        return None
 
     def left(self, view: View, product: Array | None) -> float:
         """Return the median error, in sigmas, that remains after subtracting the best bias or factor."""
@@ -381,18 +261,3 @@ class FaultFinder:
             with np.errstate(all="ignore"):
                 lefts.append(middle(np.abs(error) / sigma))
         return min(lefts)
-
-    def transposed(self, view: View, wrong: Array) -> Fault | None:
-        """Return the fault if the result is a product of transposed or swapped factors, or the transposed product."""
-        if wrong.sum() < _LEAST:
-            return None
-        rows, columns = self.problem.rows, self.problem.columns
-        values, usable = (each[np.ix_(rows, columns)] for each in (view.values, view.usable))
-        for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y):
-            self.tick()
-            part = View(multiply_exactly(x[rows], y[:, columns], False), values, usable, view.noise, view.format)
-            if middle(part.fit().z) <= NEAR:
-                fit = view.against(multiply_exactly(x, y, self.problem.precise)).fit()
-                if not fit.wrong.any():
-                    return Fault(name, (), (("transposed", which),), wrong)
-        return None

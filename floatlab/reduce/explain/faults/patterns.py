@@ -43,6 +43,8 @@ _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by mo
 _GROWTH = 0.7  # errors that grow with a smaller power of sigma than this do not grow as rounding errors do
 _UNLIKE = 4.0  # the growth of errors is measured only if the sigmas of large and small elements differ by this factor
 _SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
+_NEARER = 1.0  # the median error against the product of a model that is named, as a share of that without it
+_BITS = 9.0  # the evidence for one of about a hundred models, in bits, is larger than this
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -285,6 +287,29 @@ def explains_more(view: View, product: Array) -> bool:
     with np.errstate(all="ignore"):
         left = np.abs(view.totals.error(view.values, product))[usable]
     return bool(np.median(left) * (1 + _SAME / sqrt(max(1, left.size))) < np.median(error[usable]))
+
+
+def is_nearer(view: View, product: Array) -> bool:
+    """Return whether most errors against a model's product are clearly smaller than those against the plain product."""
+    usable = view.usable & (view.totals.size > 0) & (view.values != 0)
+    with np.errstate(all="ignore"):
+        left, error = (
+            np.abs(view.totals.error(view.values, each))[usable] / view.totals.size[usable] for each in (product, None)
+        )
+    changed = left != error
+    return not changed.any() or float(np.median(left[changed])) < _NEARER * float(np.median(error[changed]))
+
+
+def is_telling(view: View, product: Array) -> bool:
+    """Return whether the elements that a model explains are more than one of many models would explain by chance.
+
+    A model explains an element by chance with about the probability of its error limit, relative to the plain error.
+    """
+    with np.errstate(all="ignore"):
+        error = np.abs(view.totals.error(view.values))
+        room = view.noise.limit(view.totals, product) + view.half
+        bits = np.log2(error / np.maximum(room, np.abs(view.values) * view.noise.u))[view.usable & (error > 0)]
+    return bits.size >= _FEW or bool(np.maximum(bits, 0.0).sum() > _BITS)
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
