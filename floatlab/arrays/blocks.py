@@ -141,13 +141,11 @@ def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) 
             scales, codes, tensor, groups = lane(matrix.astype(np.float32, copy=False), rows, tiling.columns, given)
             stored = tensor if tensor is None or fmt.by_row else np.float32(tensor.item())
             return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), stored, groups)
-        flat = recipe.replace(format=fmt.replace(block=max(matrix.shape[1], 1), rows=1, by_row=False, flat=False))
+        flat = recipe.replace(format=fmt.replace(block=None, rows=1, by_row=False, flat=False))  # a row is a block
         kept: BlockRounding = {"context": context, "lane": options.get("lane")}
-        rows = tiling.row_of_block() if fmt.by_row else np.zeros(len(matrix), np.intp)
-        parts = [
-            _encode_rows(matrix[rows == row], flat, context, {**kept, "tensor_scale": given})
-            for row in range(int(rows.max(initial=0)) + 1)
-        ]
+        rows = tiling.row_of_block() if fmt.by_row else np.zeros(0, np.intp)
+        matrices = [matrix[rows == row] for row in range(int(rows.max(initial=0)) + 1)] if fmt.by_row else [matrix]
+        parts = [_encode_rows(each, flat, context, {**kept, "tensor_scale": given}) for each in matrices]
     scales = np.concatenate([part.scales.reshape(-1) for part in parts]).reshape(tiling.scales_shape)
     codes = tiling.join(np.concatenate([part.codes for part in parts]))
     tensors = [part.tensor_scale for part in parts]

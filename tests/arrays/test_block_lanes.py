@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floatlab import Context
+from floatlab import Context, arrays
 from floatlab.arrays.block_job import Job
 from floatlab.arrays.blocks import decode_blocks, encode_blocks, quantize_blocks
 from floatlab.arrays.lanes import compiled
@@ -95,3 +95,13 @@ def test_amax_of_subnormal_numbers_that_the_table_lacks():
     assert bits(encode_blocks(x, "mxint8")) == bits(encode_blocks(x, "mxint8", lane="numpy"))
     x[0, 3] = 0
     assert Job(x, "mxint8").at_once(True, True) is not None
+
+
+@pytest.mark.parametrize("name", ["e4m3/tensor", "e4m3/1025x1024"])
+def test_a_block_of_more_than_a_million_elements(name):
+    x = np.random.default_rng(0).standard_normal((1025, 1024)).astype(np.float32)
+    x[7, 7] = 448  # the scale is 1
+    blocks = encode_blocks(x, name)
+    assert blocks.scales.tolist() in ([[0x3F800000]], [0x3F800000])
+    assert np.array_equal(blocks.codes, arrays.encode(x, "e4m3"))
+    assert np.array_equal(decode_blocks(blocks, name, dtype=np.float32), arrays.quantize(x, "e4m3"))
