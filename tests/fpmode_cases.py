@@ -10,7 +10,8 @@ import numpy as np
 
 import floatlab as fl
 from floatlab.arith.witness import find_witness
-from floatlab.arrays.blocks import encode_blocks
+from floatlab.arrays.blocks import decode_blocks, encode_blocks
+from floatlab.arrays.tally import tally
 from floatlab.cli.main import main
 from floatlab.files.text import parse_list
 from floatlab.reduce.results.judgements import judge_difference
@@ -126,7 +127,13 @@ CASES = {
     "arrays.quantize blocks": lambda: [
         arrays.quantize(np.tile(SINGLES[6:10], 8), each) for each in ("mxfp4", "nvfp4", "mxint8")
     ],
+    "tally": lambda: [
+        tally(x[: len(y)], y, 2, 1e-38, 3.0, lane=lane)
+        for x, y in ((SINGLES, NEAR[0]), (WIDE, NEAR[2]))
+        for lane in ("numpy", None)
+    ],
     "arrays.encode blocks": lambda: encode_blocks(np.tile(TINY, 8), "mxfp8_e4m3"),
+    "arrays.decode blocks": lambda: decode_blocks((np.uint8([3, 9]), np.arange(64) % 16), "mxfp4", dtype=np.float32),
     "arrays.decode": lambda: [
         arrays.decode(np.arange(5), fmt, dtype) for fmt in ("fp16", "fp32", "fp64") for dtype in (None, np.float64)
     ],
@@ -200,7 +207,7 @@ CASES = {
         fl.load_quantized(QUANTIZED)["l.weight"], *fl.load_quantized(QUANTIZED).open("l.weight").blocks(7)
     ],
     "dequantize": lambda: _dequantized(QUANTIZED),
-    "audit": lambda: fl.audit(QUANTIZED, UNQUANTIZED),
+    "audit": lambda: (fl.audit(QUANTIZED, UNQUANTIZED), fl.audit(UNQUANTIZED, to="e4m3,nvfp4,q4_1").totals),
     "judge": lambda: judge_difference(LEFT, RIGHT, WRONG),
     "product": lambda: [matrix_product(LEFT, RIGHT).errors(), matrix_product(FACES, FACES).element(4)],
     "multiply_on": lambda: [

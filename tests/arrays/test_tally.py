@@ -147,6 +147,8 @@ def test_the_lanes_are_equal(count, kind, seed, run, cut):
         array[draw.random(count) < 0.05] = draw.choice(SPECIALS)
     runs = -(-count // run)
     limits = 2.0 ** draw.integers(-150, 120, (2, runs))
+    strange = [0.0, -1.0, np.inf, np.nan, 1e-300, 1e300, 1 + 2.0**-40, 2.0**-149 * 1.5]
+    limits = np.where(draw.random((2, runs)) < 0.3, draw.choice(strange, (2, runs)), limits)
     assert same(tally(x, y, run, *limits, lane="numpy"), tally(x, y, run, *limits, lane="compiled"))
 
 
