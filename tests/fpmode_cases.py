@@ -207,7 +207,7 @@ CASES = {
         fl.load_quantized(QUANTIZED)["l.weight"], *fl.load_quantized(QUANTIZED).open("l.weight").blocks(7)
     ],
     "dequantize": lambda: _dequantized(QUANTIZED),
-    "audit": lambda: fl.audit(QUANTIZED, UNQUANTIZED),
+    "audit": lambda: (fl.audit(QUANTIZED, UNQUANTIZED), fl.audit(UNQUANTIZED, to="e4m3,nvfp4,q4_1").totals),
     "judge": lambda: judge_difference(LEFT, RIGHT, WRONG),
     "product": lambda: [matrix_product(LEFT, RIGHT).errors(), matrix_product(FACES, FACES).element(4)],
     "multiply_on": lambda: [

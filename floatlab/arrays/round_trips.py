@@ -10,15 +10,17 @@ from functools import lru_cache
 
 import numpy as np
 
+from floatlab.arrays.block_job import Job
 from floatlab.arrays.blocks import decode_blocks, encode_blocks
 from floatlab.arrays.codec import decode_array, native, round_array
 from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.recipes import formulas
+from floatlab.arrays.recipes.minima import round_blocks, round_one_by_one
+from floatlab.arrays.recipes.tiling import even_parts, in_tiles, joined
+from floatlab.arrays.scales import Blocks, is_plain
 from floatlab.arrays.sources import Piece, Source, source_of
-from floatlab.arrays.tally import Tally, merge, tally
-from floatlab.arrays.types import Array
-from floatlab.errors import FloatlabError
-from floatlab.formats.blocks import Integers
+from floatlab.arrays.types import Array, DType
+from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe
@@ -33,7 +35,8 @@ class RoundTrip(Individual):
 
     `x` and `values` are matrices of one dtype, float32 or float64. `factors` has, for each tile of `tile` rows and
     columns, the number by which a decoded element is multiplied. `scales` has the stored scales of the blocks as
-    numbers, and `unit` the number by which a scale of 1 multiplies its elements; both are None without scales.
+    numbers, and `unit` the number by which a scale of 1 multiplies its elements; both are None without scales. `minima`
+    has the number that is added in each tile, in formats that have minima.
     """
 
     x: Array
@@ -42,6 +45,7 @@ class RoundTrip(Individual):
     factors: Array
     scales: Array | None = None
     unit: Array | None = None
+    minima: Array | None = None
 
 
 def is_unscaled(recipe: Recipe) -> bool:
@@ -118,7 +122,7 @@ def round_trip(x: Piece, recipe: Recipe, peak: float | None = None, overflow: st
     with np.errstate(all="ignore"):
         if is_unscaled(recipe):
             return _unscaled(x, numbers, recipe, overflow)
-        return _scaled(x, numbers, recipe, peak)
+        return _shifted(numbers, recipe) if fmt.minimum else _scaled(x, numbers, recipe, peak)
 
 
 def _unscaled(x: Piece, numbers: Array, recipe: Recipe, overflow: str) -> RoundTrip:
@@ -131,6 +135,37 @@ def _unscaled(x: Piece, numbers: Array, recipe: Recipe, overflow: str) -> RoundT
         values, numbers = values.astype(np.float64, copy=False), numbers.astype(np.float64, copy=False)
     rows, columns = numbers.shape
     return RoundTrip(numbers, values, (max(rows, 1), max(columns, 1)), np.ones((1, 1)))
+
+
+def _shifted(numbers: Array, recipe: Recipe) -> RoundTrip:
+    """Round blocks with minima; shorter blocks at the ends of rows are rounded as they are."""
+    rows, columns = numbers.shape
+    fmt = recipe.format
+    if fmt.block is None:
+        raise UnsupportedError(f"{fmt.name} needs blocks of a fixed size on arrays")
+    down, across = fmt.rows or 1, fmt.block
+    values = np.empty((rows, columns))
+    shape = -(-rows // down), -(-columns // across)
+    scales, factors, minima = (np.ones(shape) for _ in range(3))
+    whole_groups = columns - columns % (fmt.superblock or 1)
+    parts = even_parts((rows, whole_groups), (down, across))
+    for top, left, height, width in [
+        *parts,
+        *([(0, whole_groups, rows, columns - whole_groups)] * (columns > whole_groups)),
+    ]:
+        tile = min(down, height), min(across, width)
+        part = slice(top, top + height), slice(left, left + width)
+        if left < whole_groups:
+            found = round_blocks(in_tiles(numbers[part], tile).reshape(-1, tile[0] * tile[1]), recipe)
+            values[part] = joined(found.values, (height, width), tile)
+        else:
+            found = round_one_by_one(numbers[part].reshape(-1), recipe)
+            values[part] = found.values.reshape(height, width)
+        where = slice(top // down, -(-(top + height) // down)), slice(left // across, -(-(left + width) // across))
+        for whole, each in ((scales, found.scales), (factors, found.factors), (minima, found.minima)):
+            whole[where] = each.reshape(whole[where].shape)
+    unit = np.divide(factors, scales, out=np.ones(shape), where=scales != 0)
+    return RoundTrip(numbers, values.astype(numbers.dtype), (down, across), factors, scales, unit, minima)
 
 
 def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> RoundTrip:
@@ -148,8 +183,7 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
         x = _preceded(x, peak, before)
     wide = -(-_shape(x)[1] // across) * across if fmt.block else _shape(x)[1]
     x = _padded(x, wide)
-    blocks = encode_blocks(x, recipe, tensor_scale=given)
-    values = decode_blocks(blocks, recipe, dtype=numbers.dtype)
+    blocks, values = _encoded(x, recipe, given, numbers.dtype)
     scales = decode_array(blocks.scales + fmt.first_scale, fmt.scale, np.float64, threads=1)
     tensor = np.ones((1, 1)) if blocks.tensor_scale is None else np.asarray(blocks.tensor_scale, np.float64)
     scales = scales.reshape(-(-_shape(x)[0] // (fmt.rows or max(_shape(x)[0], 1))), -1)
@@ -166,6 +200,16 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
     if fmt.groups:
         tile = 1, min(fmt.groups)
     return RoundTrip(numbers, values, tile, factors, scales, unit)
+
+
+def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -> tuple[Blocks, Array]:
+    """Return the codes of scales and the decoded values; the codes of elements may be left out."""
+    if is_plain(recipe):
+        found = Job(x, recipe, -1, tensor_scale=given).at_once(False, True)
+        if found is not None and found.values is not None and found.values.dtype == dtype:
+            return Blocks(found.scales, np.zeros(0, np.uint8), found.tensor), found.values
+    blocks = encode_blocks(x, recipe, tensor_scale=given)
+    return blocks, decode_blocks(blocks, recipe, dtype=dtype)
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
@@ -226,103 +270,6 @@ def _preceded(x: Piece, peak: float, count: int) -> Piece:
         return x.replace(codes=np.concatenate([codes.astype(x.codes.dtype), x.codes], axis=1))
     held = native(x)
     return np.concatenate([first.astype(held.dtype), held], axis=1)
-
-
-class Limits(Individual):
-    """The smallest normal number of an element format, and the smallest magnitude that rounds beyond its largest."""
-
-    smallest: float
-    beyond: float
-    is_beyond: bool  # whether `beyond` itself rounds beyond the largest number; else only larger magnitudes do
-
-
-@lru_cache(maxsize=256)
-def limits_of(element: Format | Integers) -> Limits:
-    """Return the limits of an element format; fixed-point numbers and tables have no subnormal numbers.
-
-    >>> from floatlab.formats import parse_format
-    >>> found = limits_of(parse_format("e4m3"))
-    >>> found.smallest, found.beyond, found.is_beyond  # 464 is a tie, which goes to 448
-    (0.015625, 464.0, False)
-    """
-    numbers = element if isinstance(element, Format) else element.magnitudes
-    if numbers.is_table:
-        return Limits(0.0, float(numbers.largest), False)
-    half = 2.0 ** (numbers.emax - numbers.precision) if numbers.emax < 1023 else 0.0  # half a unit of the last place
-    odd = numbers.precision == 1 or bool(numbers.largest_magnitude & 1)  # else the tie goes to the largest number
-    is_fixed = isinstance(element, Integers) or numbers.exponent_bits < 2  # fixed point: all steps are equal
-    least = 0.0 if is_fixed or not numbers.subnormals else float(numbers.smallest_normal)
-    return Limits(least, float(numbers.largest) + half, odd)
-
-
-def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | None = None) -> Tally:
-    """Count and measure a round trip; the matrix begins at index `first` of an array whose rows have `row_length`.
-
-    >>> from floatlab.formats.recipes import parse_recipe
-    >>> recipe = parse_recipe("mxfp4")
-    >>> found = tally_of(round_trip(np.float32([[7.5, 1, 0.2, 0]]), recipe), recipe)
-    >>> found.saturated, found.flushed, found.exact, found.largest_relative_at
-    (1, 1, 2, 2)
-    """
-    with np.errstate(all="ignore"):
-        return _tally(trip, recipe, first, row_length)
-
-
-def _tally(trip: RoundTrip, recipe: Recipe, first: int, row_length: int | None) -> Tally:
-    rows, columns = trip.x.shape
-    stride = columns if row_length is None or rows == 1 else row_length
-    down, across = min(trip.tile[0], max(rows, 1)), min(trip.tile[1], max(columns, 1))
-    full = rows - rows % down, columns - columns % across
-    parts = [
-        (top, left, height, width)
-        for top, height in ((0, full[0]), (full[0], rows - full[0]))
-        for left, width in ((0, full[1]), (full[1], columns - full[1]))
-        if height and width
-    ]
-    limits = limits_of(recipe.format.element)
-    found = []
-    for top, left, height, width in parts:
-        tile = min(down, height), min(across, width)
-        factors = trip.factors[top // down :, left // across :][: -(-height // tile[0]), : -(-width // tile[1])]
-        sizes = np.abs(np.ascontiguousarray(factors).reshape(-1))
-        beyond = limits.beyond * sizes
-        if not limits.is_beyond:
-            beyond = np.nextafter(beyond, np.inf)
-        x, y = (_in_tiles(each[top : top + height, left : left + width], tile) for each in (trip.x, trip.values))
-        run = tile[0] * tile[1]
-        each = tally(x, y, run, limits.smallest * sizes, beyond)
-        if isinstance(recipe.format.element, Integers) and not recipe.rule.is_exact:
-            each = each.replace(saturated=_clipped(x, factors, run, recipe.format.element))
-        found.append(each.replace(largest_relative_at=_index(each.largest_relative_at, tile, width, top, left, stride)))
-    whole = merge(found) if len(found) != 1 else found[0]
-    at = whole.largest_relative_at
-    return whole.replace(largest_relative_at=at + first if at >= 0 else -1)
-
-
-def _in_tiles(matrix: Array, tile: tuple[int, int]) -> Array:
-    """Return the elements of a matrix tile by tile."""
-    rows, columns = matrix.shape
-    if tile[0] == 1 or tile[1] == columns:
-        return np.ascontiguousarray(matrix).reshape(-1)
-    apart = matrix.reshape(rows // tile[0], tile[0], columns // tile[1], tile[1])
-    return np.ascontiguousarray(apart.swapaxes(1, 2)).reshape(-1)
-
-
-def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stride: int) -> int:
-    """Return the index in the array of the element that is at place `at` in the order of tiles."""
-    if at < 0:
-        return at
-    number, inside = divmod(at, tile[0] * tile[1])
-    down, across = divmod(number, width // tile[1])
-    row, column = divmod(inside, tile[1])
-    return (top + down * tile[0] + row) * stride + left + across * tile[1] + column
-
-
-def _clipped(x: Array, factors: Array, run: int, kind: Integers) -> int:
-    """Count the numbers beyond the integers, of which there is one more below zero than above it."""
-    wanted = x.astype(np.float64) / np.repeat(factors.reshape(-1), run)[: len(x)] / 2.0**kind.quantum
-    beyond = (wanted >= -kind.lowest - 0.5) | (wanted < kind.lowest - 0.5)
-    return int(np.count_nonzero(beyond & np.isfinite(x)))
 
 
 def check_supported(recipe: Recipe) -> None:

@@ -30,7 +30,8 @@ def refused(path, capsys, verb="dequantize", most_bytes=64 << 20, most_seconds=2
     target = path.parent / "written.safetensors" if path.parent.is_dir() else "written.safetensors"
     tracemalloc.start()
     start = time.process_time()
-    status = main([verb, str(path), str(target if verb == "dequantize" else path)])
+    others = {"dequantize": [str(target)], "compare": [str(path)], "audit": ["--to", "e4m3,nvfp4"]}
+    status = main([verb, str(path), *others[verb]])
     used, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     said = capsys.readouterr()
@@ -47,7 +48,7 @@ def refused(path, capsys, verb="dequantize", most_bytes=64 << 20, most_seconds=2
 
 
 @pytest.mark.parametrize("name", GGUF)
-@pytest.mark.parametrize("verb", ["dequantize", "compare"])
+@pytest.mark.parametrize("verb", ["dequantize", "compare", "audit"])
 def test_hostile_gguf(tmp_path, capsys, name, verb):
     path = tmp_path / "model.gguf"
     path.write_bytes(GGUF[name])
@@ -81,7 +82,7 @@ INDICES = {
 
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize("by", ["index", "folder"])
-@pytest.mark.parametrize("verb", ["dequantize", "compare"])
+@pytest.mark.parametrize("verb", ["dequantize", "compare", "audit"])
 def test_hostile_indices(tmp_path, capsys, name, by, verb):
     (tmp_path / "secret.safetensors").write_bytes(checkpoint_file(SHARD))
     folder = tmp_path / "model"

@@ -67,3 +67,35 @@ class Tiling:
         """Return the row (counted over all outer axes) in which each block begins."""
         outer, rows, columns = np.indices((self.outer, *self.counts))
         return (outer * self.counts[0] + rows).reshape(-1) if columns.size else np.zeros(0, np.intp)
+
+
+def even_parts(shape: tuple[int, int], tile: tuple[int, int]) -> list[tuple[int, int, int, int]]:
+    """Return the parts of a matrix that have tiles of equal size, as top, left, height and width.
+
+    >>> even_parts((4, 5), (2, 3))
+    [(0, 0, 4, 3), (0, 3, 4, 2)]
+    """
+    (rows, columns), (down, across) = shape, tile
+    full = rows - rows % down, columns - columns % across
+    return [
+        (top, left, height, width)
+        for top, height in ((0, full[0]), (full[0], rows - full[0]))
+        for left, width in ((0, full[1]), (full[1], columns - full[1]))
+        if height and width
+    ]
+
+
+def joined(blocks: Array, shape: tuple[int, int], tile: tuple[int, int]) -> Array:
+    """Return the matrix whose tiles are the rows of `blocks`."""
+    (rows, columns), (down, across) = shape, tile
+    apart = blocks.reshape(rows // down, columns // across, down, across)
+    return np.ascontiguousarray(apart.swapaxes(1, 2)).reshape(shape)
+
+
+def in_tiles(matrix: Array, tile: tuple[int, int]) -> Array:
+    """Return the elements of a matrix tile by tile."""
+    rows, columns = matrix.shape
+    if tile[0] == 1 or tile[1] == columns:
+        return np.ascontiguousarray(matrix).reshape(-1)
+    apart = matrix.reshape(rows // tile[0], tile[0], columns // tile[1], tile[1])
+    return np.ascontiguousarray(apart.swapaxes(1, 2)).reshape(-1)

@@ -9,14 +9,16 @@ import hashlib
 import os
 import threading
 from collections.abc import Mapping
-from math import isnan, nan
+from math import isfinite, isnan, nan
 
 import numpy as np
 
 from floatlab.arrays.codec import native
-from floatlab.arrays.round_trips import is_unscaled, numbers_of, round_trip, spans, tally_of
+from floatlab.arrays.recipe_tally import tally_of
+from floatlab.arrays.round_trips import is_unscaled, numbers_of, round_trip, spans
 from floatlab.arrays.sources import ArraySource, HeldSource, Piece, Source
 from floatlab.arrays.tally import Tally
+from floatlab.arrays.types import Array
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.survival.outputs import OutputErrors, output_errors
 from floatlab.auditing.survival.regions import TensorRegion
@@ -182,15 +184,25 @@ def peak_of(x: Piece, recipe: Recipe) -> float | None:
     if not spans(recipe):
         return None
     numbers, fmt = numbers_of(x), recipe.format
-    if recipe.rule.is_exact and fmt.tensor is not None and not np.isfinite(numbers).all():
-        rows, columns = numbers.shape
-        down, across = np.arange(rows) // (fmt.rows or 1), np.arange(columns) // (fmt.block or 1)
-        bad = np.zeros((down[-1] + 1, across[-1] + 1), bool)
-        at = np.argwhere(~np.isfinite(numbers))
-        bad[down[at[:, 0]], across[at[:, 1]]] = True
-        numbers = np.where(bad[down[:, None], across], 0, numbers)
-    sizes = np.abs(numbers).reshape(-1)
-    return float(numbers.reshape(-1)[int(sizes.argmax())]) if sizes.size else 0.0  # argmax finds a NaN first
+    if not numbers.size:
+        return 0.0
+    high, low = float(numbers.max()), float(numbers.min())  # both are NaN if there is a NaN
+    if not (isfinite(high) and isfinite(low)) and recipe.rule.is_exact and fmt.tensor is not None:
+        numbers = np.where(_in_bad_blocks(numbers, fmt.rows or 1, fmt.block or 1), 0, numbers)
+        high, low = float(numbers.max()), float(numbers.min())
+    if high == -low:  # the first of the two decides
+        return float(numbers.reshape(-1)[int(np.abs(numbers).argmax())])
+    return low if -low > high else high
+
+
+def _in_bad_blocks(numbers: Array, rows: int, columns: int) -> Array:
+    """Return whether each number is in a block with a NaN or an infinity."""
+    down, across = (np.arange(length) // size for length, size in zip(numbers.shape, (rows, columns), strict=True))
+    bad = np.zeros((down[-1] + 1, across[-1] + 1), bool)
+    at = np.argwhere(~np.isfinite(numbers))
+    bad[down[at[:, 0]], across[at[:, 1]]] = True
+    found: Array = bad[down[:, None], across]
+    return found
 
 
 def joint_peak(peaks: list[float | None]) -> float | None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from math import gcd, lcm, prod
 
 from floatlab.arrays.round_trips import is_unscaled, spans
+from floatlab.errors import UnsupportedError
 from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 USUAL = 1 << 20  # the usual number of elements in a region
+_MOST_REGIONS = 1 << 20
 _MOST = 1 << 22  # rows are divided if the smallest number of whole rows has more elements
 
 
@@ -114,6 +116,7 @@ def _flat_granule(recipe: Recipe, wide: int) -> int:
 def _flat(size: int, step: int, usual: int) -> list[TensorRegion]:
     """Return regions of the flattened tensor, of a multiple of `step` elements."""
     length = max(usual // step, 1) * step
+    _require_few(size // length)
     return [TensorRegion(0, 1, first, min(length, size - first), size) for first in range(0, size, length)]
 
 
@@ -122,11 +125,7 @@ def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[Tens
     rows = max(usual // (wide * down), 1) * down
     if down == 1:
         outer, high = 1, outer * high
-    return [
-        TensorRegion(matrix * high + row, min(rows, high - row), 0, wide, wide)
-        for matrix in range(outer)
-        for row in range(0, high, rows)
-    ]
+    return _grid(outer, high, wide, rows, wide)
 
 
 def _alone(outer: int, high: int, wide: int, recipe: Recipe, usual: int) -> list[TensorRegion]:
@@ -137,13 +136,24 @@ def _alone(outer: int, high: int, wide: int, recipe: Recipe, usual: int) -> list
     down, across = (fmt.rows or 1), (fmt.superblock or fmt.block or 1)
     if fmt.by_row and down > 1:
         return _bands(outer, high, wide, down, usual)  # the scale of a row of blocks needs all of it
-    columns = max(usual // down // across, 1) * across
+    return _grid(outer, high, wide, down, max(usual // down // across, 1) * across)
+
+
+def _grid(outer: int, high: int, wide: int, down: int, across: int) -> list[TensorRegion]:
+    """Return regions of `down` rows and `across` columns in each of several matrices."""
+    _require_few(outer * -(-high // down) * -(-wide // across))
     return [
-        TensorRegion(matrix * high + row, min(down, high - row), column, min(columns, wide - column), wide)
+        TensorRegion(matrix * high + row, min(down, high - row), column, min(across, wide - column), wide)
         for matrix in range(outer)
         for row in range(0, high, down)
-        for column in range(0, wide, columns)
+        for column in range(0, wide, across)
     ]
+
+
+def _require_few(count: int) -> None:
+    """Raise UnsupportedError if there are more regions than any real tensor has: headers may claim any shape."""
+    if count > _MOST_REGIONS:
+        raise UnsupportedError(f"has too many elements: it would be measured in over {_MOST_REGIONS:,} pieces")
 
 
 def needs_peaks(recipe: Recipe, regions: list[TensorRegion]) -> bool:

@@ -55,7 +55,10 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
     with np.errstate(all="ignore"):
         clipped, underflowed, empty = _misfits(trip, recipe, scales)
     sizes = scales[np.isfinite(scales) & (scales > 0) & ~empty]
-    exponents, counts = np.unique(np.frexp(sizes)[1] - 1, return_counts=True)
+    exponents = np.frexp(sizes)[1] - 1
+    least = int(exponents.min(initial=0))
+    counts = np.bincount((exponents - least).reshape(-1))
+    found = np.flatnonzero(counts)
     return ScaleTally(
         blocks=scales.size,
         empty=int(np.count_nonzero(empty)),
@@ -65,7 +68,7 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
         underflowed=underflowed,
         largest=float(sizes.max()) if sizes.size else None,
         smallest=float(sizes.min()) if sizes.size else None,
-        exponents=tuple(zip(exponents.tolist(), counts.tolist(), strict=True)),
+        exponents=tuple(zip((found + least).tolist(), counts[found].tolist(), strict=True)),
     )
 
 
@@ -73,19 +76,34 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
     """Return how many blocks need a scale above the largest, and below the smallest one; and which blocks are empty."""
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
-    is_reciprocal = recipe.rule.value.endswith("/ scale")
+    is_reciprocal = recipe.rule.value.endswith("/ scale") or fmt.minimum
     if not is_reciprocal and not ((scales >= top) | (scales <= least)).any():
         return 0, 0, none
-    rows, columns = trip.x.shape
-    amax = np.abs(trip.x)
-    for axis, step in ((0, fmt.rows or rows), (1, fmt.block or columns)):
-        amax = np.maximum.reduceat(amax, np.arange(0, amax.shape[axis], step), axis=axis)
+    amax = _largest(np.abs(trip.x), fmt.rows, fmt.block)
     empty = amax == 0
     if is_reciprocal or trip.unit is None:  # stored as binary32, in which reciprocals fit
         return 0, 0, empty
     wanted = amax / (np.abs(trip.unit) * float(fmt.magnitudes.largest))
     known = np.isfinite(wanted) & ~empty
     return int(np.count_nonzero(known & (wanted > top))), int(np.count_nonzero(known & (wanted < least))), empty
+
+
+def _largest(sizes: Array, rows: int | None, columns: int | None) -> Array:
+    """Return the largest number of each block of a matrix; None means all rows, or all columns.
+
+    >>> _largest(np.arange(12.0).reshape(2, 6), 1, 4).tolist()
+    [[3.0, 5.0], [9.0, 11.0]]
+    """
+    height, width = sizes.shape
+    if rows == 1 and columns and width % columns == 0:
+        blocks = sizes.reshape(-1, columns)
+        while (length := blocks.shape[1]) % 2 == 0:  # faster than `max` along an axis this short
+            blocks = np.maximum(blocks[:, : length // 2], blocks[:, length // 2 :])
+        found: Array = blocks.max(axis=1).reshape(height, -1)
+        return found
+    for axis, step in ((0, rows or height), (1, columns or width)):
+        sizes = np.maximum.reduceat(sizes, np.arange(0, sizes.shape[axis], step), axis=axis)
+    return sizes
 
 
 def merged_scales(parts: Iterable[ScaleTally | None]) -> ScaleTally | None:

@@ -17,6 +17,9 @@ from floatlab.record import Individual
 Place = str | os.PathLike[str] | Mapping[str, object]
 
 
+_MOST_REGIONS = 1 << 21  # of all tensors; a checkpoint of 20 GB has a few thousand
+
+
 class Subject(Individual):
     """A tensor to measure: where it is, what is known of it, and the regions of each group of recipes.
 
@@ -47,7 +50,7 @@ def subjects_of(
     chosen = set(matching(list(dict.fromkeys(name for _, read in named for name in read.names)), only, where))
     if not chosen:
         raise UnsupportedError(f"{shown(where)} has no tensors")
-    found = []
+    found, regions = [], 0
     for place, read in named:
         version = version_of(read)
         for name in read.names:
@@ -62,6 +65,17 @@ def subjects_of(
             layer = ""
             if samples is not None and not trouble:
                 layer = layer_inputs(samples, name, shape)
+            groups: tuple[Cut, ...] = ()
+            if not trouble:
+                try:
+                    groups = tuple(cuts(shape, recipes, whole_rows=bool(layer)))
+                except UnsupportedError as many:
+                    raise UnsupportedError(f"the tensor {quoted(name, 80)} of {shown(read.name)} {many}") from None
+                regions += sum(len(each) for _, each in groups)
+                if regions > _MOST_REGIONS:
+                    raise UnsupportedError(
+                        f"{shown(read.name)} has too many elements for one audit; choose with --only"
+                    )
             found.append(
                 Subject(
                     place=place,
@@ -75,7 +89,7 @@ def subjects_of(
                     left_out=trouble,
                     is_readable=is_readable,
                     layer=layer,
-                    groups=() if trouble else tuple(cuts(shape, recipes, whole_rows=bool(layer))),
+                    groups=groups,
                 )
             )
     if samples is not None and not any(each.layer for each in found):

@@ -20,7 +20,7 @@ from floatlab.auditing.survival.running.resumption import Resumption, files_of
 from floatlab.auditing.survival.running.runner import run
 from floatlab.auditing.survival.subjects import Place, Subject, subjects_of
 from floatlab.auditing.survival.verdicts import choice_of, judged, recommendation, usual
-from floatlab.errors import UnsupportedError, quoted
+from floatlab.errors import FileFormatError, UnsupportedError, quoted
 from floatlab.formats.recipes import Recipe, parse_recipes
 from floatlab.fpmode import in_default_mode
 
@@ -88,7 +88,7 @@ def audit_recipes(
     RecipeError
         For an unknown recipe, with a caret under the place.
     FileFormatError
-        If a file is not valid.
+        If a file is not valid, or if no tensor can be read.
     UnsupportedError
         For a recipe that arrays do not support, and if a glob matches no tensor.
 
@@ -263,6 +263,9 @@ class _Survey:
 
     def result(self) -> RecipeAudit:
         """Return the audit, with the most damaged tensors first."""
+        unreadable = [each.left_out for each in self.tensors if not each.is_readable]
+        if len(unreadable) == len(self.tensors):
+            raise FileFormatError(unreadable[0])
         totals = self._totals()
         several = len({each.source for each in self.subjects}) > 1
         names = [f"{each.source}::{each.name}" if several else each.name for each in self.subjects]

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from floatlab.arrays.round_trips import is_unscaled, round_trip, tally_of
+from floatlab.arrays.recipe_tally import tally_of
+from floatlab.arrays.round_trips import is_unscaled, round_trip
 from floatlab.auditing.survival.figures import (
     DAMAGED,
     OVERFLOWS,
@@ -21,7 +22,7 @@ from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
-MOST_FLUSHED = 0.1  # so many more numbers may become 0 than of normally distributed ones: the SQNR hides them
+MOST_FLUSHED = 0.25  # so many more numbers may become 0 than of normally distributed ones; the SQNR does not show it
 _NAMED = 3
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
 

@@ -206,6 +206,8 @@ def _plain_errors() -> Iterator[None]:
     """Turn the errors of requests into FileFormatErrors of one line, to follow the name of the file."""
     try:
         yield
+    except FileFormatError:
+        raise
     except HTTPError as refusal:
         refusal.close()
         said = "is not a file" if refusal.code in _ABSENT else f"cannot be read: its server answers {refusal.code}"

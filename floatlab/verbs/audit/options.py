@@ -19,6 +19,12 @@ def _recipes(text: str, flag: str) -> object:
     return tuple(recipe.name for recipe in parse_recipes(text))
 
 
+def _named_recipes() -> tuple[str, ...]:
+    from floatlab.formats.recipes import NAMED_RECIPES
+
+    return NAMED_RECIPES
+
+
 @in_default_mode
 def _decibels(text: str, flag: str) -> float:
     try:
@@ -66,7 +72,7 @@ VERB = Verb(
             "recipes",
             Option(
                 "to", "RECIPES", "what these recipes would do: mxfp4,nvfp4,e4m3/128x128,int8/channel, …",
-                read=_recipes, also=("recipe", "recipes", "formats"),
+                read=_recipes, also=("recipe", "recipes", "formats"), suggests=_named_recipes,
             ),
             Option("min_sqnr", "DB", "status 1 if a tensor falls below this SQNR in a recipe", read=_decibels),
             Option("activations", "FILE", "samples of the layers' inputs: compare outputs, too", also=("inputs",)),

@@ -50,7 +50,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       largest number
     <BLANKLINE>
       ! marks damage: a recipe must stay within 3 dB of its SQNR on normally distributed
-      numbers, make none NaN or infinite, and at most 10 % more than usual 0.
+      numbers, make none NaN or infinite, and at most 25 % more than usual 0.
     """
     measured = [each for each in found.tensors if each.recipes]
     where = found.sources[0] if len(found.sources) == 1 else counted(len(found.sources), "checkpoint")

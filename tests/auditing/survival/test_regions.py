@@ -32,7 +32,7 @@ def supported() -> list[str]:
     return found
 
 
-SHAPES = ((37, 200), (3, 20, 96), (1000,), (2, 3, 4, 30), (1, 700), (300, 1), ())
+SHAPES = ((37, 200), (3, 20, 96), (1000,), (1, 700), (50, 1), ())
 
 
 def test_named_recipes_are_supported() -> None:
@@ -70,8 +70,8 @@ def agree(one: TensorFigures, other: TensorFigures) -> None:
                 assert _close(getattr(a, name), getattr(b, name)), (a.recipe, name, getattr(a, name), getattr(b, name))
 
 
-@pytest.mark.parametrize("most", [400, 10_000])
-def test_small_regions_give_the_same_figures(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("most", "each"), [(400, 1), (10_000, 3)])
+def test_small_regions_give_the_same_figures(most: int, each: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(most)
     tensors = {}
     for shape in SHAPES:
@@ -83,12 +83,12 @@ def test_small_regions_give_the_same_figures(most: int, monkeypatch: pytest.Monk
     special = tensors["(37, 200)"].copy()
     special[3, 150], special[20, 3] = np.nan, -np.inf
     tensors["special"] = special
-    for name in supported():
+    for name in supported()[::each]:
         whole = audit_recipes(tensors, name)
         with monkeypatch.context() as patched:
             patched.setattr(regions, "_MOST", most)
             patched.setattr(subjects, "cuts", partial(regions.cuts, usual=100))
             parts = audit_recipes(tensors, name)
         found = {each.tensor: each for each in parts.tensors}
-        for each in whole.tensors:
-            agree(each, found[each.tensor])
+        for one in whole.tensors:
+            agree(one, found[one.tensor])

@@ -61,6 +61,8 @@ def _answer(self: BaseHTTPRequestHandler, serving: Serving) -> None:
         return
     if fault == "claims more":
         total += 1 << 40
+    if fault.startswith("claims ") and fault[7:].isdecimal():
+        total = int(fault[7:])
     if fault == "claims 1e30":
         total = 10**30
     if fault == "starts elsewhere":

@@ -17,6 +17,7 @@ from floatlab.auditing.survival.regions import TensorRegion
 from floatlab.auditing.survival.running import runner
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning, run
 from floatlab.auditing.survival.running.workers import Processes, workers
+from floatlab.cli.main import main
 from floatlab.errors import FileFormatError, RefusedError, UnsupportedError
 from tests.auditing.survival.running.conftest import RECIPES
 
@@ -292,3 +293,17 @@ def test_processes_end_with_the_process_that_started_them():
     assert result.peaks == (float(os.getpid()),)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_missing_package_is_named(checkpoint, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["audit", checkpoint, "--to", "bf16", "--scheduler", "127.0.0.1:8786"]) == 3
+    assert "pip install 'floatlab[cluster]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["nonsense", "http://h:1", "", "h:x", "/tmp/socket", "h:8786\n", "inproc://1:2"])
+def test_addresses_that_are_none(checkpoint, capsys, address):
+    assert main(["audit", checkpoint, "--to", "bf16", "--scheduler", address]) == 2
+    said = capsys.readouterr().err
+    assert "is no address of a Dask scheduler" in said
+    assert said.count("\n") == 1

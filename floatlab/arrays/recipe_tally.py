@@ -1,0 +1,105 @@
+"""The figures of a round trip: what a recipe does to the numbers of an array, in units of each block's scale."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arrays.recipes.tiling import even_parts, in_tiles
+from floatlab.arrays.round_trips import RoundTrip
+from floatlab.arrays.tally import Tally, merge, tally
+from floatlab.arrays.types import Array
+from floatlab.formats.blocks import Integers
+from floatlab.formats.format import Format
+from floatlab.formats.recipes import Recipe
+from floatlab.record import Individual
+
+
+class Limits(Individual):
+    """The smallest normal number of an element format, and the smallest magnitude that rounds beyond its largest."""
+
+    smallest: float
+    beyond: float
+    is_beyond: bool  # whether `beyond` itself rounds beyond the largest number; else only larger magnitudes do
+
+
+@lru_cache(maxsize=256)
+def limits_of(element: Format | Integers) -> Limits:
+    """Return the limits of an element format; fixed-point numbers and tables have no subnormal numbers.
+
+    >>> from floatlab.formats import parse_format
+    >>> found = limits_of(parse_format("e4m3"))
+    >>> found.smallest, found.beyond, found.is_beyond  # 464 is a tie, which goes to 448
+    (0.015625, 464.0, False)
+    """
+    numbers = element if isinstance(element, Format) else element.magnitudes
+    if numbers.is_table:
+        return Limits(0.0, float(numbers.largest), False)
+    half = 2.0 ** (numbers.emax - numbers.precision) if numbers.emax < 1023 else 0.0  # half a unit of the last place
+    odd = numbers.precision == 1 or bool(numbers.largest_magnitude & 1)  # else the tie goes to the largest number
+    is_fixed = isinstance(element, Integers) or numbers.exponent_bits < 2  # fixed point: all steps are equal
+    least = 0.0 if is_fixed or not numbers.subnormals else float(numbers.smallest_normal)
+    return Limits(least, float(numbers.largest) + half, odd)
+
+
+def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | None = None) -> Tally:
+    """Count and measure a round trip; the matrix begins at index `first` of an array whose rows have `row_length`.
+
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> recipe = parse_recipe("mxfp4")
+    >>> from floatlab.arrays.round_trips import round_trip
+    >>> found = tally_of(round_trip(np.float32([[7.5, 1, 0.2, 0]]), recipe), recipe)
+    >>> found.saturated, found.flushed, found.exact, found.largest_relative_at
+    (1, 1, 2, 2)
+    """
+    with np.errstate(all="ignore"):
+        return _tally(trip, recipe, first, row_length)
+
+
+def _tally(trip: RoundTrip, recipe: Recipe, first: int, row_length: int | None) -> Tally:
+    rows, columns = trip.x.shape
+    stride = columns if row_length is None or rows == 1 else row_length
+    down, across = min(trip.tile[0], max(rows, 1)), min(trip.tile[1], max(columns, 1))
+    limits = limits_of(recipe.format.element)
+    found = []
+    for top, left, height, width in even_parts((rows, columns), (down, across)):
+        tile = min(down, height), min(across, width)
+        factors = trip.factors[top // down :, left // across :][: -(-height // tile[0]), : -(-width // tile[1])]
+        sizes = np.abs(np.ascontiguousarray(factors).reshape(-1))
+        beyond = limits.beyond * sizes
+        if not limits.is_beyond:
+            beyond = np.nextafter(beyond, np.inf)
+        x, y = (in_tiles(each[top : top + height, left : left + width], tile) for each in (trip.x, trip.values))
+        run = tile[0] * tile[1]
+        each = tally(x, y, run, limits.smallest * sizes, beyond)
+        if trip.minima is not None:
+            shifts = trip.minima[top // down :, left // across :][: factors.shape[0], : factors.shape[1]]
+            each = each.replace(saturated=_beyond(x, factors, run, (-0.5, limits.beyond), shifts))
+        elif isinstance(recipe.format.element, Integers) and not recipe.rule.is_exact:
+            kind, unit = recipe.format.element, 2.0**recipe.format.element.quantum
+            ends = (kind.lowest - 0.5) * unit, (-kind.lowest - 0.5) * unit
+            each = each.replace(saturated=_beyond(x, factors, run, ends))
+        found.append(each.replace(largest_relative_at=_index(each.largest_relative_at, tile, width, top, left, stride)))
+    whole = merge(found) if len(found) != 1 else found[0]
+    at = whole.largest_relative_at
+    return whole.replace(largest_relative_at=at + first if at >= 0 else -1)
+
+
+def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stride: int) -> int:
+    """Return the index in the array of the element that is at place `at` in the order of tiles."""
+    if at < 0:
+        return at
+    number, inside = divmod(at, tile[0] * tile[1])
+    down, across = divmod(number, width // tile[1])
+    row, column = divmod(inside, tile[1])
+    return (top + down * tile[0] + row) * stride + left + across * tile[1] + column
+
+
+def _beyond(x: Array, factors: Array, run: int, ends: tuple[float, float], shifts: Array | None = None) -> int:
+    """Count the numbers that are clipped at one of the ends of the elements, which are not symmetric around zero."""
+    wanted = x.astype(np.float64)
+    if shifts is not None:
+        wanted -= np.repeat(shifts.reshape(-1), run)[: len(x)]
+    wanted /= np.repeat(factors.reshape(-1), run)[: len(x)]
+    return int(np.count_nonzero(((wanted < ends[0]) | (wanted >= ends[1])) & np.isfinite(wanted)))
