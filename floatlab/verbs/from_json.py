@@ -71,6 +71,12 @@ def _audit() -> Schemas:
     return {"AuditedTensor": AUDITED_TENSOR}
 
 
+def _recipe_search() -> Schemas:
+    from floatlab.verbs.audit.recipe_json import RECIPE_SEARCH
+
+    return {"RecipeSearch": RECIPE_SEARCH}
+
+
 def _dequantize() -> Schemas:
     from floatlab.verbs.dequantize.json import DEQUANTIZATION
 
@@ -137,6 +143,7 @@ DOCUMENTS = {
     "OrderMap": Document(_reveal, ("reveal",), "classes"),
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_reduce, ("matmul",), "elements"),
+    "RecipeSearch": Document(_recipe_search, ("audit",), "recipes"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),

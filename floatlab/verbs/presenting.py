@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from floatlab.auditing.audit import Audit
     from floatlab.auditing.comparison import CheckpointDifferences
     from floatlab.auditing.dequantization import Dequantization
+    from floatlab.auditing.recipe_search.records import RecipeSearch
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.plan.plan import Plan
@@ -180,6 +181,13 @@ def _audit(answer: Audit) -> Answer:
     from floatlab.verbs.audit.answer import answer_of as audit_answer
 
     return audit_answer(answer)
+
+
+@_row
+def _recipe_search(answer: RecipeSearch) -> Answer:
+    from floatlab.verbs.audit.recipe_answer import recipe_answer
+
+    return recipe_answer(answer)
 
 
 @_row

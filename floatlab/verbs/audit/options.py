@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import OUTPUT, Option, UsageError, grouped
+from floatlab.verbs.option import OUTPUT, Option, OptionRule, UsageError, grouped
 from floatlab.verbs.question import Question, Verb
 
 
@@ -18,6 +18,7 @@ VERB = Verb(
     examples=(
         "audit model.safetensors --against original.safetensors",
         "audit model.safetensors --only '*.mlp.*'",
+        "audit model.safetensors::model.layers.0.mlp.down_proj.weight --from original.safetensors",
     ),
     explanation=(
         "FILE is a checkpoint as for dequantize. With --against, each quantised weight is compared with its "
@@ -25,16 +26,23 @@ VERB = Verb(
         "with the right scales leaves. Possible causes are tried (a reciprocal scale, exchanged or swizzled scales, "
         "nibbles in the other order, another bias). A cause is named only if the weight fits once it is corrected. "
         "Without --against, a weight is broken if its bytes prove it: NaNs, or parts that are missing or do not fit. "
-        "The status is 1 if a weight is broken."
+        "The status is 1 if a weight is broken. With --from, FILE::NAME are codes, and the answer is the recipe that "
+        "gives all of them from the original, bit for bit; the status is 1 if no recipe does."
     ),
     takes=("FILE", "the quantised checkpoint"),
     options=(
         *grouped(
             "audit",
             Option("against", "ORIGINAL", "the checkpoint before it was quantised", also=("reference", "original")),
+            Option("from", "ORIGINAL::NAME", "find the recipe that made the codes FILE::NAME from this tensor"),
+            Option("scales", "PLACE[,PLACE]", "scales of the codes (and of the tensor), if not beside them, for --from"),
             Option("only", "GLOB", "check the weights whose names match, such as 'model.layers.*.mlp.*'"),
         ),
         *OUTPUT,
+    ),
+    rules=(
+        OptionRule(("from",), "--from asks for the recipe of one tensor", excludes=("against", "only")),
+        OptionRule(("scales",), "they are the scales of the codes", needs=("from",)),
     ),
     formats_by="the checkpoint says its formats",
     settle=_settle,
