@@ -11,6 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.record import Record
 
 PLAIN, SWIZZLED, TRANSPOSED, REPEATED = "", "swizzled (128×4)", "transposed", "repeated in each row of a tile"
+TURNED = "the axis of the blocks last"
 _SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 _SIDES = (16, 32, 64, 128, 256)
 # The shapes that are tried if there are no scales, from which the shape could be derived.
@@ -119,6 +120,8 @@ class Arrangement(Record):
             rows = self.size[0]
             assert rows is not None
             return np.ascontiguousarray(scales.reshape(shape[-2], grid[-1])[::rows])
+        if self.order == TURNED:
+            return scales.reshape(grid)
         if len(grid) > 1 and self.axis != len(shape) - 1 and self.shape != "channel":
             back = (*grid[: self.axis], grid[-1], *grid[self.axis : -1])
             return np.ascontiguousarray(np.moveaxis(scales.reshape(back), self.axis, -1))
@@ -178,6 +181,8 @@ def _possible(shape: Shape, stored: Shape, powers: bool) -> Iterator[Arrangement
                 continue
             if len(stored) < 2 or _as_stored(each, shape, stored):
                 yield each
+            elif _squeezed(stored) == _squeezed(grid):
+                yield each.replace(order=TURNED)
             elif _squeezed(stored) == _squeezed(grid[::-1]):
                 yield each.replace(order=TRANSPOSED)
     if count == 1:

@@ -17,10 +17,9 @@ from floatlab.auditing.recipe_search.matching import Evidence, Trial, canonical,
 from floatlab.auditing.recipe_search.records import DerivedElement, RecipeStep, TellingElement
 from floatlab.auditing.recipe_search.trials import encoded_by
 from floatlab.errors import FloatlabError
+from floatlab.formats.scaling import TENSOR, ScaleRule
 from floatlab.numbers import Datum
 from floatlab.numbers.exact import Ratio
-
-_WHOLE = 256  # larger blocks are derived from their largest element and the element in question alone
 
 
 def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> TellingElement | None:
@@ -153,47 +152,64 @@ def _scale_number(arrangement: Arrangement, at: int, shape: Shape) -> int:
 def derived(candidate: Candidate, part: Part, at: int, survey: Survey) -> DerivedElement:
     """Return how a candidate computes the element with this index in a part.
 
-    The tensor's largest magnitude stands in a second block. Of a large block, only the largest element and this one are
-    derived; the scale does not depend on the others.
+    Its block is derived from its largest element and this one alone, since the scale depends on no others. If the rule
+    chooses between scales, or searches for them, the whole block is derived.
     """
     flat = part.codes.reshape(-1)
     places = _block_with(candidate.arrangement, at, part.codes.shape)
-    recipe, values = candidate.recipe, flat[places]
-    position = int(np.flatnonzero(places == at)[0])
-    fmt = recipe.format
-    rows = min(fmt.rows or 1, len(places)) if not fmt.flat else 1
-    if len(places) > _WHOLE:
-        peak = magnitudes(values, survey.format).argmax()
-        reach = survey.amax if fmt.rows is None or fmt.block is None else int(values[peak])
-        values, position, rows = np.array([reach if part.stop else values[peak], values[position]], flat.dtype), 1, 1
-        recipe = recipe.replace(format=fmt.replace(rows=None, block=None, flat=False, by_row=False))
-    values = values.reshape(rows, -1)
-    width = (fmt.block or values.shape[1]) if len(places) <= _WHOLE else values.shape[1]
-    padded = np.zeros((rows, width), values.dtype)
-    padded[:, : values.shape[1]] = values
-    position = position // values.shape[1] * width + position % values.shape[1]
-    if fmt.tensor is not None and fmt.superblock is None and not fmt.by_row and candidate.given is None:
-        second = np.zeros_like(padded)
-        second[0, 0] = survey.amax
-        padded = np.concatenate([padded, second], axis=1)
+    rule, fmt = candidate.recipe.rule, candidate.recipe.format
+    values = flat[places]
+    largest = values[magnitudes(values, survey.format).argmax()]
+    if candidate.arrangement.size[0] is None:
+        largest = flat.dtype.type(survey.amax)
+    whole = _amax_of_tensor(candidate, part, at, survey)
+    pair = np.array([[largest, flat[at], whole, 0]], flat.dtype)
+    if fmt.tensor is None or fmt.superblock is not None or candidate.given is not None:
+        pair = pair[:, :2]
     try:
-        return _from(_derivation(padded, candidate.replace(recipe=recipe), survey), position, candidate)
+        if fmt.superblock is not None or fmt.minimum:
+            number, position = divmod(int(np.flatnonzero(places == at)[0]), fmt.block or len(places))
+            return _from((_derivation(values[None, :], candidate, survey)[number], position), candidate)
+        small = candidate.recipe.replace(format=fmt.replace(rows=1, block=2, flat=False))
+        found = _derivation(pair, candidate.replace(recipe=small), survey)[0]
+        if rule.choice is None:
+            return _from((found, 1), candidate)
+        steps = tuple(step for step in found.steps if step.name in _of_tensor(rule))
+        given = candidate if found.tensor is None else candidate.replace(given=float(found.tensor.datum))
+        high = fmt.rows or 1
+        chosen = _derivation(values.reshape(high, -1), given, survey)[0]
+        kept = tuple(step for step in chosen.steps if step.name not in _of_tensor(rule))
+        return _from((chosen.replace(steps=(*steps, *kept)), int(np.flatnonzero(places == at)[0])), candidate)
     except FloatlabError:
         return DerivedElement(candidate.name, (), None, 0)
 
 
-def _derivation(values: Array, candidate: Candidate, survey: Survey) -> BlockDerivation:
+def _of_tensor(rule: ScaleRule) -> set[str]:
+    return {line.name for line in rule.steps() if line.level == TENSOR}
+
+
+def _amax_of_tensor(candidate: Candidate, part: Part, at: int, survey: Survey) -> int:
+    """Return the code of the largest magnitude that decides the scale of the tensor, or of the element's row."""
+    if not candidate.recipe.format.by_row:
+        return survey.amax
+    columns = part.codes.shape[-1]
+    row = part.codes.reshape(-1, columns)[at // columns]
+    return int(magnitudes(row, survey.format).max())
+
+
+def _derivation(values: Array, candidate: Candidate, survey: Survey) -> tuple[BlockDerivation, ...]:
     source = taken(values, survey.format, candidate.takes)
     data = [[Datum(source.format, code) for code in row] for row in source.codes.tolist()]
-    return quantize_blocks(data, candidate.recipe, tensor_scale=candidate.given)[0]
+    return quantize_blocks(data, candidate.recipe, tensor_scale=candidate.given)
 
 
-def _from(block: BlockDerivation, position: int, candidate: Candidate) -> DerivedElement:
+def _from(found: tuple[BlockDerivation, int], candidate: Candidate) -> DerivedElement:
+    block, position = found
     element = block.elements[position]
-    steps = [RecipeStep(step.name, step.formula, _fraction(step.value)) for step in block.steps]
-    scaled = None if element.scaled is None else element.scaled.as_fraction()
     line = candidate.recipe.rule.steps()[-1]
+    steps = [RecipeStep(step.name, step.formula, _fraction(step.value)) for step in block.steps]
     steps = [each for each in steps if each.name != line.name]
+    scaled = None if element.scaled is None else element.scaled.as_fraction()
     steps.append(RecipeStep(line.name, str(line.formula), scaled))
     return DerivedElement(candidate.name, tuple(steps), _fraction(value_of(block.scale)), element.code)
 

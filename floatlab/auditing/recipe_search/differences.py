@@ -8,6 +8,7 @@ from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.matching import Evidence, Tally, Trial, canonical, parts, values_of
 from floatlab.auditing.recipe_search.trials import encoded_by
 
+_STRANGE = 0.5  # codes agree by chance in smaller shares
 _FEW = 1 / 1000  # a smaller share of codes that differ may be damage
 
 
@@ -15,6 +16,8 @@ def difference_words(trial: Trial, tally: Tally, evidence: Evidence) -> list[str
     """Return remarks on the codes and scales that differ from those of a recipe."""
     lost, wrong_scales = tally.codes_tried - tally.codes, tally.scales_tried - tally.scales
     found = []
+    if tally.rank[1] < _STRANGE:
+        return ["no recipe gives half of the codes: another original, element format or layout?"]
     if not lost and wrong_scales:
         found.append("all codes agree, so the scales were stored differently, or changed afterwards")
     elif lost and not wrong_scales and tally.scales_tried:

@@ -15,7 +15,7 @@ from floatlab.auditing.recipe_search.records import TellingElement
 from floatlab.errors import FloatlabError
 from floatlab.formats.format import Format
 
-_ROWS, _COLUMNS = 128, 512
+_ROWS, _COLUMNS = 128, 128
 PROBES = _ROWS * _COLUMNS * 3
 
 

@@ -19,6 +19,7 @@ _ROUNDINGS = {
     "RND": "to nearest, ties to the lower number", "RTZ": "toward zero", "RTP": "toward +∞", "RTN": "toward −∞",
     "RAZ": "away from zero", "closest": "the first code with the least error",
 }  # fmt: skip
+_COMMON = ("tensor", "channel", "128", "128x128")  # other shapes that cut the same blocks are not mentioned
 _UP = {"RTP": "up", "RTZ": "down"}
 
 
@@ -101,7 +102,7 @@ def blocks_words(arrangement: Arrangement, shape: Shape) -> str:
     ('1×16 along axis 1', 'the whole tensor')
     """
     rows, columns = arrangement.size
-    same = [each for each in arrangement.same if each.removeprefix("flat") != arrangement.shape]
+    same = [each for each in arrangement.same if each in _COMMON]
     also = f" (here the same as {', '.join(same)})" if same else ""
     axis = f" along axis {arrangement.axis}"
     if arrangement.shape in ("tensor", ""):

@@ -18,6 +18,7 @@ from floatlab.record import Individual
 
 Tallies = dict[Trial, Tally]
 _MOST_VARIED, _MOST_NEAREST, _MOST_EXAMPLES = 12, 3, 3
+_RESEMBLES = 0.2  # no variation is tried if all recipes give smaller shares of the codes
 _PER_PASS = 8  # this many candidates are followed over a whole large tensor if none agrees on the sample
 
 
@@ -28,8 +29,13 @@ class Names(Individual):
     original: str
 
 
-def search(evidence: Evidence, names: Names, done: Callable[[int], object] = lambda count: None) -> RecipeSearch:
-    """Return the recipes that give these codes and scales; `done` is called with the number of elements compared."""
+def search(
+    evidence: Evidence, names: Names, done: Callable[[int], object] = lambda count: None, explains: bool = True
+) -> RecipeSearch:
+    """Return the recipes that give these codes and scales; `done` is called with the number of elements compared.
+
+    With `explains`, the result has the element that tells the recipe from the nearest other, and examples.
+    """
     trials = named_trials(evidence)
     if not trials:
         raise FileFormatError(_nothing_fits(evidence, names))
@@ -44,10 +50,13 @@ def search(evidence: Evidence, names: Names, done: Callable[[int], object] = lam
     recipes = _merged(exact, evidence)
     best = [*(exact or others)]
     rival = None if not exact else _rival(best[0], others)
-    element = telling_element(best[0], rival, evidence) if best and (rival or not exact) else None
-    examples, remarks = _told_apart([*exact], evidence, recipes)
-    if not exact and best:
-        remarks = [*remarks, *difference_words(best[0], others[best[0]], evidence), *_hints(others)]
+    element, examples, remarks = None, [], []
+    if explains:
+        element = telling_element(best[0], rival, evidence) if best and (rival or not exact) else None
+        examples, remarks = _told_apart([*exact], evidence, recipes)
+        if not exact and best:
+            remarks = [*difference_words(best[0], others[best[0]], evidence), *_hints(others)]
+        remarks += _unread(recipes, evidence)
     return RecipeSearch(
         source=names.codes,
         original=names.original,
@@ -88,7 +97,9 @@ def _sampled(trials: list[Trial], evidence: Evidence) -> Tallies:
             return found
     left = [trial for trial in trials if trial not in found]
     found |= tallies(left, evidence, sampled=True)
-    return found if _is_settled(found) else found | _varied(found, evidence)
+    if _is_settled(found) or max(tally.rank[1] for tally in found.values()) < _RESEMBLES:
+        return found
+    return found | _varied(found, evidence)
 
 
 def _is_settled(found: Tallies) -> bool:
@@ -134,7 +145,8 @@ def _sorted(found: Tallies) -> Tallies:
         candidate = trial.candidate
         total, codes, fits = tally.rank
         return (
-            -total, -codes, not fits, len(candidate.changes), tally.tensor not in ("", "as in the recipe"),
+            -total, -codes, not fits, len(candidate.changes), bool(candidate.recipe.rule.scales) and trial.reading is None,
+            tally.tensor not in ("", "as in the recipe"),
             candidate.recipe.rule.is_exact, bool(candidate.takes), bool(trial.form), candidate.arrangement.order != "",
             not _is_usual(trial),
         )  # fmt: skip
@@ -219,6 +231,14 @@ def _hints(others: Tallies) -> list[str]:
         if trial.candidate.changes and named is not None and tally.rank > named.rank:
             return [f"with {', '.join(trial.candidate.changes)}, {trial.candidate.base} gives more of the codes"]
     return []
+
+
+def _unread(recipes: list[MatchedRecipe], evidence: Evidence) -> list[str]:
+    """Return a remark if the recipe was computed for a part of the tensor only."""
+    total = total_of(evidence)
+    if not recipes or recipes[0].codes_tried == total:
+        return []
+    return [f"{recipes[0].name} is slow to compute: {recipes[0].codes_tried:,} of {total:,} codes were compared"]
 
 
 def total_of(evidence: Evidence) -> int:

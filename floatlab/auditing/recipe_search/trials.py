@@ -100,7 +100,7 @@ def tallies(
                 for trial in same:
                     tally = found.get(trial, Tally())
                     found[trial] = _with_tensor(compared(trial, encoded, part, evidence, tally), trial, encoded, evidence)
-            done(part.codes.size)
+            done(part.codes.size // len(groups))
     return found
 
 
