@@ -15,6 +15,7 @@ _MX = {
     "e4m3": "mxfp8_e4m3", "e5m2": "mxfp8_e5m2", "e2m3": "mxfp6_e2m3", "e3m2": "mxfp6_e3m2", "e2m1": "mxfp4",
     "int8": "mxint8",
 }  # fmt: skip
+_WIDEST_CLOSEST = 4  # bits of elements for which rules are tried that compare all codes; libraries have no others
 _FP8 = ("e4m3", "e5m2")
 _GGML = {"int8": "q8_0", "int4": "q4_0"}
 # The formats with minima, by the reading of their scales: the name of the format, and the shape of its groups.
@@ -22,10 +23,13 @@ MINIMA = {WITH_MINIMA: ("q4_1", "flat32"), GROUPS_OF_K: ("q4_k", "flat256")}
 _SINGLE = "binary32"
 
 
-def formats_for(element: str, kind: str | None, arrangement: Arrangement, rows: bool = False) -> Iterator[str]:
+def formats_for(
+    element: str, kind: str | None, arrangement: Arrangement, rows: bool = False, powers: bool = True
+) -> Iterator[str]:
     """Yield the recipes, without their rules, for an element format, the format of the scales, and a shape of blocks.
 
-    `kind` is None if there are no scales. `rows` says whether each row has its own tensor scale.
+    `kind` is None if there are no scales. `rows` says whether each row has its own tensor scale, and `powers` whether
+    all scales are powers of two.
 
     >>> list(formats_for("e2m1", "e4m3fn", Arrangement("16", 1)))
     ['nvfp4/16']
@@ -36,7 +40,7 @@ def formats_for(element: str, kind: str | None, arrangement: Arrangement, rows: 
             yield MINIMA[kind][0]
         return
     blocks = next((each for each in shapes if each not in ("tensor", "channel", "")), "")
-    if element in _MX and kind in (None, "e8m0fnu", *FLOATS) and blocks:
+    if element in _MX and kind in (None, "e8m0fnu", *FLOATS) and blocks and powers:
         yield f"{_MX[element]}/{blocks}"
     if element == "e2m1" and kind in (None, "e4m3fn") and blocks:
         yield f"nvfp4/{blocks}" + "/channel" * rows
@@ -75,7 +79,8 @@ def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> It
             where = arrangement.replace(shape=shape, same=tuple(each for each in arrangement.shapes if each != shape))
         rules = (base.rule,) if ":" in text else rules_for(base.format)
         for rule in sorted(rules, key=lambda each: each.is_exact):
-            if rule.name == "none" and ":" not in text:
+            is_slow = rule.rounding == "closest" and base.format.element.width > _WIDEST_CLOSEST
+            if is_slow or (rule.name == "none" and ":" not in text):
                 continue
             recipe = Recipe(base.format, rule)
             name = f"{recipe.format.name}:{rule.name}"

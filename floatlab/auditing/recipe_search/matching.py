@@ -5,7 +5,7 @@ Zeros are compared by value, and NaNs as NaNs: their signs come from the process
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
 
@@ -128,12 +128,11 @@ def parts(evidence: Evidence, arrangement: Arrangement, sampled: bool = False) -
     unit = arrangement.unit(shape)
     wanted = _SAMPLE if sampled else _PART
     step = max(1, wanted // (unit * inner)) * unit
-    starts = range(0, shape[0], step)
-    if sampled and len(starts) > _SAMPLES:
-        starts_chosen = [starts[at * (len(starts) - 1) // (_SAMPLES - 1)] for at in range(_SAMPLES)]
-    else:
-        starts_chosen = list(starts)
-    for start in starts_chosen:
+    starts: Sequence[int] = range(0, shape[0], step)
+    wanted_parts = min(max(_SAMPLE * _SAMPLES // (step * inner), 2), _SAMPLES) if sampled else len(starts)
+    if len(starts) > wanted_parts:
+        starts = [starts[at * (len(starts) - 1) // (wanted_parts - 1)] for at in range(wanted_parts)]
+    for start in starts:
         stop = min(start + step, shape[0])
         codes = codes_of(evidence.original, start * inner, (stop - start) * inner)
         yield Part(start, stop, codes.reshape(stop - start, *shape[1:]), stop - start == shape[0])
@@ -215,11 +214,14 @@ def stored_as(scales: Array, kind: str, form: str) -> Array:
     return scales
 
 
-def tensor_form(candidate: Candidate, mine: Array | None, evidence: Evidence) -> tuple[str, bool]:
+def tensor_form(candidate: Candidate, mine: Array | None, evidence: Evidence, part: Part) -> tuple[str, bool]:
     """Return in words how the stored scale of the tensor relates to the recipe's, and whether it fits."""
     stored = evidence.tensor
     if stored is None:
         return "", True
+    if candidate.recipe.format.by_row:
+        columns = evidence.shape[-1]
+        stored = stored.reshape(-1)[part.first // columns : (part.first + part.codes.size) // columns]
     if mine is None:
         return ("stored as 1", True) if bool(np.all(stored == 1)) else ("stored, but the recipe has none", False)
     if candidate.given is not None:

@@ -25,6 +25,8 @@ _SMALL = {"e2m1fn": "e2m1", "e2m3fn": "e2m3", "e3m2fn": "e3m2", "e4m3fn": "e4m3"
 # The element formats that are tried for codes of each width.
 ELEMENTS = {8: ("e4m3", "e5m2", "int8", "e4m3fnuz", "e5m2fnuz"), 6: ("e2m3", "e3m2"), 4: ("e2m1", "int4", "nf4", "bnb_fp4", "uint4")}
 WITH_MINIMA, GROUPS_OF_K = "float16 with minima", "units, scales and minima"
+# Integers that are the codes of floats, as `arrays.encode` returns them.
+_BITS = {"uint16": (np.uint16, "float16"), "uint32": (np.uint32, "float32")}
 _K_BYTES = 16  # the bytes of a block of q4_k before its codes
 _MOST_SCALES = 1 << 27
 _NIBBLES = np.arange(16, dtype=np.uint8)
@@ -110,10 +112,11 @@ def scale_readings(source: ArraySource) -> list[ScaleReading]:
         return [ScaleReading(kind, _numbers(source))]
     if kind == "uint8":
         return _bytes(source)
-    if kind == "uint16":
-        halves = native(source.read(0, source.size)).astype(np.uint16).view(np.float16).reshape(source.shape)
-        values = halves.astype(np.float64)
-        return [ScaleReading("float16", values), *_pairs(source, values)]
+    if kind in _BITS:
+        word, float_ = _BITS[kind]
+        stored = native(source.read(0, source.size)).astype(word).view(float_).reshape(source.shape)
+        values = stored.astype(np.float64)
+        return [ScaleReading(float_, values), *_pairs(source, values)]
     raise FileFormatError(
         f"{quoted(source.name, 90)} is {kind}, but scales are e4m3, e8m0, bytes with such codes, or {', '.join(FLOATS)}"
     )

@@ -41,6 +41,7 @@ def named_trials(evidence: Evidence) -> list[Trial]:
         kind = None if reading is None else reading.kind
         stored = None if reading is None else reading.values.shape
         last = len(evidence.shape) - 1
+        powers = reading is None or bool(np.all(np.isin(np.frexp(np.abs(reading.values))[0], (0, 0.5))))
         if kind in MINIMA:
             where = [Arrangement(MINIMA[kind][1], last)]
             where = [each for each in where if stored is not None and each.grid(evidence.shape) == stored[:1]]
@@ -52,7 +53,7 @@ def named_trials(evidence: Evidence) -> list[Trial]:
         for arrangement in where:
             for layout in evidence.layouts:
                 for element in layout.elements:
-                    texts = formats_for(element, kind, arrangement, rows)
+                    texts = formats_for(element, kind, arrangement, rows, powers)
                     for candidate in candidates(texts, arrangement, evidence.survey.format.name):
                         found += [Trial(candidate, layout, reading, form) for form in forms]
     return found
@@ -99,7 +100,8 @@ def tallies(
                     continue
                 for trial in same:
                     tally = found.get(trial, Tally())
-                    found[trial] = _with_tensor(compared(trial, encoded, part, evidence, tally), trial, encoded, evidence)
+                    tally = _with_tensor(tally, trial, encoded, part, evidence)
+                    found[trial] = compared(trial, encoded, part, evidence, tally)
             done(part.codes.size // len(groups))
     return found
 
@@ -108,10 +110,10 @@ def _is_hopeless(tally: Tally | None) -> bool:
     return tally is not None and tally.codes < _HOPELESS * tally.codes_tried
 
 
-def _with_tensor(tally: Tally, trial: Trial, encoded: Encoded, evidence: Evidence) -> Tally:
-    if tally.tensor or evidence.tensor is None:
+def _with_tensor(tally: Tally, trial: Trial, encoded: Encoded, part: Part, evidence: Evidence) -> Tally:
+    if evidence.tensor is None or not tally.tensor_fits or (tally.tensor and not trial.candidate.recipe.format.by_row):
         return tally
-    words, fits = tensor_form(trial.candidate, encoded.tensor, evidence)
+    words, fits = tensor_form(trial.candidate, encoded.tensor, evidence, part)
     return tally.replace(tensor=words, tensor_fits=fits)
 
 
