@@ -1,4 +1,4 @@
-"""How blocks may lie in a tensor, given the number and the shape of their scales, and how these scales may be stored."""
+"""How blocks may lie in a tensor, given the shape of their scales, and how these scales may be stored."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import gcd, prod
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.auditing.weight_streams import swizzled_places
 from floatlab.record import Record
 
 PLAIN, SWIZZLED, TRANSPOSED, REPEATED = "", "swizzled (128×4)", "transposed", "repeated in each row of a tile"
@@ -92,12 +93,14 @@ class Arrangement(Record):
         if self.is_flat:
             assert columns is not None
             inner = prod(shape[1:])
-            return scales[start * inner // columns : -(-stop * inner // columns)].reshape(-1)
+            flat: Array = scales[start * inner // columns : -(-stop * inner // columns)].reshape(-1)
+            return flat
         if self.axis == 0:
             assert columns is not None
             return np.ascontiguousarray(scales[..., start // columns : -(-stop // columns)]).reshape(-1)
         step = rows if len(shape) == 2 else 1
-        return scales[start // step : -(-stop // step)].reshape(-1)
+        found: Array = scales[start // step : -(-stop // step)].reshape(-1)
+        return found
 
     def place(self, at: int, shape: Shape) -> Shape:
         """Return the position of a scale in the grid, by its number in the order of the grid."""
@@ -110,10 +113,8 @@ class Arrangement(Record):
             return scales.reshape(*grid, -1)  # a scale may have a minimum beside it
         if self.order == SWIZZLED:
             flat = (prod(grid[:-1]), grid[-1])
-            r, c = np.indices(flat)
-            wide = -(-flat[1] // 4) * 4
-            place = (r // 128 * (wide // 4) + c // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + c % 4
-            return scales.reshape(-1)[place].reshape(grid)
+            unswizzled: Array = scales.reshape(-1)[swizzled_places(flat)].reshape(grid)
+            return unswizzled
         if self.order == TRANSPOSED:
             return np.ascontiguousarray(scales.reshape(grid[::-1]).T)
         if self.order == REPEATED:

@@ -82,12 +82,14 @@ def _elements_of(arrangement: Arrangement, scale: int, shape: Shape) -> Array:
         assert columns is not None
         return index.reshape(-1)[scale * columns : (scale + 1) * columns]
     turned = np.moveaxis(index, arrangement.axis, -1)
-    place = np.unravel_index(min(scale, int(np.prod(arrangement.grid(shape))) - 1), arrangement.grid(shape))
+    place = [int(n) for n in np.unravel_index(scale, arrangement.grid(shape))]
     wide = columns or turned.shape[-1]
     last = slice(place[-1] * wide, (place[-1] + 1) * wide)
     if turned.ndim == 1:
         return turned[last]
-    found: Array = turned[(*place[:-2], slice(place[-2] * rows, (place[-2] + 1) * rows), last)].reshape(-1)
+    high = slice(place[-2] * rows, (place[-2] + 1) * rows)
+    matrix: Array = turned[tuple(place[:-2])]
+    found: Array = matrix[high, last].reshape(-1)
     return found
 
 
@@ -99,7 +101,7 @@ def _block_with(arrangement: Arrangement, at: int, shape: Shape) -> Array:
     if arrangement.is_flat:
         assert columns is not None
         return _elements_of(arrangement, at // columns, shape)
-    place = np.unravel_index(at, shape)
+    place = [int(n) for n in np.unravel_index(at, shape)]
     turned = [*place[: arrangement.axis], *place[arrangement.axis + 1 :], place[arrangement.axis]]
     turned[-1] //= columns or shape[arrangement.axis]
     if len(turned) > 1:
@@ -141,7 +143,7 @@ def _scale_number(arrangement: Arrangement, at: int, shape: Shape) -> int:
         return 0
     if arrangement.is_flat:
         return at // (columns or 1)
-    place = np.unravel_index(at, shape)
+    place = [int(n) for n in np.unravel_index(at, shape)]
     turned = [*place[: arrangement.axis], *place[arrangement.axis + 1 :], place[arrangement.axis]]
     turned[-1] //= columns or shape[arrangement.axis]
     if len(turned) > 1:

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from floatlab.arith.blocks import quantize_blocks
 from floatlab.arrays.blocks import encode_blocks
 from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.lanes.parameters import SINGLE
@@ -15,6 +16,7 @@ from floatlab.auditing.recipe_search.arrangements import Arrangement, Shape
 from floatlab.formats import parse_format
 from floatlab.formats.format import Format
 from floatlab.formats.recipes import Recipe
+from floatlab.numbers import Datum
 from floatlab.record import Individual, Record
 
 
@@ -67,7 +69,7 @@ class Part(Individual):
     @property
     def first(self) -> int:
         """The index of the first element in the flattened tensor."""
-        return self.start * prod(self.codes.shape[1:])
+        return int(self.start * prod(self.codes.shape[1:]))
 
 
 class Encoded(Individual):
@@ -116,6 +118,26 @@ def found_in_order(codes: Array, found: Encoded, recipe: Recipe) -> Encoded:
     return Encoded(np.ascontiguousarray(codes), scales, found.tensor)
 
 
+def encode_minima(candidate: Candidate, survey: Survey, part: Part) -> Encoded:
+    """Quantise a part by a recipe with minima; its scales are in the order in which ggml stores them in a block."""
+    source = taken(part.codes, survey.format, candidate.takes)
+    recipe = candidate.recipe
+    blocks = quantize_blocks([Datum(source.format, code) for code in source.codes.reshape(-1).tolist()], recipe)
+    codes = np.array([element.code for block in blocks for element in block.elements], np.uint8)
+    pairs = [(float(block.scale), float(block.minimum)) for block in blocks if block.minimum is not None]
+    if recipe.format.superblock is None:
+        return Encoded(codes, np.array(pairs).reshape(-1), None)
+    size = recipe.format.superblock // (recipe.format.block or 1)
+    scales = []
+    for start in range(0, len(blocks), size):
+        tensor = blocks[start].tensor
+        assert tensor is not None
+        assert tensor.minimum is not None
+        both = np.array(pairs[start : start + size])
+        scales.append([float(tensor.datum), float(tensor.minimum), *both[:, 0], *both[:, 1]])
+    return Encoded(codes, np.array(scales).reshape(-1), None)
+
+
 def _encoded(x: Array, candidate: Candidate, own: Format, given: float | None) -> Encoded:
     source = taken(x, own, candidate.takes)
     found = encode_blocks(source, candidate.recipe, -1, tensor_scale=given)
@@ -125,14 +147,15 @@ def _encoded(x: Array, candidate: Candidate, own: Format, given: float | None) -
 
 def magnitudes(codes: Array, format: Format) -> Array:
     """Return codes without their signs; they are ordered as the magnitudes, and NaNs come last."""
-    return codes & codes.dtype.type((1 << format.width - 1) - 1)
+    found: Array = codes & codes.dtype.type((1 << format.width - 1) - 1)
+    return found
 
 
 def is_finite(code: int, format: Format) -> bool:
     """Return whether the code of a magnitude is finite."""
-    return code <= format.largest_magnitude
+    return bool(code <= format.largest_magnitude)
 
 
 def single(x: float) -> float:
     """Return a number rounded to binary32."""
-    return float(round_array(np.float64([x]), SINGLE)[0])
+    return float(round_array(np.array([x]), SINGLE)[0])

@@ -10,7 +10,15 @@ from floatlab.arrays.codec import round_array
 from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement
 from floatlab.auditing.recipe_search.derivations import first_difference, told
-from floatlab.auditing.recipe_search.encoding import Candidate, Encoded, Part, Survey, encode_part, is_finite, magnitudes
+from floatlab.auditing.recipe_search.encoding import (
+    Candidate,
+    Encoded,
+    Part,
+    Survey,
+    encode_part,
+    is_finite,
+    magnitudes,
+)
 from floatlab.auditing.recipe_search.records import TellingElement
 from floatlab.errors import FloatlabError
 from floatlab.formats.format import Format

@@ -1,4 +1,4 @@
-"""`find_recipe`: which recipe made these codes?"""
+"""`find_recipe`: finds the recipe that made given codes."""
 
 from __future__ import annotations
 

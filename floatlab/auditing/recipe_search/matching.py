@@ -12,8 +12,8 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.codec import decode_array, round_array
-from floatlab.arrays.sources import ArraySource, Source, source_of
 from floatlab.arrays.recipes.tiling import Tiling
+from floatlab.arrays.sources import ArraySource, Source, source_of
 from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement, Shape
 from floatlab.auditing.recipe_search.encoding import Candidate, Encoded, Part, Survey, is_finite, magnitudes, single
@@ -96,7 +96,8 @@ def surveyed(original: ArraySource, advance: object = None) -> Survey:
     """Read the original once and return the facts about the whole tensor; raises UnsupportedError for integers."""
     format, shape = original.format, original.shape
     if original.dtype is not None and original.dtype.kind in "iub":
-        raise UnsupportedError(f"{quoted(original.name, 90)} has integers ({original.kind}), but an original has floats")
+        kind = original.kind
+        raise UnsupportedError(f"{quoted(original.name, 90)} has integers ({kind}), but an original has floats")
     if not prod(shape):
         raise UnsupportedError(f"{quoted(original.name, 90)} has no elements")
     inner, columns, amax = prod(shape[1:]), None, 0
@@ -151,7 +152,7 @@ def pieces(evidence: Evidence) -> Iterator[Part]:
 
 @lru_cache(maxsize=64)
 def canonical(element: Format | Integers) -> Array:
-    """Return for each code of an element format the code with which it is compared: one for both zeros, one for NaNs."""
+    """Return for each code the code with which it is compared: one for both zeros, and one for all NaNs."""
     if isinstance(element, Integers):
         return np.arange(1 << element.width, dtype=np.uint8)
     first: dict[float | str, int] = {}

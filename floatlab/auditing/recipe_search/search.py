@@ -50,7 +50,9 @@ def search(
     recipes = _merged(exact, evidence)
     best = [*(exact or others)]
     rival = None if not exact else _rival(best[0], others)
-    element, examples, remarks = None, [], []
+    element = None
+    examples: list[TellingElement] = []
+    remarks: list[str] = []
     if explains:
         element = telling_element(best[0], rival, evidence) if best and (rival or not exact) else None
         examples, remarks = _told_apart([*exact], evidence, recipes)
@@ -134,7 +136,7 @@ def _best(found: Tallies, scales_first: bool = False) -> list[Trial]:
 def _chosen(sample: Tallies) -> list[Trial]:
     """Return the trials that are followed over the whole tensor: all that agree on the sample, or the best ones."""
     exact = [trial for trial, tally in sample.items() if tally.is_exact]
-    return exact or [trial for trial in _sorted(sample)][:_PER_PASS]
+    return exact or list(_sorted(sample))[:_PER_PASS]
 
 
 def _sorted(found: Tallies) -> Tallies:
@@ -144,9 +146,9 @@ def _sorted(found: Tallies) -> Tallies:
         trial, tally = item
         candidate = trial.candidate
         total, codes, fits = tally.rank
+        unseen = candidate.recipe.rule.scales and trial.reading is None
         return (
-            -total, -codes, not fits, len(candidate.changes), bool(candidate.recipe.rule.scales) and trial.reading is None,
-            tally.tensor not in ("", "as in the recipe"),
+            -total, -codes, not fits, len(candidate.changes), unseen, tally.tensor not in ("", "as in the recipe"),
             candidate.recipe.rule.is_exact, bool(candidate.takes), bool(trial.form), candidate.arrangement.order != "",
             not _is_usual(trial),
         )  # fmt: skip
@@ -205,7 +207,7 @@ def _told_apart(
     """Return examples that tell the first recipe of a class from others, and remarks on those without an example."""
     examples: list[TellingElement] = []
     alike: list[str] = []
-    known = set()
+    known: set[str] = set()
     for trial in exact:
         name = trial.candidate.name
         if not known or name in known or trial.candidate.recipe.format.minimum:

@@ -15,7 +15,7 @@ from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.recipe_search.ggml_codes import ggml_parts
 from floatlab.auditing.recipe_search.matching import Evidence, surveyed
 from floatlab.auditing.recipe_search.search import Names
-from floatlab.auditing.recipe_search.stored_codes import ScaleReading, code_layouts, scale_readings
+from floatlab.auditing.recipe_search.stored_codes import CodeLayout, ScaleReading, code_layouts, scale_readings
 from floatlab.auditing.repairs import is_scale
 from floatlab.auditing.weight_streams import numbers
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
@@ -65,7 +65,7 @@ class _Parts:
         self.tensor: ArraySource | None = None
         self.ggml = ""
 
-    def readings(self, shape: tuple[int, ...]) -> tuple[list[object], list[ScaleReading]]:
+    def readings(self, shape: tuple[int, ...]) -> tuple[list[CodeLayout], list[ScaleReading]]:
         if self.ggml:
             layout, reading = ggml_parts(self.codes, self.ggml, prod(shape))
             return [layout], [reading]
@@ -76,8 +76,11 @@ class _Parts:
 def _check_shapes(parts: _Parts, original: ArraySource) -> None:
     shape = parts.shape or parts.codes.shape
     is_same = shape == original.shape
-    if parts.ggml and not is_same or (not is_same and prod(shape) == prod(original.shape) and parts.shape is not None):
-        raise FileFormatError(f"{shown(parts.label)} has the shape {_times(shape)}, the original {_times(original.shape)}")
+    if (parts.ggml and not is_same) or (
+        not is_same and prod(shape) == prod(original.shape) and parts.shape is not None
+    ):
+        said = f"{shown(parts.label)} has the shape {_times(shape)}, but the original {_times(original.shape)}"
+        raise FileFormatError(said)
     if not is_same and shape == original.shape[::-1]:
         said = f"{shown(parts.label)} has the shape {_times(shape)}, and the original {_times(original.shape)}"
         raise FileFormatError(f"{said}: transpose one of them")
@@ -101,7 +104,7 @@ def _array(place: object, name: str, held: ExitStack) -> ArraySource:
 
 
 def _is_checkpoint(path: str) -> bool:
-    return is_folder(path) or path.endswith((*KINDS, ".index.json")) and not path.endswith(".npy")
+    return is_folder(path) or (path.endswith((*KINDS, ".index.json")) and not path.endswith(".npy"))
 
 
 def _stored(place: object, held: ExitStack) -> _Parts:

@@ -23,7 +23,10 @@ FLOATS = ("float32", "bfloat16", "float16", "float64")
 _FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 _SMALL = {"e2m1fn": "e2m1", "e2m3fn": "e2m3", "e3m2fn": "e3m2", "e4m3fn": "e4m3"}
 # The element formats that are tried for codes of each width.
-ELEMENTS = {8: ("e4m3", "e5m2", "int8", "e4m3fnuz", "e5m2fnuz"), 6: ("e2m3", "e3m2"), 4: ("e2m1", "int4", "nf4", "bnb_fp4", "uint4")}
+ELEMENTS = {
+    8: ("e4m3", "e5m2", "int8", "e4m3fnuz", "e5m2fnuz"), 6: ("e2m3", "e3m2"),
+    4: ("e2m1", "int4", "nf4", "bnb_fp4", "uint4"),
+}  # fmt: skip
 WITH_MINIMA, GROUPS_OF_K = "float16 with minima", "units, scales and minima"
 # Integers that are the codes of floats, as `arrays.encode` returns them.
 _BITS = {"uint16": (np.uint16, "float16"), "uint32": (np.uint32, "float32")}
@@ -65,8 +68,8 @@ def code_layouts(source: ArraySource, shape: Shape) -> list[CodeLayout]:
         return list(_nibbles(source, ("int4",)))
     said = f"{_times(source.shape)} {kind}"
     raise FileFormatError(
-        f"{quoted(source.name, 90)} has {said}, which are no codes for {_times(shape)} numbers: 8 bits, 6 bits (four in "
-        "three bytes) or 4 bits (two in a byte) for each number are read"
+        f"{quoted(source.name, 90)} has {said}, which are no codes for {_times(shape)} numbers: codes of 8 bits, "
+        "of 6 bits (four in three bytes) and of 4 bits (two in a byte) are read"
     )
 
 
@@ -102,7 +105,8 @@ def _six(source: ArraySource, first: int, count: int) -> Array:
 def scale_readings(source: ArraySource) -> list[ScaleReading]:
     """Return the ways to read scales as numbers; raises FileFormatError for other types."""
     if source.size > _MOST_SCALES:
-        raise FileFormatError(f"{quoted(source.name, 90)} has {source.size:,} scales; at most {_MOST_SCALES:,} are read")
+        most = f"at most {_MOST_SCALES:,} are read"
+        raise FileFormatError(f"{quoted(source.name, 90)} has {source.size:,} scales; {most}")
     kind = source.kind
     if kind == "uint8" and len(source.shape) == 2 and source.shape[1] == _K_BYTES:
         return [*_groups_of_k(source), *_bytes(source)]

@@ -10,7 +10,7 @@ import numpy as np
 from floatlab.arrays.lanes.parameters import container
 from floatlab.auditing.recipe_search.arrangements import Arrangement, arrangements
 from floatlab.auditing.recipe_search.candidates import MINIMA, candidates, formats_for
-from floatlab.auditing.recipe_search.encoding import Candidate, Encoded, Part, Survey, encode_part
+from floatlab.auditing.recipe_search.encoding import Candidate, Encoded, Part, Survey, encode_minima, encode_part
 from floatlab.auditing.recipe_search.matching import (
     PLAIN,
     RECIPROCAL,
@@ -23,8 +23,7 @@ from floatlab.auditing.recipe_search.matching import (
     tensor_form,
     unlikeness,
 )
-from floatlab.auditing.recipe_search.minima import encode_minima
-from floatlab.auditing.recipe_search.stored_codes import FLOATS
+from floatlab.auditing.recipe_search.stored_codes import FLOATS, ScaleReading
 from floatlab.errors import FloatlabError
 
 _POWERS = ("e8m0fnu", "e4m3fn")
@@ -37,7 +36,8 @@ def named_trials(evidence: Evidence) -> list[Trial]:
     """Return the trials of all recipes that have a name."""
     found = []
     rows = evidence.tensor is not None and evidence.tensor.size > 1
-    for reading in evidence.readings or [None]:
+    readings: list[ScaleReading | None] = [*evidence.readings]
+    for reading in readings or [None]:
         kind = None if reading is None else reading.kind
         stored = None if reading is None else reading.values.shape
         last = len(evidence.shape) - 1

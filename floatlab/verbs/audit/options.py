@@ -35,7 +35,7 @@ VERB = Verb(
             "audit",
             Option("against", "ORIGINAL", "the checkpoint before it was quantised", also=("reference", "original")),
             Option("from", "ORIGINAL::NAME", "find the recipe that made the codes FILE::NAME from this tensor"),
-            Option("scales", "PLACE[,PLACE]", "scales of the codes (and of the tensor), if not beside them, for --from"),
+            Option("scales", "PLACE[,PLACE]", "the scales for --from (and the tensor's), if not beside the codes"),
             Option("only", "GLOB", "check the weights whose names match, such as 'model.layers.*.mlp.*'"),
         ),
         *OUTPUT,

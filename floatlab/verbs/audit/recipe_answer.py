@@ -1,4 +1,4 @@
-"""`audit --from`: which recipe made these codes?"""
+"""`audit --from`: finds the recipe that made given codes."""
 
 from __future__ import annotations
 

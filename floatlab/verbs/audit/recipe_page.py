@@ -27,8 +27,10 @@ def recipe_page(found: RecipeSearch) -> Page:
     for each in best:
         blocks += _recipe_rows(each, "recipe" if found.is_found else "nearest")
     if found.recipes[1:]:
-        also = [Row("" if at else "the same codes", each.name, Span(each.source, Role.HINT)) for at, each in
-                enumerate(found.recipes[1:])]
+        also = [
+            Row("" if at else "the same codes", each.name, Span(each.source, Role.HINT))
+            for at, each in enumerate(found.recipes[1:])
+        ]
         blocks += [Gap(), *also]
     blocks += [Row("" if at else "remarks", Span(words, Role.FLAG)) for at, words in enumerate(found.remarks)]
     others = found.nearest if found.is_found else found.nearest[1:]
