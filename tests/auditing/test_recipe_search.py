@@ -50,7 +50,8 @@ MADE = [
     "mxfp6_e2m3:microxcaling_nearest", "mxfp6_e3m2:torchao_ceil", "nvfp4:modelopt", "nvfp4:torchao", "nvfp4:te",
     "nvfp4:ct", "nvfp4:fouroversix_4", "nvfp4/16x16:te", "nvfp4/16/channel:te", "nvfp4:te_4over6_mse256",
     "nvfp4:4over6", "nvfp4:ggml", "e4m3/tensor:modelopt", "e4m3/channel:te", "e4m3/1x128:deepseek",
-    "e4m3/128x128:deepseek_pow2", "e5m2/tensor:torchao_training", "int8/channel:ct", "int4/32:modelopt", "nf4/flat64:bnb", "q8_0:ggml", "q4_0:gguf",
+    "e4m3/128x128:deepseek_pow2", "e5m2/tensor:torchao_training", "int8/channel:ct", "int4/32:modelopt",
+    "nf4/flat64:bnb", "q8_0:ggml", "q4_0:gguf",
 ]  # fmt: skip
 
 
