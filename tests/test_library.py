@@ -250,6 +250,7 @@ def answers():
         fl.training.step("1.125", "0.00041999"), fl.training.learn("linear", "fp32", steps=3, samples=4)[0][0],
         fl.training.measure_underflow(x, "fp16"), fl.compare_checkpoints({"x": x}, {"x": x[:1], "y": y}),
         written_numbers(), fl.audit({"a_blocks": np.zeros((1, 1, 16), np.uint8), "a_scales": np.uint8([[127]])}),
+        fl.audit({"x": x}, to="mxfp4"),
     ]  # fmt: skip
 
 

@@ -243,7 +243,7 @@ class _BracketReader:
                 gap = _GAP.match(text, at)
                 at = at if gap is None else gap.end()
                 if text[at] not in "[]":
-                    self._fail(at, "has numbers and lists in one list, or a comma too many")
+                    self._fail(at, "has numbers and lists in one list, or an extra comma")
                 continue
             at += 1  # past the closing bracket
             depth -= 1

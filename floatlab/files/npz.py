@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO
 
 import numpy as np
@@ -152,6 +153,22 @@ class Bundle:
     def close(self) -> None:
         """Close the file."""
         self.file.close()
+
+
+class NpzEntry:
+    """Opens an array of an open `.npz`; in another process, to which it can be sent, it opens the file there."""
+
+    def __init__(self, bundle: Bundle, name: str) -> None:
+        """Take the file and the name of the array."""
+        self.bundle, self.name = bundle, name
+
+    def __call__(self) -> MemberSource:
+        """Open the array."""
+        return self.bundle.open(self.name)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what opens the file again."""
+        return partial, (open_npz, self.bundle.path, self.name)
 
 
 def npz_names(path: str) -> list[str]:

@@ -30,6 +30,10 @@ from floatlab.formats.scaling import ScaleRule
 from floatlab.record import Record
 from floatlab.tokens import TokenReader
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _TOKEN = r"[A-Za-z_0-9+-]+|."
 _SHAPE = re.compile(r"(?:([0-9]+)x|(flat))?([0-9]+)")
 _LONGEST = 200
@@ -168,6 +172,32 @@ def _read(text: str) -> Recipe:
     return _Reader(text).whole()
 
 
+def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, ...]:
+    """Return the recipes of a list, or of a text with commas between them; commas in parentheses belong to a recipe.
+
+    A recipe that is named twice is returned once. Raises RecipeError.
+
+    >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
+    ['mxfp4', 'block(e2m1, ue5m3, 16)']
+    """
+    words = _split(text) if isinstance(text, str) else [text] if isinstance(text, Recipe) else list(text)
+    if not words or not all(words):
+        raise RecipeError("a recipe is missing between commas" if words else "at least one recipe is needed")
+    return tuple({recipe.name: recipe for recipe in map(parse_recipe, words)}.values())
+
+
+def _split(text: str) -> list[str]:
+    """Split a text at commas outside of parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
 def is_recipe(name: str) -> bool:
     """Return whether a text names a block format or a recipe, and not a format of single numbers.
 
@@ -223,7 +253,7 @@ class _Reader:
             return INTEGERS[name.lower()]
         try:
             found = parse_format(name)
-            _ = found.largest  # logarithmic formats have none, and no quotient that a scale could be
+            _ = found.largest  # raises for logarithmic formats, whose irrational numbers cannot be scales
             return found
         except UnsupportedError as error:
             raise self._refuse(str(error), place) from None

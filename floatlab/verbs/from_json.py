@@ -66,13 +66,13 @@ def _checkpoints() -> Schemas:
 
 
 def _audit() -> Schemas:
-    from floatlab.verbs.audit.json import AUDITED_TENSOR
+    from floatlab.verbs.audit.json import AUDITED_TENSOR, RECIPE_AUDIT, TENSOR_FIGURES
 
-    return {"AuditedTensor": AUDITED_TENSOR}
+    return {"AuditedTensor": AUDITED_TENSOR, "RecipeAudit": RECIPE_AUDIT, "TensorFigures": TENSOR_FIGURES}
 
 
 def _recipe_search() -> Schemas:
-    from floatlab.verbs.audit.recipe_json import RECIPE_SEARCH
+    from floatlab.verbs.audit.codes_json import RECIPE_SEARCH
 
     return {"RecipeSearch": RECIPE_SEARCH}
 
@@ -143,10 +143,12 @@ DOCUMENTS = {
     "OrderMap": Document(_reveal, ("reveal",), "classes"),
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_reduce, ("matmul",), "elements"),
-    "RecipeSearch": Document(_recipe_search, ("audit",), "recipes"),
+    "RecipeAudit": Document(_audit, ("audit",), "recommendation"),
+    "RecipeSearch": Document(_recipe_search, ("audit",), "made_by"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),
+    "TensorFigures": Document(_audit, ("audit",), "recipes"),
     "TensorDifference": Document(_checkpoints, ("compare",), "tensor"),
     "Training": Document(_train, ("train",), "remedies"),
     "Underflow": Document(_train, ("train underflow",), "histogram"),

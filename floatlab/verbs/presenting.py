@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from floatlab.arith import Comparison, Contrast, IntegerResult
-    from floatlab.arith.block_records import BlockDerivation
+    from floatlab.arith.blocks.records import BlockDerivation
     from floatlab.arrays.compare.differences import Differences
     from floatlab.auditing.audit import Audit
     from floatlab.auditing.comparison import CheckpointDifferences
     from floatlab.auditing.dequantization import Dequantization
     from floatlab.auditing.recipe_search.records import RecipeSearch
+    from floatlab.auditing.survival.figures import RecipeAudit
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.plan.plan import Plan
@@ -185,9 +186,16 @@ def _audit(answer: Audit) -> Answer:
 
 @_row
 def _recipe_search(answer: RecipeSearch) -> Answer:
-    from floatlab.verbs.audit.recipe_answer import recipe_answer
+    from floatlab.verbs.audit.codes_answer import codes_answer
 
-    return recipe_answer(answer)
+    return codes_answer(answer)
+
+
+@_row
+def _recipes(answer: RecipeAudit) -> Answer:
+    from floatlab.verbs.audit.recipes_answer import recipes_answer_of
+
+    return recipes_answer_of(answer)
 
 
 @_row

@@ -218,6 +218,7 @@ def products(tmp_path_factory):
     return folder
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("operation", ["matmul", "einsum:bij,jk->bik", "linear"])
 def test_ctrl_c_shows_what_the_diagnosis_has_found(environment, products, operation):
     words = ["compare", "a.npy", "b.npy", "--inputs", "x.npy", "y.npy", "--op", operation, "--worst", "0"]

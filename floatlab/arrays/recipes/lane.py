@@ -189,7 +189,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return the size of each block's errors, of shape (blocks, 1), as `arith.scaling.measured` computes it."""
+        """Return the size of each block's errors, of shape (blocks, 1), like `arith.blocks.scaling.measured`."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"

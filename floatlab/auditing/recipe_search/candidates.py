@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from floatlab.auditing.recipe_search.arrangements import Arrangement
-from floatlab.auditing.recipe_search.encoding import Candidate
+from floatlab.auditing.recipe_search.encoding import RecipeCandidate
 from floatlab.auditing.recipe_search.stored_codes import FLOATS, GROUPS_OF_K, WITH_MINIMA
 from floatlab.errors import FormatError
 from floatlab.formats import parse_format
@@ -63,7 +63,7 @@ def parse_base(element: str) -> bool:
     return not element.startswith("int")
 
 
-def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> Iterator[Candidate]:
+def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> Iterator[RecipeCandidate]:
     """Yield a candidate for each scale rule of these formats, the rules of libraries first.
 
     Rules that compute in the format of the values are also tried with values that were widened to binary32.
@@ -84,10 +84,10 @@ def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> It
                 continue
             recipe = Recipe(base.format, rule)
             name = f"{recipe.format.name}:{rule.name}"
-            yield Candidate(name, recipe, where)
+            yield RecipeCandidate(name, recipe, where)
             narrow = parse_format(own).width < parse_format(_SINGLE).width
             if rule.working == "input" and narrow:
-                yield Candidate(name, recipe, where, _SINGLE, changes=("values widened to binary32",))
+                yield RecipeCandidate(name, recipe, where, _SINGLE, changes=("values widened to binary32",))
 
 
 # Variations: recipes that no library has, for codes that none of the named recipes gives.
@@ -106,7 +106,7 @@ _WITH_TENSOR = (
 _TAKEN = ("bfloat16", "binary16")
 
 
-def scale_variations(candidate: Candidate) -> Iterator[Candidate]:
+def scale_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
     """Yield the candidate with other arithmetic for its scales: rounding, precision, and the format of the values.
 
     >>> first = next(candidates(["e4m3/tensor"], Arrangement("tensor", 1), "fp32"))
@@ -124,7 +124,7 @@ def scale_variations(candidate: Candidate) -> Iterator[Candidate]:
         yield candidate.replace(takes=takes, changes=(*candidate.changes, f"values rounded to {takes} first"))
 
 
-def element_variations(candidate: Candidate) -> Iterator[Candidate]:
+def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
     """Yield the candidate with another rounding of elements, with another quotient, and with both."""
     rule = candidate.recipe.rule
     *lines, last = rule.steps()
@@ -144,7 +144,7 @@ def element_variations(candidate: Candidate) -> Iterator[Candidate]:
         yield _changed(candidate, "elements beyond the largest wrap", wraps=True)
 
 
-def _changed(candidate: Candidate, *words: str, **changes: object) -> Candidate:
+def _changed(candidate: RecipeCandidate, *words: str, **changes: object) -> RecipeCandidate:
     """Return the candidate with a changed rule; an exact one then computes in binary64."""
     recipe = candidate.recipe
     rule = recipe.rule.replace(**({"working": "fp64"} if recipe.rule.is_exact else {}) | changes)

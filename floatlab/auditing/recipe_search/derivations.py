@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from floatlab.arith.block_records import BlockDerivation
 from floatlab.arith.blocks import quantize_blocks
-from floatlab.arith.scaling import Value, value_of
+from floatlab.arith.blocks.records import BlockDerivation
+from floatlab.arith.blocks.scaling import Value, value_of
 from floatlab.arrays.codec import decode_array
 from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement, Shape
-from floatlab.auditing.recipe_search.encoding import Candidate, Encoded, Part, Survey, magnitudes, taken
+from floatlab.auditing.recipe_search.encoding import Encoded, Part, RecipeCandidate, Survey, magnitudes, taken
 from floatlab.auditing.recipe_search.matching import Evidence, Trial, canonical, parts, stored_as
 from floatlab.auditing.recipe_search.records import DerivedElement, RecipeStep, TellingElement
 from floatlab.auditing.recipe_search.trials import encoded_by
@@ -46,7 +46,9 @@ def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> Tell
     return None
 
 
-def first_difference(candidate: Candidate, one: Encoded, other: Encoded, shape: Shape, same_grid: bool) -> int | None:
+def first_difference(
+    candidate: RecipeCandidate, one: Encoded, other: Encoded, shape: Shape, same_grid: bool
+) -> int | None:
     """Return the index of the first element whose code differs, or whose block has another scale; None if none does."""
     table = canonical(candidate.recipe.format.element)
     differs = (table[one.codes] != table[np.minimum(other.codes, len(table) - 1)]).reshape(-1)
@@ -111,7 +113,12 @@ def _block_with(arrangement: Arrangement, at: int, shape: Shape) -> Array:
 
 
 def told(
-    part: Part, at: int, pair: tuple[Candidate, ...], survey: Survey, trial: Trial | None, evidence: Evidence | None
+    part: Part,
+    at: int,
+    pair: tuple[RecipeCandidate, ...],
+    survey: Survey,
+    trial: Trial | None,
+    evidence: Evidence | None,
 ) -> TellingElement:
     """Return the record of an element, by its index in a part."""
     flat, shape = part.codes.reshape(-1), part.codes.shape
@@ -151,7 +158,7 @@ def _scale_number(arrangement: Arrangement, at: int, shape: Shape) -> int:
     return int(np.ravel_multi_index(turned, arrangement.grid(shape)))
 
 
-def derived(candidate: Candidate, part: Part, at: int, survey: Survey) -> DerivedElement:
+def derived(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> DerivedElement:
     """Return how a candidate computes the element with this index in a part.
 
     Its block is derived from its largest element and this one alone, since the scale depends on no others. If the rule
@@ -190,7 +197,7 @@ def _of_tensor(rule: ScaleRule) -> set[str]:
     return {line.name for line in rule.steps() if line.level == TENSOR}
 
 
-def _amax_of_tensor(candidate: Candidate, part: Part, at: int, survey: Survey) -> int:
+def _amax_of_tensor(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> int:
     """Return the code of the largest magnitude that decides the scale of the tensor, or of the element's row."""
     if not candidate.recipe.format.by_row:
         return survey.amax
@@ -199,13 +206,13 @@ def _amax_of_tensor(candidate: Candidate, part: Part, at: int, survey: Survey) -
     return int(magnitudes(row, survey.format).max())
 
 
-def _derivation(values: Array, candidate: Candidate, survey: Survey) -> tuple[BlockDerivation, ...]:
+def _derivation(values: Array, candidate: RecipeCandidate, survey: Survey) -> tuple[BlockDerivation, ...]:
     source = taken(values, survey.format, candidate.takes)
     data = [[Datum(source.format, code) for code in row] for row in source.codes.tolist()]
     return quantize_blocks(data, candidate.recipe, tensor_scale=candidate.given)
 
 
-def _from(found: tuple[BlockDerivation, int], candidate: Candidate) -> DerivedElement:
+def _from(found: tuple[BlockDerivation, int], candidate: RecipeCandidate) -> DerivedElement:
     block, position = found
     element = block.elements[position]
     line = candidate.recipe.rule.steps()[-1]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.auditing.recipe_search.matching import Evidence, Tally, Trial, canonical, parts, values_of
+from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, canonical, parts, values_of
 from floatlab.auditing.recipe_search.trials import encoded_by
 
 _STRANGE = 0.5  # codes agree by chance in smaller shares
 _FEW = 1 / 1000  # a smaller share of codes that differ may be damage
 
 
-def difference_words(trial: Trial, tally: Tally, evidence: Evidence) -> list[str]:
+def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list[str]:
     """Return remarks on the codes and scales that differ from those of a recipe."""
     lost, wrong_scales = tally.codes_tried - tally.codes, tally.scales_tried - tally.scales
     found = []

@@ -20,7 +20,7 @@ from floatlab.numbers import Datum
 from floatlab.record import Individual, Record
 
 
-class Candidate(Record):
+class RecipeCandidate(Record):
     """A recipe that may have made the codes, with the arrangement of its blocks.
 
     `takes` is the name of the format to which the values are rounded (or widened) first; empty for their own. `given`
@@ -89,7 +89,7 @@ def taken(codes: Array, own: Format, takes: str) -> Source:
     return Source(round_array(values, format, threads=1, as_codes=True), format)
 
 
-def encode_part(candidate: Candidate, survey: Survey, part: Part, tensor: float | None = None) -> Encoded:
+def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: float | None = None) -> Encoded:
     """Quantise a part of a tensor; `tensor` is the scale of the whole tensor, needed unless the part is the whole.
 
     Blocks that extend beyond the part get the largest magnitude of the whole block as an additional element.
@@ -118,7 +118,7 @@ def found_in_order(codes: Array, found: Encoded, recipe: Recipe) -> Encoded:
     return Encoded(np.ascontiguousarray(codes), scales, found.tensor)
 
 
-def encode_minima(candidate: Candidate, survey: Survey, part: Part) -> Encoded:
+def encode_minima(candidate: RecipeCandidate, survey: Survey, part: Part) -> Encoded:
     """Quantise a part by a recipe with minima; its scales are in the order in which ggml stores them in a block."""
     source = taken(part.codes, survey.format, candidate.takes)
     recipe = candidate.recipe
@@ -138,7 +138,7 @@ def encode_minima(candidate: Candidate, survey: Survey, part: Part) -> Encoded:
     return Encoded(codes, np.array(scales).reshape(-1), None)
 
 
-def _encoded(x: Array, candidate: Candidate, own: Format, given: float | None) -> Encoded:
+def _encoded(x: Array, candidate: RecipeCandidate, own: Format, given: float | None) -> Encoded:
     source = taken(x, own, candidate.takes)
     found = encode_blocks(source, candidate.recipe, -1, tensor_scale=given)
     tensor = None if found.tensor_scale is None else np.asarray(found.tensor_scale, np.float32)

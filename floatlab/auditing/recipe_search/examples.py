@@ -11,9 +11,9 @@ from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement
 from floatlab.auditing.recipe_search.derivations import first_difference, told
 from floatlab.auditing.recipe_search.encoding import (
-    Candidate,
     Encoded,
     Part,
+    RecipeCandidate,
     Survey,
     encode_part,
     is_finite,
@@ -27,7 +27,7 @@ _ROWS, _COLUMNS = 128, 128
 PROBES = _ROWS * _COLUMNS * 3
 
 
-def example(one: Candidate, other: Candidate, own: Format) -> TellingElement | None:
+def example(one: RecipeCandidate, other: RecipeCandidate, own: Format) -> TellingElement | None:
     """Return an element of the probe data at which two candidates differ; None if there is none."""
     for kind in range(3):
         codes = _probe(kind, own)
@@ -45,12 +45,12 @@ def example(one: Candidate, other: Candidate, own: Format) -> TellingElement | N
     return None
 
 
-def _along_rows(candidate: Candidate) -> Candidate:
+def _along_rows(candidate: RecipeCandidate) -> RecipeCandidate:
     arrangement = Arrangement(candidate.arrangement.shape, 1)
     return candidate.replace(arrangement=arrangement, given=None)
 
 
-def _encoded(candidate: Candidate, survey: Survey, part: Part) -> Encoded | None:
+def _encoded(candidate: RecipeCandidate, survey: Survey, part: Part) -> Encoded | None:
     try:
         with np.errstate(all="ignore"):
             return encode_part(candidate, survey, part)

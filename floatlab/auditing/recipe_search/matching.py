@@ -16,7 +16,15 @@ from floatlab.arrays.recipes.tiling import Tiling
 from floatlab.arrays.sources import ArraySource, Source, source_of
 from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement, Shape
-from floatlab.auditing.recipe_search.encoding import Candidate, Encoded, Part, Survey, is_finite, magnitudes, single
+from floatlab.auditing.recipe_search.encoding import (
+    Encoded,
+    Part,
+    RecipeCandidate,
+    Survey,
+    is_finite,
+    magnitudes,
+    single,
+)
 from floatlab.auditing.recipe_search.stored_codes import CodeLayout, ScaleReading
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import parse_format
@@ -34,13 +42,13 @@ _SAMPLE, _SAMPLES = 1 << 14, 8
 class Trial(Individual):
     """A candidate with a way to read the stored codes and scales; `form` says how scales are stored."""
 
-    candidate: Candidate
+    candidate: RecipeCandidate
     layout: CodeLayout
     reading: ScaleReading | None
     form: str = PLAIN
 
 
-class Tally(Record):
+class Agreement(Record):
     """How many codes and scales of a trial agree, and the index of the first code and the first scale that do not.
 
     `tensor` says how the stored scale of the tensor relates to the recipe's, empty if there is none; `tensor_fits` is
@@ -161,7 +169,7 @@ def canonical(element: Format | Integers) -> Array:
     )
 
 
-def compared(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, before: Tally) -> Tally:
+def compared(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, before: Agreement) -> Agreement:
     """Return the tally with the comparison of one more part."""
     candidate = trial.candidate
     table = canonical(candidate.recipe.format.element)
@@ -179,7 +187,7 @@ def compared(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, bef
     return _with_scales(trial, encoded, part, evidence, tally)
 
 
-def _with_scales(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, tally: Tally) -> Tally:
+def _with_scales(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, tally: Agreement) -> Agreement:
     reading, arrangement, shape = trial.reading, trial.candidate.arrangement, evidence.shape
     if reading is None:
         return tally
@@ -215,7 +223,7 @@ def stored_as(scales: Array, kind: str, form: str) -> Array:
     return scales
 
 
-def tensor_form(candidate: Candidate, mine: Array | None, evidence: Evidence, part: Part) -> tuple[str, bool]:
+def tensor_form(candidate: RecipeCandidate, mine: Array | None, evidence: Evidence, part: Part) -> tuple[str, bool]:
     """Return in words how the stored scale of the tensor relates to the recipe's, and whether it fits."""
     stored = evidence.tensor
     if stored is None:
@@ -235,7 +243,7 @@ def tensor_form(candidate: Candidate, mine: Array | None, evidence: Evidence, pa
     return "differs", False
 
 
-def _forms(candidate: Candidate, own: Array, evidence: Evidence) -> Iterator[tuple[str, Array]]:
+def _forms(candidate: RecipeCandidate, own: Array, evidence: Evidence) -> Iterator[tuple[str, Array]]:
     """Yield the forms in which the scale of a tensor is stored: as the rule has it, and by other conventions."""
     yield "as in the recipe", own
     with np.errstate(all="ignore"):
@@ -257,7 +265,7 @@ def _word(evidence: Evidence) -> type:
     return {16: np.uint16, 32: np.uint32, 64: np.uint64}[evidence.survey.format.width]
 
 
-def given_scales(candidate: Candidate, stored: float) -> list[Candidate]:
+def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandidate]:
     """Return the candidate with the stored scale of the tensor in place of its own, in the forms it may have."""
     if candidate.recipe.format.tensor is None or candidate.recipe.format.by_row or not 0 < stored < np.inf:
         return []

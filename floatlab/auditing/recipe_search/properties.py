@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from floatlab.auditing.recipe_search.arrangements import Arrangement, Shape
-from floatlab.auditing.recipe_search.matching import Evidence, Tally, Trial
+from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial
 from floatlab.auditing.recipe_search.records import MatchedRecipe
 from floatlab.formats import parse_format
 from floatlab.formats.formulas import Formula
@@ -23,7 +23,7 @@ _COMMON = ("tensor", "channel", "128", "128x128")  # other shapes that cut the s
 _UP = {"RTP": "up", "RTZ": "down"}
 
 
-def matched(trial: Trial, tally: Tally, evidence: Evidence) -> MatchedRecipe:
+def matched(trial: Trial, tally: Agreement, evidence: Evidence) -> MatchedRecipe:
     """Return the record of a trial."""
     candidate, shape = trial.candidate, evidence.shape
     recipe = candidate.recipe

@@ -9,14 +9,14 @@ from floatlab.auditing.recipe_search.candidates import element_variations, scale
 from floatlab.auditing.recipe_search.derivations import telling_element
 from floatlab.auditing.recipe_search.differences import difference_words
 from floatlab.auditing.recipe_search.examples import PROBES, example
-from floatlab.auditing.recipe_search.matching import Evidence, Tally, Trial, given_scales
+from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, given_scales
 from floatlab.auditing.recipe_search.properties import matched
 from floatlab.auditing.recipe_search.records import MatchedRecipe, RecipeSearch, TellingElement
 from floatlab.auditing.recipe_search.trials import named_trials, plausible, tallies
 from floatlab.errors import FileFormatError
 from floatlab.record import Individual
 
-Tallies = dict[Trial, Tally]
+Agreements = dict[Trial, Agreement]
 _MOST_VARIED, _MOST_NEAREST, _MOST_EXAMPLES = 12, 3, 3
 _RESEMBLES = 0.2  # no variation is tried if all recipes give smaller shares of the codes
 _PER_PASS = 8  # this many candidates are followed over a whole large tensor if none agrees on the sample
@@ -81,7 +81,7 @@ def _nothing_fits(evidence: Evidence, names: Names) -> str:
     return f"the scales of {names.codes} have the shape {stored}, which fits no blocks of {shape} numbers"
 
 
-def _sampled(trials: list[Trial], evidence: Evidence) -> Tallies:
+def _sampled(trials: list[Trial], evidence: Evidence) -> Agreements:
     """Return the tallies over a sample: of the named recipes, then of more general ones until one agrees."""
     likely = plausible(trials, evidence)
     found = tallies(likely, evidence, sampled=True)
@@ -104,13 +104,13 @@ def _sampled(trials: list[Trial], evidence: Evidence) -> Tallies:
     return found | _varied(found, evidence)
 
 
-def _is_settled(found: Tallies) -> bool:
+def _is_settled(found: Agreements) -> bool:
     return any(tally.is_exact for tally in found.values())
 
 
-def _varied(found: Tallies, evidence: Evidence) -> Tallies:
+def _varied(found: Agreements, evidence: Evidence) -> Agreements:
     """Return the tallies of variations of the best candidates: first of their scales, then of their elements."""
-    varied: Tallies = {}
+    varied: Agreements = {}
     best = _best({t: n for t, n in found.items() if not t.candidate.recipe.format.minimum})
     changed = [_having(trial, each) for trial in best for each in scale_variations(trial.candidate)]
     varied |= tallies(changed, evidence, sampled=True)
@@ -123,8 +123,8 @@ def _having(trial: Trial, candidate: object) -> Trial:
     return trial.replace(candidate=candidate)
 
 
-def _best(found: Tallies, scales_first: bool = False) -> list[Trial]:
-    def rank(item: tuple[Trial, Tally]) -> tuple[object, ...]:
+def _best(found: Agreements, scales_first: bool = False) -> list[Trial]:
+    def rank(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
         trial, tally = item
         total, codes, fits = tally.rank
         simple = -len(trial.candidate.changes)
@@ -133,16 +133,16 @@ def _best(found: Tallies, scales_first: bool = False) -> list[Trial]:
     return [trial for trial, _ in sorted(found.items(), key=rank, reverse=True)[:_MOST_VARIED]]
 
 
-def _chosen(sample: Tallies) -> list[Trial]:
+def _chosen(sample: Agreements) -> list[Trial]:
     """Return the trials that are followed over the whole tensor: all that agree on the sample, or the best ones."""
     exact = [trial for trial, tally in sample.items() if tally.is_exact]
     return exact or list(_sorted(sample))[:_PER_PASS]
 
 
-def _sorted(found: Tallies) -> Tallies:
+def _sorted(found: Agreements) -> Agreements:
     """Return tallies, the best first; of equal ones, recipes of libraries without changes come first."""
 
-    def key(item: tuple[Trial, Tally]) -> tuple[object, ...]:
+    def key(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
         trial, tally = item
         candidate = trial.candidate
         total, codes, fits = tally.rank
@@ -161,14 +161,14 @@ def _is_usual(trial: Trial) -> bool:
     return "/" not in trial.candidate.base or trial.candidate.base.startswith("e")
 
 
-def _fewest(exact: Tallies) -> int:
+def _fewest(exact: Agreements) -> int:
     return min((len(trial.candidate.changes) for trial in exact), default=0)
 
 
-def _nearest(sample: Tallies, exact: Tallies) -> Tallies:
+def _nearest(sample: Agreements, exact: Agreements) -> Agreements:
     """Return the best trials that do not agree, each recipe once."""
     agree = {trial.candidate.name for trial in exact}
-    found: Tallies = {}
+    found: Agreements = {}
     known: set[str] = set()
     for trial, tally in _sorted(sample).items():
         name = trial.candidate.name
@@ -181,7 +181,7 @@ def _nearest(sample: Tallies, exact: Tallies) -> Tallies:
     return found
 
 
-def _rival(trial: Trial, others: Tallies) -> Trial | None:
+def _rival(trial: Trial, others: Agreements) -> Trial | None:
     """Return the nearest other recipe with the same elements, one of a library if there is one."""
     element = trial.candidate.recipe.format.element
     same = [other for other in others if other.candidate.recipe.format.element == element]
@@ -189,7 +189,7 @@ def _rival(trial: Trial, others: Tallies) -> Trial | None:
     return next(iter(libraries or same), None)
 
 
-def _merged(exact: Tallies, evidence: Evidence) -> list[MatchedRecipe]:
+def _merged(exact: Agreements, evidence: Evidence) -> list[MatchedRecipe]:
     """Return the records of the recipes that agree, each once; several layouts of the same recipe are joined."""
     found: dict[str, MatchedRecipe] = {}
     for trial, tally in exact.items():
@@ -226,7 +226,7 @@ def _told_apart(
     return examples, remarks
 
 
-def _hints(others: Tallies) -> list[str]:
+def _hints(others: Agreements) -> list[str]:
     """Return the property that seems to be different: what a variation of the recipe gives more than the recipe."""
     named = next((tally for trial, tally in others.items() if not trial.candidate.changes), None)
     for trial, tally in others.items():

@@ -19,7 +19,8 @@ from floatlab.auditing.recipe_search.stored_codes import CodeLayout, ScaleReadin
 from floatlab.auditing.repairs import is_scale
 from floatlab.auditing.weight_streams import numbers
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
-from floatlab.files.checkpoints import KINDS, StoredTensor
+from floatlab.files.checkpoints import StoredTensor
+from floatlab.files.checkpoints.opening import KINDS
 from floatlab.files.readers import open_array, split_place
 from floatlab.files.safe_open import shown
 from floatlab.sandbox import is_folder

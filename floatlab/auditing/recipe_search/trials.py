@@ -10,12 +10,12 @@ import numpy as np
 from floatlab.arrays.lanes.parameters import container
 from floatlab.auditing.recipe_search.arrangements import Arrangement, arrangements
 from floatlab.auditing.recipe_search.candidates import MINIMA, candidates, formats_for
-from floatlab.auditing.recipe_search.encoding import Candidate, Encoded, Part, Survey, encode_minima, encode_part
+from floatlab.auditing.recipe_search.encoding import Encoded, Part, RecipeCandidate, Survey, encode_minima, encode_part
 from floatlab.auditing.recipe_search.matching import (
     PLAIN,
     RECIPROCAL,
+    Agreement,
     Evidence,
-    Tally,
     Trial,
     compared,
     parts,
@@ -80,12 +80,12 @@ def plausible(trials: list[Trial], evidence: Evidence) -> list[Trial]:
 
 def tallies(
     trials: Iterable[Trial], evidence: Evidence, sampled: bool, done: Callable[[int], object] = lambda count: None
-) -> dict[Trial, Tally]:
+) -> dict[Trial, Agreement]:
     """Return the tallies of trials over the tensor, or over a sample; trials that are impossible are left out."""
-    groups: dict[Arrangement, dict[Candidate, list[Trial]]] = {}
+    groups: dict[Arrangement, dict[RecipeCandidate, list[Trial]]] = {}
     for trial in trials:
         groups.setdefault(trial.candidate.arrangement, {}).setdefault(trial.candidate, []).append(trial)
-    found: dict[Trial, Tally] = {}
+    found: dict[Trial, Agreement] = {}
     for arrangement, by_candidate in groups.items():
         slow = any(each.recipe.format.minimum for each in by_candidate)
         for part in pieces(evidence) if slow else parts(evidence, arrangement, sampled):
@@ -99,25 +99,25 @@ def tallies(
                         found.pop(trial, None)
                     continue
                 for trial in same:
-                    tally = found.get(trial, Tally())
+                    tally = found.get(trial, Agreement())
                     tally = _with_tensor(tally, trial, encoded, part, evidence)
                     found[trial] = compared(trial, encoded, part, evidence, tally)
             done(part.codes.size // len(groups))
     return found
 
 
-def _is_hopeless(tally: Tally | None) -> bool:
+def _is_hopeless(tally: Agreement | None) -> bool:
     return tally is not None and tally.codes < _HOPELESS * tally.codes_tried
 
 
-def _with_tensor(tally: Tally, trial: Trial, encoded: Encoded, part: Part, evidence: Evidence) -> Tally:
+def _with_tensor(tally: Agreement, trial: Trial, encoded: Encoded, part: Part, evidence: Evidence) -> Agreement:
     if evidence.tensor is None or not tally.tensor_fits or (tally.tensor and not trial.candidate.recipe.format.by_row):
         return tally
     words, fits = tensor_form(trial.candidate, encoded.tensor, evidence, part)
     return tally.replace(tensor=words, tensor_fits=fits)
 
 
-def encoded_by(candidate: Candidate, evidence: Evidence, part: Part) -> Encoded | None:
+def encoded_by(candidate: RecipeCandidate, evidence: Evidence, part: Part) -> Encoded | None:
     """Return a part as the candidate quantises it; None if the candidate cannot have made a tensor of this shape."""
     fmt = candidate.recipe.format
     try:
@@ -135,7 +135,7 @@ def encoded_by(candidate: Candidate, evidence: Evidence, part: Part) -> Encoded 
 
 
 @lru_cache(maxsize=1024)
-def _tensor_scale(candidate: Candidate, survey: Survey) -> float | None:
+def _tensor_scale(candidate: RecipeCandidate, survey: Survey) -> float | None:
     """Return the scale of a large tensor; None if it is not a positive number, which cannot be given to a part."""
     if candidate.recipe.rule.is_exact and not survey.is_finite:
         return None  # the exact rules leave out blocks with infinities

@@ -9,12 +9,15 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
+from floatlab.reduce.explain.faults.outliers import widened
+from floatlab.reduce.explain.faults.patterns import is_function_of_product, least_shown
+from floatlab.reduce.explain.faults.small import SmallFaults
 from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, overflow_of
 from floatlab.reduce.explain.first_line import (
     LETTERS,
     bug_line,
+    doubt_line,
     lone_line,
-    outlying_line,
     rounding_line,
     shared_line,
     unexplained_line,
@@ -22,18 +25,8 @@ from floatlab.reduce.explain.first_line import (
 from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.installed import installed_ways
-from floatlab.reduce.explain.patterns import (
-    Drift,
-    drift_of,
-    is_function_of_product,
-    is_no_order,
-    least_shown,
-    small_fault,
-)  # fmt: skip
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
-from floatlab.reduce.explain.residuals import indices_of
-from floatlab.reduce.explain.rivals import ShiftRivals, are_lone, few_wrong, outlying_lines, widened
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
@@ -231,9 +224,7 @@ class _PairDiagnosis:
         if doubts:
             rivals = [each.rival for each in unknown if each.rival]
             rival = rivals[0] if rivals else "sums that are rounded in one direction"
-            tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
-            said = f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; knowing {tell} would settle it."
-            return self._done("unknown", said, causes)
+            return self._done("unknown", doubt_line(doubts, rival), causes)
         views = [view_of(self.problem, each.side, own_accumulator(each.side.narrowest)) for each in unknown]
         return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
 
@@ -269,19 +260,14 @@ class _PairDiagnosis:
             if not causes and (digits := printed_from(side, from_which)):
                 cause = DiagnosedCause("output-rounded", "output", side.name, 1.0, (), digits)
                 return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
-        ways = self._ways()
-        small = self._small(ways)
-        if small is not None:
-            return small
+        ways = self._all_ways()
+        plain = [each for each in self.explained if not each.model.name and each.status == "product"]
+        claim = SmallFaults(self.problem, self.sides, self.grid, ways, self.tick).find() if len(plain) == 2 else None
+        if claim is not None:
+            said = claim.first or rounding_line(claim.causes, self._worth())
+            return self._done(claim.status, said, claim.causes)
         if not causes and (unlike := unlike_formats(self.problem, self.sides)):
             return self._done("rounding", rounding_line((unlike,), self._worth()), (unlike,))
-        if self.libraries is None:
-            self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
-        for i, side in enumerate(self.sides):
-            if not ways[i] and not self.libraries[i] and not self.explained[i].causes:
-                self.tick()
-                self.libraries[i] = installed_ways(self.problem, side)
-        ways = ways[0] + self.libraries[0], ways[1] + self.libraries[1]
         one, other = self.explained
         found = list(causes)
         if one.model == other.model and {each.name for each in one.causes} == {each.name for each in other.causes}:
@@ -296,6 +282,17 @@ class _PairDiagnosis:
                 evidence = (("computed as", text), *least_shown(views))
                 found.append(DiagnosedCause(name, STAGES.get(name, name), whose, share, (), evidence))
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
+
+    def _all_ways(self) -> tuple[list[Way], list[Way]]:
+        """Return for each result the candidates and the libraries that reproduce its elements."""
+        ways = self._ways()
+        if self.libraries is None:
+            self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
+        for i, side in enumerate(self.sides):
+            if not ways[i] and not self.libraries[i] and not self.explained[i].causes:
+                self.tick()
+                self.libraries[i] = installed_ways(self.problem, side)
+        return ways[0] + self.libraries[0], ways[1] + self.libraries[1]
 
     def _whose(self, name: str, ways: tuple[list[Way], list[Way]]) -> str:
         if name in ("order", "fma"):
@@ -319,73 +316,6 @@ class _PairDiagnosis:
             share = np.abs(first.values - second.values) / room
         share = share[np.isfinite(share)]
         return float(share.max()) if share.size else 0.0
-
-    def _small(self, ways: tuple[list[Way], list[Way]]) -> Diagnosis | None:
-        """Look for faults smaller than the rounding error bound: a few wrong elements, or significant mean errors."""
-        plain = [each for each in self.explained if not each.model.name and each.status == "product"]
-        if len(plain) < 2:
-            return None
-        self.tick()
-        chance = self.grid.chance()
-        views = [view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides]
-        same = self.sides[0].format == self.sides[1].format
-        if same and is_no_order(self.differing, chance, 8.0 if any(map(bool, self.libraries or ways)) else 12.0):
-            both = dict.fromkeys(("actual", "expected"), self.differing)
-            causes = few_wrong(self.problem, self.sides, both, "agree bit for bit")
-            if causes:
-                return self._done("bug", bug_line(causes, self.differing), causes)
-        missed = {
-            side.name: self.grid.nearest[side.name]
-            for i, side in enumerate(self.sides)
-            if side.name in self.grid.nearest and not ways[i] and not (self.libraries and self.libraries[i])
-        }
-        missed = {name: mask for name, mask in missed.items() if is_no_order(mask, chance)}
-        causes = few_wrong(self.problem, self.sides, missed, "are what a replayed order gives, bit for bit")
-        if causes:
-            return self._done("bug", bug_line(causes, self.differing), causes)
-        if same and are_lone(self.differing) and is_no_order(self.differing, chance):
-            return self._lone()
-        drifts = [drift_of(view) for view in views]
-        for i, whose in enumerate(("actual", "expected")):
-            if ways[i] or (self.libraries and self.libraries[i]):
-                continue
-            outlying = outlying_lines(self.problem, self.sides, i)
-            if outlying is not None:
-                cause, is_sure = outlying
-                said = bug_line((cause,), self.differing) if is_sure else outlying_line(cause)
-                return self._done("bug" if is_sure else "unknown", said, (cause,) * is_sure)
-            fault = small_fault(drifts[i], drifts[1 - i], views[i].noise.u)
-            if fault is None:
-                continue
-            name, words, is_certain = fault
-            directed = self.grid.directed_ways(self.sides[i]) if self.grid.into == self.sides[i].narrowest else []
-            if directed:
-                evidence = (("computed as", directed[0].text),)
-                cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
-                return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
-            has_rival = self._has_rival(i, drifts[i], words)
-            if has_rival or not is_certain:
-                doubt = f"a bias ({words.replace(' a ', ' per ')})" if " " in words else f"a factor of {words}"
-                rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
-                said = f"I can't tell: the cause is {doubt} in {LETTERS[whose]}, or {rival}"
-                return self._done("unknown", f"{said}; knowing how the sums are computed would settle it.", ())
-            known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
-            cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
-            return self._done("bug", bug_line((cause,)), (cause,))
-        return None
-
-    def _has_rival(self, i: int, drift: Drift, words: str) -> bool:
-        """Return whether sums that are rounded in one direction may explain a shift of the mean errors."""
-        product = self.problem.totals.product
-        axis = {"one number a column": 0, "one number a row": 1}.get(words)
-        shift = drift.factor * product if axis is None else drift.means[axis]
-        return not ShiftRivals(self.problem, self.sides[i], self.tick).are_excluded(shift, axis)
-
-    def _lone(self) -> Diagnosis:
-        """Return "unknown": rounding could cause differences of this size, but another order is unlikely."""
-        where = indices_of(self.differing)
-        cause = DiagnosedCause("elements", "result", "both", float(self.differing.mean()), where, ())
-        return self._done("unknown", lone_line(cause), ())
 
 
 _SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}

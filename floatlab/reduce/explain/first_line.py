@@ -10,6 +10,7 @@ _NOUNS = {
     "order": "order", "fma": "FMA", "accumulator": "accumulator", "compensated": "compensated sum",
     "partials": "partial sums in a narrower format", "products": "products in a narrower format",
     "inputs-rounded": "inputs rounded", "inputs-quantized": "inputs quantised", "inputs-split": "inputs in parts",
+    "fast-product": "fast matrix product",
     "output-rounded": "output rounded", "flush-to-zero": "subnormal numbers flushed to zero",
 }  # fmt: skip
 _INPUTS = {"both": "both inputs", "x": "the first input", "y": "the second input"}
@@ -30,7 +31,13 @@ _TRANSPOSED = {
     "x in memory": "the product with x read in another memory order",
     "y in memory": "the product with y read in another memory order",
 }  # fmt: skip
-_UNSAID = ("computed as", "a wrong element shows from", "seen by", "all others")  # evidence that the line omits
+_UNSAID = (
+    "computed as",
+    "a wrong element shows from",
+    "seen by",
+    "all others",
+    "others",
+)  # evidence that the line omits
 _MOST = 4  # largest number of positions that the first line lists
 
 
@@ -53,7 +60,8 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
         size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
         return f"No: this is rounding ({names}){size}."
     said = "; ".join(dict.fromkeys(_cause_text(each) for each in causes if each not in plain or each.side != "both"))
-    return f"No: this is rounding, by a choice of precision: {said}."
+    choice = "algorithm" if all(each.name in ("fast-product", "order", "fma") for each in causes) else "precision"
+    return f"No: this is rounding, by a choice of {choice}: {said}."
 
 
 def _is_plain(cause: DiagnosedCause) -> bool:
@@ -74,9 +82,21 @@ def lone_line(cause: DiagnosedCause) -> str:
     return f"I can't tell: {said}; computing the product again would settle it."
 
 
+def doubt_line(doubts: list[str], rival: str) -> str:
+    """Return the line for a fault that is not certain, since an alternative explains the errors, too."""
+    tell = "the precision of the inputs" if rival.startswith("inputs") else "how the sums are computed"
+    return f"I can't tell: the cause is {' and '.join(doubts)}, or {rival}; knowing {tell} would settle it."
+
+
 def outlying_line(cause: DiagnosedCause) -> str:
     """Return the line for rows or columns with unusually large errors, which an unknown order may have made."""
     said = _cause_text(cause).replace(" are wrong", " are wrong, or added in an order that was not tried")
+    return f"I can't tell: {said}; knowing how the sums are computed would settle it."
+
+
+def rough_line(letter: str, times: float) -> str:
+    """Return the line for a result within the rounding error bound, with larger errors than the usual orders make."""
+    said = f"the errors of {letter} are small enough for rounding, but {times:.2g} times those of every order tried"
     return f"I can't tell: {said}; knowing how the sums are computed would settle it."
 
 
@@ -123,6 +143,9 @@ def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None,
 
 def _of_others(causes: list[DiagnosedCause], differing: Array | None, are_known: bool) -> str:
     """Return whether all elements but the wrong ones are equal, or agree within rounding, as the end of the line."""
+    others = [value for cause in causes for key, value in cause.evidence if key == "others"]
+    if others:
+        return f"; others are {others[0]}"
     if differing is None:
         return "; all others agree"
     left = differing.copy()
@@ -193,6 +216,9 @@ def _cause_text(cause: DiagnosedCause) -> str:
         return "neither A nor B is the product of these inputs" if cause.side == "both" else (
             f"{whose} is not the product of these inputs"
         )  # fmt: skip
+    if cause.name == "fast-product":
+        levels = f"{known['levels']} level{'s' * (known['levels'] != '1')} of {known['algorithm']}'s algorithm"
+        return f"{_NOUNS[cause.name]} in {whose} ({levels})"
     words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
     if cause.name == "accumulator" and "format" in known:
         return f"sums of {whose} in {words}"

@@ -6,17 +6,28 @@ accepted only if it leaves every error within the rounding error bound. Simpler 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.formats import Format
-from floatlab.reduce.explain.faults import NEAR, FaultFinder
-from floatlab.reduce.explain.findings import DOUBLE, SINGLE, Fault, SampledModel, SideExplanation, stray_words
+from floatlab.formats import Format, parse_format
+from floatlab.reduce.explain.faults.fast import find_fast_product
+from floatlab.reduce.explain.faults.finder import NEAR
+from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
+from floatlab.reduce.explain.faults.patterns import (
+    are_even,
+    are_exact,
+    explains_more,
+    is_apart,
+    is_nearer,
+    is_telling,
+    may_be_flushed,
+    outdoing,
+)
+from floatlab.reduce.explain.faults.rivals import narrow_share
+from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.patterns import are_even, are_exact, explains_more, is_apart, may_be_flushed, outdoing
 from floatlab.reduce.explain.precision.inputs import far_replay, likely_models
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
@@ -25,61 +36,44 @@ from floatlab.reduce.explain.precision.narrow import (
     narrow_sums,
     partial_sums,
 )  # fmt: skip
-from floatlab.reduce.explain.precision.outputs import best_cast, casts_of, printed_digits
+from floatlab.reduce.explain.precision.outputs import best_cast, printed_digits
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_flipped, is_stored_scale
 from floatlab.reduce.explain.problem import (
-    ProductProblem,
-    Side,
     View,
-    find_stray,
-    makes_stray,
     middle,
     unrelated_share,
     view_of,
 )  # fmt: skip
-from floatlab.reduce.explain.residuals import find_places, indices_of
-from floatlab.reduce.explain.rivals import are_lone, narrow_share, standing_out
-from floatlab.reduce.explain.stages import PLAIN, Model, known_of
-from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
+from floatlab.reduce.explain.residuals import find_places, is_flat, is_moved_exactly
+from floatlab.reduce.explain.side_report import SideReport
+from floatlab.reduce.explain.stages import PLAIN, Model
+from floatlab.reduce.results.diagnosis_record import Evidence
+from floatlab.reduce.simulate.narrow_sums import promoted
 
 _SURPRISING = 0.2  # for a fault, the largest ratio of wrong elements to elements that narrower sums change
 _TRIED = 8  # largest number of models that are verified on all elements
 _SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow format
-_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # beside these causes, no cast is reported
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
 _GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
+_STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
+_UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
 _MOST_WRONG = 0.5  # largest share of wrong elements that is reported as a region
 
 
-class SideExplainer:
+class SideExplainer(SideReport):
     """Searches for an explanation of one result."""
-
-    def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
-        """Find the NaNs and infinities that the inputs do not explain; the search ignores these elements."""
-        self.problem, self.side, self.tick = problem, side, tick
-        self.faults = FaultFinder(problem, side, tick)
-        self.stray = find_stray(problem, side)
-        self.doubt: tuple[str, str] | None = None  # a factor or bias, and a model that fits equally well
-        self.before: tuple[DiagnosedCause, ...] = ()
-        if self.stray.any():
-            places = find_places(self.stray)
-            where = indices_of(self.stray)
-            known = () if places is None else (("places", places.name),)
-            found = Fault("nan", where, (*known, ("holds", stray_words(side, self.stray))), self.stray)
-            self.before = (self._cause(found, "result"),)
-
-    @property
-    def accumulators(self) -> tuple[Format, ...]:
-        """The accumulator formats that libraries usually use for results in this format."""
-        if self.side.format.precision <= SINGLE.precision:
-            return (SINGLE,)
-        return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)
 
     def explain(self) -> SideExplanation:
         """Return the first hypothesis that fits, or "unknown" if flushed subnormal numbers may explain its fault."""
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
-        is_local = found.status == "bug" and {each.name for each in found.causes} <= _LOCAL and not self.stray.any()
+        names = {each.name for each in found.causes}
+        is_local = found.status == "bug" and names <= _LOCAL and not self.stray.any()
+        may_be_fast = found.status == "unknown" or (found.status == "bug" and bool(names & _LOCAL))
+        if may_be_fast and (fast := find_fast_product(view, self.problem.x, self.problem.y)):
+            if fast.is_sure:
+                return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
+            return self._in_doubt("wrong elements", "the errors of a fast matrix product")
         if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
             return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
         if is_local and self.side.narrowest == self.side.format and are_even(view, view.fit().wrong):
@@ -90,6 +84,8 @@ class SideExplainer:
         if not (self.side.finite & self.problem.known).any():
             return self._found("bug" if self.stray.any() else "product", (), PLAIN, self.accumulators[0])
         searches = [self._by_bits, self._plain_or_flushed, self._models, self._cast_with_fault, self._models_with_fault]
+        if is_flat(self.problem.totals.product) and is_flat(self.side.values):
+            searches = [*searches[:3], self._of_one_number]
         searches += [self._with_all_wrong, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
@@ -106,9 +102,6 @@ class SideExplainer:
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
         return self._unexplained()
-
-    def _in_doubt(self, what: str, rival: str) -> SideExplanation:
-        return self._found("unknown", ()).replace(doubt=what, rival=rival)
 
     def _plain_or_flushed(self) -> SideExplanation | None:
         """Recognise flushed results, printed digits, sums with directed rounding, or results rounded again."""
@@ -186,6 +179,9 @@ class SideExplainer:
         fit = view.fit(product)
         if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
             return None  # zeros do not support a model of the inputs
+        is_usual = product is not None and accumulator is self.accumulators[0]
+        if product is not None and is_usual and not is_nearer(view, product):
+            return None
         if not fit.wrong.any():
             shift = None if product is None else outdoing(view, product)
             if shift is not None and shift[1]:
@@ -193,6 +189,8 @@ class SideExplainer:
             vain = product is not None and accumulator is self.accumulators[0] and not explains_more(view, product)
             if shift is not None or vain:
                 return None
+            if product is not None and is_usual and not is_telling(view, product):
+                return self._in_doubt("wrong elements", model.words)
             status = "product" if model is PLAIN else "rounding"
             return self._found(status, (), model, accumulator, fit.z, view, product)
         flushed = self.faults.flushed(view, product, fit.wrong)
@@ -217,7 +215,10 @@ class SideExplainer:
             fault = self._fault(view, product, fit.wrong)
         if fault is not None and not fault.name:
             return None
-        if fault is None and places is not None and places.count * 2 <= fit.wrong.size:
+        # A model beside wrong elements must explain more elements than these, which plain rounding does not explain.
+        gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
+        is_gain = product is None or (places is not None and gained >= max(_GAIN, 3 * places.count))
+        if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:
             fault = self.faults.placed(view, fit.wrong)
         if fault is None:
             return None
@@ -269,6 +270,20 @@ class SideExplainer:
                 return self._found("bug", (fault,), kept[0], accumulator, None, view, kept[1])
         return None
 
+    def _of_one_number(self) -> SideExplanation:
+        """Explain a result of equal numbers, such as that of constant inputs: it is evidence like one number."""
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        for format in map(parse_format, ("fp16", "bf16")):
+            for fma in (True, False):
+                made = promoted(self.problem.x[:1], self.problem.y[:, :1], format, self.problem.terms, fma)
+                if made[0, 0] == self.side.values[0, 0]:
+                    fault = Fault("accumulator", (), (("format", format.name), ("computed as", "serial")))
+                    return self._found("rounding", (fault,), PLAIN, SINGLE)
+        stagnant = (np.abs(view.totals.error(view.values)) <= self.problem.terms * _STAGNANT * view.totals.size).all()
+        if stagnant or self.problem.times_coarsest(self.side) <= 1:
+            return self._found("unknown", (), z=view.fit().z, view=view)
+        return self._found("bug", (Fault("not-the-product", (), (("all elements", "one number"),)),), view=view)
+
     def _of_sums(self) -> SideExplanation | None:
         found = partial_sums(self.problem, self.side, self.accumulators, self.tick)
         if found is None:
@@ -303,7 +318,11 @@ class SideExplainer:
         if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
         view = view_of(self.problem, self.side, replay.format)
-        moved = self.faults.moved(view, None, missed) or self.faults.clipped(view, replay.values, missed)
+        moved = self.faults.moved(view, None, missed)
+        if moved is not None:
+            axis = int(moved.name == "columns-moved")
+            moved = moved if is_moved_exactly(moved.where, axis, replay.values, view.values) else None
+        moved = moved or self.faults.clipped(view, replay.values, missed)
         if moved is not None:
             return self._found("bug", (moved, fault), PLAIN, SINGLE)
         # Libraries may add the elements at the edges of tiles in another order.
@@ -317,7 +336,7 @@ class SideExplainer:
     def _unexplained(self) -> SideExplanation:
         """Return the explanation of a result that no choice of precision explains: faults, other sums, or "unknown"."""
         view = view_of(self.problem, self.side, self.accumulators[0])
-        fit, share = view.fit(), unrelated_share(view)
+        fit = view.fit()
         usable = view.usable & (view.totals.squares > 0)
         narrow_views = [
             view_of(self.problem, self.side, each) for each in narrow_formats(self.side, self.accumulators[0])
@@ -347,53 +366,13 @@ class SideExplainer:
             return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
-        if share >= 0.5:
-            return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
+        times, share = self.problem.times_coarsest(self.side), unrelated_share(view)
+        if times > 1 and (share >= _UNRELATED or view.values.size < ENOUGH):
+            known = (("beyond", f"{times:.3g} times inputs of 4 bits"),)
+            return self._found("bug", (Fault("not-the-product", (), known),), view=view)
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         if are_exact(view, fit.wrong):
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
-
-    def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
-        share = 1.0 if fault.wrong is None else float(fault.wrong.mean())
-        return DiagnosedCause(fault.name, stage, self.side.name, share, fault.where, fault.evidence)
-
-    def _found(
-        self,
-        status: str,
-        faults: tuple[Fault, ...],
-        model: Model = PLAIN,
-        accumulator: Format = SINGLE,
-        z: Array | None = None,
-        view: View | None = None,
-        product: Array | None = None,
-    ) -> SideExplanation:
-        causes = [self._cause(each, "result") for each in faults]
-        if model.name:
-            evidence = known_of(model, *self.problem.factors)
-            causes.insert(0, self._cause(Fault(model.name, (), evidence), model.stage))
-        own = self.accumulators[0]
-        if accumulator is not own and status in ("product", "rounding", "bug") and not faults:
-            causes.append(self._cause(Fault("accumulator", (), (("format", accumulator.name),)), "accumulator"))
-        named = {each.name for each in causes}
-        if view is not None and status != "unknown" and not named & _NO_CAST:
-            found = casts_of(self.problem, self.side, view, product, faults)
-            causes += [self._cause(Fault("output-rounded", (), known), "output") for known in found]
-        overflows = any(each.name == "accumulator" for each in faults) and self._overflows(accumulator)
-        if self.before and (overflows or (model.name and makes_stray(self.problem, model, self.stray))):
-            self.before, self.stray = (), np.zeros_like(self.stray)
-        if self.before:
-            status = "bug" if status != "unknown" else status
-        elif status == "product" and causes:
-            status = "rounding"
-        wrong = next((each.wrong for each in faults if each.wrong is not None), None)
-        error = 0.0 if z is None else middle(z)
-        return SideExplanation(
-            self.side, status, (*self.before, *causes), model, accumulator, self.stray if self.before else wrong, error
-        )
-
-    def _overflows(self, accumulator: Format) -> bool:
-        """Return whether a partial sum may have overflowed in every unexpected NaN or infinity."""
-        return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())

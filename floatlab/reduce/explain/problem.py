@@ -16,7 +16,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
 from floatlab.reduce.explain.residuals import correlation
-from floatlab.reduce.explain.stages import PLAIN, Model, input_models, rare_models
+from floatlab.reduce.explain.stages import PLAIN, Model, coarsest_models, input_models, rare_models
 from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
@@ -24,6 +24,7 @@ _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", 
 _FEW = 4  # if a result has more values than this, and all are equal, they are not evidence of a narrower format
 _CHANCE = 10  # a narrower format is accepted if it forces at least this many bits of the values to 0
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
+_FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements in a sample, if the product has as many
 
 
@@ -193,6 +194,30 @@ class ProductProblem:
         with np.errstate(all="ignore"):
             product: Array = model.make(x[:, :-1], y[:-1], *self.factors) + x[:, -1:] * y[-1:]
         return product
+
+    def times_coarsest(self, side: Side) -> float:
+        """Return how many times as large as the largest plausible errors those of a result are; the median is used.
+
+        These errors are twice those of inputs quantised to 4 bits and, if the result has few different numbers, of an
+        output quantised to 4 bits.
+        """
+        index = np.ix_(self.rows, self.columns)
+        usable = side.finite[index] & self.known[index] & (self.sample.size > 0)
+        values, exact = side.values[index], self.sample.product
+        if not usable.any():
+            return 0.0
+        with np.errstate(all="ignore"):
+            room = np.zeros(values.shape)
+            for model in coarsest_models():
+                made = self.made(model, self.x[self.rows], self.y[:, self.columns])
+                room = np.maximum(room, np.abs(made - exact))
+            few = np.unique(values).size
+            if few <= min(_FEW_VALUES, values.size / 2):
+                room = np.maximum(room, np.abs(exact).max() / 14)
+            scale = np.sqrt(np.where(self.sample.squares > 0, self.sample.squares, 1.0))
+            # In some elements, the errors of such inputs cancel.
+            room = np.maximum(room / scale, np.median((room / scale)[usable]))
+            return float(np.median((np.abs(self.sample.error(values)) / scale / (2 * room))[usable]))
 
     @cached_property
     def sample(self) -> Totals:

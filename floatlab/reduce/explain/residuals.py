@@ -6,7 +6,7 @@ that may explain it, or None. The caller checks whether this fault leaves only r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -23,6 +23,7 @@ _FEW = 8  # up to this many wrong elements are always reported one by one
 _SHARE = 0.02  # wrong elements are also reported one by one if they are at most this share of all elements
 _BOXES = 16  # wrong elements are divided into at most this many rectangles
 _LISTED = 1 << 12  # at most this many elements are listed
+_FLAT = 1e-6  # numbers that differ by less than this share of them count as equal
 _LEAST = 3  # rectangles are reported only if more than this many elements are wrong
 _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tried
 _CLEAR = 9.0  # a part of a result is examined if the sum of (shift/sigma)² in it exceeds this
@@ -109,6 +110,12 @@ def _boxes(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] 
     return tuple(found) if count >= 4 * len(found) else None
 
 
+def is_flat(product: Array) -> bool:
+    """Return whether all elements are nearly the same number, as in a product of constant inputs."""
+    flat: Array = np.abs(product - product.flat[0]) <= _FLAT * np.abs(product.flat[0])
+    return bool(flat.all())
+
+
 def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
     """Return the median along an axis, with weights 1/sigma; NaNs are ignored.
 
@@ -175,6 +182,12 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
     nearest = np.where(np.isnan(apart), np.inf, apart).argmin(axis=1)
     to[wrong] = nearest
     return to if (to != np.arange(len(to))).any() else None
+
+
+def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, values: Array) -> bool:
+    """Return whether lines of a result are other computed lines bit for bit; `pairs` are (place, source)."""
+    to, source = np.array(pairs, np.int64).T
+    return np.array_equal(np.take(values, to, axis), np.take(made, source, axis))
 
 
 def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int, int] | None:

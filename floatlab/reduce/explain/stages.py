@@ -267,6 +267,14 @@ def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
             yield model.replace(weight=5)
 
 
+def coarsest_models() -> Iterator[Model]:
+    """Yield the models with the largest errors that are plausible: inputs of 4 bits, with a scale per tensor or row."""
+    for by_row, words in ((False, "tensor"), (True, "row")):
+        change = partial(_quantized, by_row, steps=7)
+        known = (("format", "int4"), ("scale per", words), ("inputs", "both"))
+        yield _changing("inputs-quantized", known, (change, change), 5)
+
+
 def scaled_models() -> Iterator[Model]:
     """Yield the models of FP8 inputs that are scaled so that the largest number of x and of y becomes some integer."""
     for name in ("e4m3", "e5m2"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import BlockDerivation
 from floatlab.arith.blocks import quantize_blocks
+from floatlab.arith.blocks.records import BlockDerivation
 from floatlab.errors import LiteralError, quoted
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.recipes import Recipe, parse_recipe
@@ -46,7 +46,10 @@ def answer_of(*blocks: BlockDerivation) -> Answer:
 
         return block_page(blocks)
 
-    return Answer(page, written(*blocks), lambda: _words(blocks), lambda: [_codes(each) for each in blocks])
+    def codes() -> list[str]:
+        return [_codes(each) for each in blocks]
+
+    return Answer(page, written(*blocks), lambda: _words(blocks), codes, found=blocks)
 
 
 def _value(text: str, context: Context) -> str | Derivation:

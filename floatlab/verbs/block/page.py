@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import BlockDerivation, Element, element_value
 from floatlab.arith.blocks import ERROR
+from floatlab.arith.blocks.records import BlockDerivation, Element, element_value
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from floatlab.arith.scaling import Value
+    from floatlab.arith.blocks.scaling import Value
 
 
 FEW = 4  # up to this many elements are shown step by step; more elements are shown in a table
@@ -130,7 +130,8 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     if tensor.amax is None:
         return [Row("tensor", "given", _datum(tensor.datum))]
     if not tensor.amax.numerator:
-        return [Row("tensor", "1, since all values are zero", _datum(tensor.datum))]
+        why = "all values are zero" if block.amax is not None else "blocks with NaN or ∞ do not count"
+        return [Row("tensor", f"1, since {why}", _datum(tensor.datum))]
     amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
     made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
     return [Row("tensor", made, _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
@@ -274,9 +275,9 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
 
 
 def _share(element: Element) -> str:
-    """Return the error as a signed percentage of the value; an empty text if there is no error."""
+    """Return the error as a signed percentage of the value; an empty text if there is no error, or the value is 0."""
     error, value = element.error, element.value
-    if not error or not isinstance(value, Ratio):
+    if not error or not isinstance(value, Ratio) or not value.numerator:
         return ""
     towards = 100 * error / abs(value.as_fraction())
     return f"{words.signed_text(rounded_decimal(towards, 3))} %"
@@ -287,7 +288,14 @@ def _element_blocks(block: BlockDerivation) -> list[Block]:
         return [Row("values", ", ".join(words.abbreviated(each, 20) for each in _typed(block)))]
     if len(block.elements) <= FEW:
         return [row for pair in zip(_typed(block), block.elements, strict=True) for row in _rows(*pair, block)]
-    return [_table(block)]
+    return [elements_table((block,))]
+
+
+def element_page(block: BlockDerivation, place: int) -> Page:
+    """Return the page of one element of a block: its steps, and the rows of the block's scale."""
+    element = block.elements[place]
+    alone = block.replace(elements=(element,), literals=block.literals[place : place + 1])
+    return Page((*_element_blocks(alone), *scale_rows(block)), _typed(alone)[0])
 
 
 def _decoded(element: Element) -> str:
@@ -297,7 +305,8 @@ def _decoded(element: Element) -> str:
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     """Return rows that show the steps of an element."""
     fmt, rounded = block.format, element.rounded
-    error = f"error {words.plain_error(element.error)} ({_share(element)}), " if element.error else ""
+    share = f" ({_share(element)})" if _share(element) else ""
+    error = f"error {words.plain_error(element.error)}{share}, " if element.error else ""
     code = line(Span(element_code(element, fmt), Role.CODE), _becomes(element, block).replace("= ≈", "≈"))
     decision = words.decision(rounded, block.context) if rounded else block.rule.rounding
     return [
@@ -325,13 +334,14 @@ def _becomes(element: Element, block: BlockDerivation) -> str:
     return f" = {plain}, {block.rule.value} = {_decoded(element)}"
 
 
-def _table(block: BlockDerivation) -> Table:
-    """Return a table with one row for each element."""
-    fmt = block.format
+def elements_table(blocks: tuple[BlockDerivation, ...]) -> Table:
+    """Return a table with one row for each element of the blocks."""
     rows = []
-    for typed, element in zip(_typed(block), block.elements, strict=True):
-        scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
-        becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
-        before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
-        rows.append((*before, *becomes, _happened(element, fmt)))
+    for block in blocks:
+        fmt = block.format
+        for typed, element in zip(_typed(block), block.elements, strict=True):
+            scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
+            becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
+            before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
+            rows.append((*before, *becomes, _happened(element, fmt)))
     return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), rows)

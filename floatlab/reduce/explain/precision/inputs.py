@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from floatlab.formats import Format
-from floatlab.reduce.explain.faults import NEAR
+from floatlab.reduce.explain.faults.finder import NEAR
+from floatlab.reduce.explain.faults.patterns import CERTAIN, OUTLIER, certainty, look_closer
 from floatlab.reduce.explain.findings import ENOUGH, Fault, SampledModel
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
-from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty, look_closer
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.stages import PLAIN, Model
 

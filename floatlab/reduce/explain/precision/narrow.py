@@ -14,11 +14,11 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual
-from floatlab.reduce.explain.faults import NEAR
+from floatlab.reduce.explain.faults.finder import NEAR
+from floatlab.reduce.explain.faults.rivals import is_like_sums
 from floatlab.reduce.explain.findings import SINGLE
 from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
-from floatlab.reduce.explain.rivals import is_like_sums
 from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
 from floatlab.reduce.replay.candidates import Candidate, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator

@@ -1,0 +1,147 @@
+"""The results of quantizing a block: its scale, the steps to the scale, and its elements. Also decodes codes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.arith.blocks.scaling import Value, evaluate, ratio, value_of
+from floatlab.formats.blocks import BlockFormat, Integers
+from floatlab.formats.formulas import parse_formula
+from floatlab.formats.recipes import Recipe
+from floatlab.formats.scaling import ScaleRule
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.exact import NotANumber, Ratio
+from floatlab.numbers.projection import Rounded
+from floatlab.numbers.rounding import Context, Flags
+from floatlab.presenter import Answering
+from floatlab.record import Record
+
+
+class Element(Record):
+    """One element: its value, its value divided by the scales, the rounding, the code, and the decoded value.
+
+    `scaled` is None if the block's scale is NaN or the division does not give a number. `rounded` is None in the same
+    cases, for NaN, and for rules that do not round in a direction. `decoded` is None for NaN.
+    """
+
+    value: Value
+    scaled: Ratio | None
+    rounded: Rounded | None
+    code: int
+    flags: Flags
+    decoded: Ratio | None
+
+    @property
+    def error(self) -> Fraction | None:
+        """The decoded value minus the original value, exactly; None if either is not finite."""
+        if self.decoded is None or not isinstance(self.value, Ratio):
+            return None
+        return self.decoded.as_fraction() - self.value.as_fraction()
+
+
+class TensorScale(Record):
+    """A tensor's scale, and the largest magnitude from which it was computed (None if the caller gave the scale).
+
+    `minimum` is stored beside the scale, in formats that have minima.
+    """
+
+    amax: Ratio | None
+    datum: Datum
+    minimum: Datum | None = None
+
+
+class ScaleStep(Record):
+    """One line of a scale rule: its name, its formula, and its value before it is stored."""
+
+    name: str
+    formula: str
+    value: Value
+
+
+class BlockDerivation(Answering, Record):
+    """The derivation of a block, from its values to its codes.
+
+    `amax` is None if a NaN or an infinity is among the values. The block's scale is then NaN, unless the rule of a
+    library specifies another one. `exponent` is the exponent of amax as the rule defines it; it is None if the rule
+    uses no exponent. `wanted` is the scale before it is rounded to the scale's format; it is None if amax is zero or
+    None. `steps` are the lines of the rule that were computed for the tensor and for this block. `groups` has the
+    exponents (0 or 1) of the groups, for each size of groups in the format. `minimum` is stored beside the scale, in
+    formats with minima.
+    """
+
+    format: BlockFormat
+    rule: ScaleRule
+    context: Context
+    amax: Ratio | None
+    exponent: int | None
+    wanted: Ratio | None
+    scale: Datum
+    tensor: TensorScale | None
+    elements: tuple[Element, ...]
+    literals: tuple[str | None, ...] = ()
+    steps: tuple[ScaleStep, ...] = ()
+    minimum: Datum | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
+
+    _ASKS = ".flags or .elements"
+
+    def __repr__(self) -> str:
+        """Show the format, the scale and the number of elements."""
+        return f"BlockDerivation({self.format.name}: {len(self.elements)} elements, scale {self.scale!r})"
+
+    @property
+    def recipe(self) -> Recipe:
+        """The format and the rule."""
+        return Recipe(self.format, self.rule)
+
+    @property
+    def scale_code(self) -> int:
+        """The code by which the scale is stored."""
+        return min(self.scale.code - self.format.first_scale, (1 << self.format.scale_bits) - 1)
+
+    @property
+    def flags(self) -> Flags:
+        """The union of the elements' flags."""
+        raised = Flags.NONE
+        for element in self.elements:
+            raised |= element.flags
+        return raised
+
+    @property
+    def multiplier(self) -> Ratio | None:
+        """The factor that decodes an element, such as the product of both scales; None if it is not a finite number."""
+        if self.groups:
+            return None
+        known = {"scale": value_of(self.scale), "tensor": ratio(1)}
+        if self.tensor is not None:
+            known["tensor"] = value_of(self.tensor.datum)
+            known["tensor_minimum"] = ratio(0) if self.tensor.minimum is None else value_of(self.tensor.minimum)
+        known["minimum"] = ratio(0)  # the minimum is added to the product, so it does not change the factor
+        found = evaluate(parse_formula(self.rule.value), {**known, "q": ratio(1)}, None)
+        return found if isinstance(found, Ratio) else None
+
+
+def zero_code(format: BlockFormat) -> int:
+    """Return the code of an element that is 0.
+
+    >>> from floatlab.formats.blocks import parse_block_format
+    >>> zero_code(parse_block_format("mxfp4")), zero_code(parse_block_format("q4_0"))
+    (0, 8)
+    """
+    if isinstance(format.element, Integers):
+        return format.element.code(False, 0)
+    return format.element.compose(False, 0)
+
+
+def element_value(code: int, format: BlockFormat) -> Value | None:
+    """Return the value of an element's code without the scales; None for NaN.
+
+    >>> from floatlab.formats.blocks import parse_block_format
+    >>> [element_value(code, parse_block_format("mxint8")).as_fraction() for code in (0x7F, 0x80)]
+    [Fraction(127, 64), Fraction(-2, 1)]
+    """
+    if isinstance(format.element, Integers):
+        n = format.element.integer(code)
+        return Ratio(n < 0, abs(n), twos=format.element.quantum)
+    value = value_of(Datum(format.element, code))
+    return None if isinstance(value, NotANumber) else value

@@ -1,0 +1,165 @@
+"""Recognise fast matrix products, such as Strassen's, by the sizes and the correlations of their errors.
+
+A fast algorithm divides both factors into 2 × 2 blocks, multiplies seven pairs of sums of blocks, and adds these
+products. Its errors are bounded by the norms of the blocks, not by the terms of each element (Higham, *Accuracy and
+Stability of Numerical Algorithms*, section 23.2.2), so the smallest elements may have errors that no order of addition
+causes. The same product occurs in several blocks of the result. Its error therefore occurs in all of them, which
+determines the algorithm: rounding errors of a conventional product are independent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.record import Record
+from floatlab.reduce.explain.noise import Noise, multiply_exactly
+from floatlab.reduce.explain.problem import View
+from floatlab.reduce.results.diagnosis_record import Evidence
+
+_STEP = 0.15  # the mean square error of one rounding, in units of (u·value)²
+_WORK = 1 << 26  # products with more multiply-adds are not examined
+_DEPTHS = (1, 2)  # levels of recursion
+_LEAST = 4  # the result has at least this many rows and columns
+_CAP = 16.0  # squared distances of four errors above this are due to faults; they count as this
+_LARGEST = 12.0  # errors above this many sigmas do not fit an algorithm
+# The errors may be this many times those that are expected: the seven products may be more exact, or less.
+_SCALES = 0.2, 4.0
+# An algorithm is certain if the errors are exp(15) times as likely as in a conventional product. It is excluded if they
+# are exp(5) times as likely in a conventional product.
+_SURE, _EXCLUDED = 15.0, -5.0
+_MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one normal variable, and of the sum of four
+_FLOOR = 1e-6  # variances are at least this share of the median variance
+
+
+class _Algorithm(Record):
+    """A bilinear algorithm for 2 × 2 blocks: each product is of a sum of blocks of x and a sum of blocks of y.
+
+    `left` and `right` have the coefficients of the blocks 11, 12, 21, 22 for each of the seven products, and `out` has
+    those of the products for each block of the result.
+    """
+
+    name: str
+    left: tuple[tuple[int, ...], ...]
+    right: tuple[tuple[int, ...], ...]
+    out: tuple[tuple[int, ...], ...]
+
+
+_ALGORITHMS = (
+    _Algorithm(
+        "Strassen",
+        ((1, 0, 0, 1), (0, 0, 1, 1), (1, 0, 0, 0), (0, 0, 0, 1), (1, 1, 0, 0), (-1, 0, 1, 0), (0, 1, 0, -1)),
+        ((1, 0, 0, 1), (1, 0, 0, 0), (0, 1, 0, -1), (-1, 0, 1, 0), (0, 0, 0, 1), (1, 1, 0, 0), (0, 0, 1, 1)),
+        ((1, 0, 0, 1, -1, 0, 1), (0, 0, 1, 0, 1, 0, 0), (0, 1, 0, 1, 0, 0, 0), (1, -1, 1, 0, 0, 1, 0)),
+    ),
+    _Algorithm(
+        "Winograd",
+        ((1, 0, 0, 0), (0, 1, 0, 0), (1, 1, -1, -1), (0, 0, 0, 1), (0, 0, 1, 1), (-1, 0, 1, 1), (1, 0, -1, 0)),
+        ((1, 0, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (1, -1, -1, 1), (-1, 1, 0, 0), (1, -1, 0, 1), (0, -1, 0, 1)),
+        ((1, 1, 0, 0, 0, 0, 0), (1, 0, 1, 0, 1, 1, 0), (1, 0, 0, -1, 0, 1, 1), (1, 0, 0, 0, 1, 1, 1)),
+    ),
+)
+
+
+class FastProduct(Record):
+    """A fast algorithm that explains the errors of a result; `is_sure` says whether a conventional product does not."""
+
+    name: str
+    levels: int
+    is_sure: bool
+
+    @property
+    def evidence(self) -> Evidence:
+        """The name and the levels of recursion, as evidence."""
+        return ("algorithm", self.name), ("levels", str(self.levels))
+
+
+def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
+    """Return the fast algorithm that explains all errors of a result, or None."""
+    (m, n), k = view.values.shape, x.shape[1]
+    if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
+        return None
+    error = np.asarray(view.totals.error(view.values))
+    extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)
+    best: tuple[float, str, int] | None = None
+    with np.errstate(all="ignore"):
+        usual = _halved(view.noise.sigma(view.totals) ** 2 * (view.totals.size > 0))
+        for algorithm in _ALGORITHMS:
+            for levels in _DEPTHS:
+                made = _covariances(x, y, algorithm, levels, view.noise)
+                conventional = np.zeros_like(made)
+                for i, (each, more) in enumerate(zip(usual, _halved(extra), strict=True)):
+                    conventional[i, i] = np.where(each > 0, each, made[i, i]) + more
+                    made[i, i] += more
+                gain = _likelihood(error, made) - _likelihood(error, conventional)
+                if gain > _EXCLUDED and (best is None or gain > best[0]) and _fits(error, made):
+                    best = gain, algorithm.name, levels
+    return None if best is None else FastProduct(*best[1:], best[0] > _SURE)
+
+
+def _halved(x: Array) -> list[Array]:
+    """Return the four blocks of a matrix, with zeros appended if its sizes are odd."""
+    x = np.pad(x, [(0, size % 2) for size in x.shape])
+    m, n = (size // 2 for size in x.shape)
+    return [x[:m, :n], x[:m, n:], x[m:, :n], x[m:, n:]]
+
+
+def _joined(blocks: list[Array], shape: tuple[int, ...]) -> Array:
+    return np.block([blocks[:2], blocks[2:]])[: shape[0], : shape[1]]
+
+
+def _summed(blocks: list[Array], signs: tuple[int, ...]) -> Array:
+    return np.asarray(sum(sign * block for sign, block in zip(signs, blocks, strict=True) if sign))
+
+
+def _covariances(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: Noise) -> Array:
+    """Return the covariances of the errors of the four blocks, of shape (4, 4, rows, columns)."""
+    parts, others = _halved(x), _halved(y)
+    products, variances = [], []
+    for signs, weights in zip(algorithm.left, algorithm.right, strict=True):
+        left, right = _summed(parts, signs), _summed(others, weights)
+        products.append(left @ right)
+        # Each addition of blocks is rounded, which changes the product like rounded inputs.
+        steps = sum(map(abs, signs)) + sum(map(abs, weights)) - 2
+        rounded = _STEP * noise.u**2 * steps * ((left * left) @ (right * right))
+        variances.append(_variance(left, right, algorithm, levels - 1, noise) + rounded)
+    out = np.array(algorithm.out, np.float64)
+    found: Array = np.einsum("ar,br,rmn->abmn", out, out, np.array(variances))
+    for i, row in enumerate(algorithm.out):
+        total = np.zeros_like(products[0])
+        for sign, product in zip(row, products, strict=True):
+            total = total + sign * product
+            found[i, i] += _STEP * noise.u**2 * total * total * abs(sign)
+    return found
+
+
+def _variance(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: Noise) -> Array:
+    if not levels or min(*x.shape, *y.shape) < 2:
+        return noise.sigma(multiply_exactly(x, y, False)) ** 2
+    found = _covariances(x, y, algorithm, levels, noise)
+    return _joined([found[i, i] for i in range(4)], (x.shape[0], y.shape[1]))
+
+
+def _fits(error: Array, blocks: Array) -> bool:
+    """Return whether the errors are about as large as expected, and none of them is too large."""
+    squares = error**2 / _joined([blocks[i, i] for i in range(4)], error.shape)
+    some = squares[error != 0]
+    if not some.size or not np.isfinite(some).all():
+        return False
+    scale = float(np.median(some) / _MEDIAN) ** 0.5
+    return bool(_SCALES[0] <= scale <= _SCALES[1]) and float(some.max()) <= (_LARGEST * max(scale, 0.5)) ** 2
+
+
+def _likelihood(error: Array, blocks: Array) -> float:
+    """Return the logarithm of the likelihood of the errors of the four blocks, up to a constant."""
+    m, n = (size - blocks.shape[axis] for axis, size in zip((2, 3), error.shape, strict=True))
+    matrix = np.moveaxis(blocks[:, :, :m, :n], (0, 1), (2, 3)).copy()
+    diagonal = matrix[..., range(4), range(4)]
+    matrix[..., range(4), range(4)] = np.maximum(diagonal, _FLOOR * np.median(diagonal)) * (1 + _FLOOR)
+    vector = np.stack([each[:m, :n] for each in _halved(error)], axis=-1)[..., None]
+    size = np.sqrt(matrix[..., range(4), range(4)])
+    matrix, vector = matrix / size[..., None] / size[..., None, :], vector / size[..., None]
+    far = (vector * np.linalg.solve(matrix, vector)).sum(axis=(-2, -1))
+    scale = max(float(np.median(far)) / _MEDIAN_OF_FOUR, _FLOOR)
+    spread = np.linalg.slogdet(matrix)[1] + 2 * np.log(size).sum(axis=-1) + 4 * np.log(scale)
+    return -0.5 * float((np.minimum(far / scale, _CAP) + spread).sum())

@@ -1,0 +1,185 @@
+"""Search for faults of many elements: a bias, a factor, moved rows or columns, omitted terms, transposed operands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.reduce.explain.faults.outliers import standing_out
+from floatlab.reduce.explain.faults.patterns import may_be_flushed
+from floatlab.reduce.explain.faults.rivals import whole_sums_in
+from floatlab.reduce.explain.faults.shifts import ShiftFinder
+from floatlab.reduce.explain.findings import Fault, number_text
+from floatlab.reduce.explain.grid import grid_of
+from floatlab.reduce.explain.noise import multiply_exactly
+from floatlab.reduce.explain.problem import View, middle
+from floatlab.reduce.explain.residuals import (
+    is_flat,
+    moved_rows,
+    term_counts,
+    term_range,
+)
+from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
+
+NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
+_REPLAYED = 0.98  # flushing is reported if a simulated sum that flushes reproduces at least this share of elements
+_LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
+_SAME_NUMBERS = 4  # a result of equal elements is reported as constant if it has at least this many
+_CLIPPED = 4  # clipping is reported if the bound replaces at least this many different numbers
+_SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
+_SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
+
+
+class FaultFinder(ShiftFinder):
+    """Searches a result for faults of many elements. The faults it returns explain all errors larger than rounding."""
+
+    def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Return the first fault that fits, or None. Its name is empty if another explanation fits equally well."""
+        for look in (self.constant, self.clipped, self.shifted, self.moved, self.terms):
+            self.tick()
+            if (found := look(view, product, wrong)) is not None:
+                return found
+        return None
+
+    def constant(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Recognise a result whose elements are all equal, usually to zero, although the product has other values."""
+        values = view.values
+        if values.size < _SAME_NUMBERS or not wrong.any() or (values != values.flat[0]).any():
+            return None
+        if is_flat(view.totals.product if product is None else product):
+            return None
+        number, least = float(values.flat[0]), 2.0**self.side.format.emin
+        if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
+            return None  # the processor may have flushed the inputs to zero
+        known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
+        return Fault("region", (tuple((0, count) for count in values.shape),), (known, ("all", "elements")), wrong)
+
+    def clipped(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for a lower or upper bound that replaces all numbers beyond it, such as the 0 of a ReLU."""
+        values = view.values[view.usable]
+        if not values.size or not wrong.any() or values.min() == values.max():
+            return None
+        exact = (view.totals.product if product is None else product)[wrong]
+        mine, known, left = view.values[wrong], [], np.ones(int(wrong.sum()), bool)
+        for bound, beyond, words in (
+            (float(values.min()), exact < mine, "below"), (float(values.max()), exact > mine, "above"),
+        ):  # fmt: skip
+            bounded = (mine == bound) & beyond & left
+            if len(np.unique(exact[bounded])) >= _CLIPPED:
+                known.append((words, f"all numbers {words} {number_text(bound)} are {number_text(bound)}"))
+                left &= ~bounded
+        return Fault("clipped", (), tuple(known), wrong) if known and not left.any() else None
+
+    def flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Return the fault if subnormal results, products or partial sums were flushed to zero."""
+        least = 2.0**self.side.format.emin
+        values = self.side.values
+        exact = view.totals.product if product is None else product
+        if product is None and may_be_flushed(view, wrong, least):
+            grid = grid_of(self.problem, PLAIN, self.side.narrowest, self.tick)
+            if grid.flushing_share(self.side) >= _REPLAYED:
+                return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
+        if ((values != 0) & (np.abs(values) < least)).any():
+            return None
+        room = 1 if (values[wrong] == 0).all() else self.problem.terms
+        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
+        small = (np.abs(values - exact) <= most) & (np.abs(exact) <= most) & (view.totals.size > 0)
+        if small[wrong].all():
+            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
+        return None
+
+    def scattered(self, view: View, wrong: Array) -> Fault | None:
+        """Return the wrong elements as a fault if most elements of the result are right."""
+        if not wrong.any() or middle(view.fit().z) > NEAR or wrong[view.usable].mean() >= _SCATTERED:
+            return None
+        return self.placed(view, wrong)
+
+    def of_narrow_sums(self, view: View, format: Format, beyond: Array, by_bits: bool) -> Fault | None:
+        """Look for faults beside sums in a narrow format; `beyond` masks the errors too large for the usual format.
+
+        With `by_bits`, the sums must reproduce most elements bit for bit.
+        """
+        made = whole_sums_in(self.problem, self.side, format)
+        if made is not None:
+            off = beyond & (made != self.side.values)
+            clipped = self.clipped(view, made, off)
+            stands = standing_out(self.problem, self.side, off, format)
+            return clipped or (self.placed(view, stands) if stands.any() else None)
+        if by_bits:
+            return None
+        wrong = view.fit().wrong
+        found = self.transposed(view, wrong) or self.moved(view, None, wrong) or self.clipped(view, None, wrong)
+        found = found or self.scattered(view, view.fit(times=_SURELY).wrong)
+        if found is None or found.wrong is None or not (beyond & ~found.wrong).any():
+            return found
+        # No replay shows that the sums are narrow, so elements with smaller errors may be wrong, too.
+        others = ("others", f"wrong, too, or made by sums in {format.name}")
+        return found.replace(evidence=(*found.evidence, others))
+
+    def moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for rows or columns of the result that hold another row or column of the product."""
+        if product is not None:
+            return None
+        exact = view.totals.product
+        everything = [np.arange(count) for count in wrong.shape]
+        for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
+            values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
+            # A shift of rows leaves rows of zeros at an edge. They match no row of the product.
+            off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
+            zero = off & ~filled
+            to = moved_rows(values, goal, off & filled)
+            if to is None or goal.shape[1] < 2:
+                continue
+            at = np.flatnonzero(to != np.arange(len(to)))
+            index = list(everything)
+            index[axis] = to
+            left = view.against(view.totals.take(*index)).fit().wrong
+            if (mask & ~zero[:, None]).sum() >= len(at) + _LEAST and not (left.T if turned else left)[~zero].any():
+                pairs = tuple((int(i), int(to[i])) for i in at)
+                kind = "copied" if len(set(to[~zero].tolist())) < (~zero).sum() else "permuted"
+                noun = name.partition("-")[0]
+                zeros = ((f"{noun} of zeros", ", ".join(map(str, np.flatnonzero(zero).tolist()))),) * bool(zero.any())
+                return Fault(name, pairs, (("kind", kind), *zeros), wrong)
+        return None
+
+    def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for terms of the sums that were omitted or added more than once."""
+        x, y = self.problem.x, self.problem.y
+        if product is not None or wrong.sum() < _LEAST:
+            return None
+        error = np.where(view.usable, view.totals.error(view.values), np.nan)
+        limit = view.noise.limit(view.totals) + view.half
+        ranged = term_range(x, y, error, limit)
+        if ranged is not None and ranged[1] - ranged[0] < self.problem.terms:
+            first, stop, times = ranged
+            extra = times * (x[:, first:stop] @ y[first:stop])
+            if not view.fit(view.totals.product + extra).wrong.any():
+                name = "terms-missing" if times < 0 else "terms-twice"
+                return Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong)
+        counts = term_counts(x, y, error)
+        if (
+            counts is not None
+            and not (counts == -1).all()
+            and not view.fit(view.totals.product + (x * counts) @ y).wrong.any()
+        ):
+            at = np.flatnonzero(counts)
+            name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
+            evidence = (("terms", str(len(at))),)
+            return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)
+        return None
+
+    def transposed(self, view: View, wrong: Array) -> Fault | None:
+        """Return the fault if the result is a product of transposed or swapped factors, or the transposed product."""
+        if wrong.sum() < _LEAST:
+            return None
+        rows, columns = self.problem.rows, self.problem.columns
+        values, usable = (each[np.ix_(rows, columns)] for each in (view.values, view.usable))
+        for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y):
+            self.tick()
+            part = View(multiply_exactly(x[rows], y[:, columns], False), values, usable, view.noise, view.format)
+            if middle(part.fit().z) <= NEAR:
+                fit = view.against(multiply_exactly(x, y, self.problem.precise)).fit()
+                if not fit.wrong.any():
+                    return Fault(name, (), (("transposed", which),), wrong)
+        return None

@@ -1,0 +1,268 @@
+"""Elements, rows and columns whose errors stand out of those that orders of addition make.
+
+Another order of addition may change a few elements only: libraries compute a product in tiles, which are rectangles of
+its elements, and may add the elements of tiles at the edges in another order. An element is therefore wrong only if its
+error is larger than the errors that simulated orders cause in the same element.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.reduce.explain.grid import own_accumulator
+from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.problem import ProductProblem, Side
+from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.replay.candidates import Candidate
+from floatlab.reduce.replay.evaluator import candidate_codes
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause
+from floatlab.reduce.results.product_error import spread_indices
+from floatlab.reduce.simulate.adders import Adder
+
+_ORDERS = (
+    "serial", "reversed", "pairwise", "lanes(2)", "lanes(4)", "lanes(8)", "lanes(16)", "splitk(2)", "blocked(64)",
+)  # fmt: skip
+_TERMS = 1 << 20  # orders are simulated in so few elements that these have about this many terms together
+# An element is wrong if its error exceeds the largest simulated one by a factor that grows with the number of differing
+# elements. In 109 pairs of correct results whose few differences looked like faults, this factor was at most 3 if 3,000
+# elements differed, and at most 1.3 if 3 elements differed.
+_LEAST_TIMES, _TIMES_PER_DECADE = 2.0, 0.6
+_LONE_TIMES = 1.2  # this factor applies to elements that are not at the edge of a tile
+# At least this many elements are wrong together if their median error exceeds the largest simulated one by this factor.
+_MANY, _TYPICAL = 16, 1.5
+_PART = 0.25  # a whole rectangle is wrong if at least this share of its elements is
+_LINE, _LINES = 8, 4  # rows and columns are compared if each has this many elements, and if there are this many of them
+# The median error of an outlying row is more than this many times that of the others, and this many sigmas.
+_FAR_OFF, _LEAST_SIGMA = 3.0, 0.1
+# A row is doubtful, or certainly wrong, if its error is this many times the largest simulated one.
+_UNLIKELY, _SURE = 1.2, 2.0
+# Elements are lone if there are at most this many, and none is within this distance of the last row or column.
+LONE, _EDGE = 3, 4
+_LONE_DOUBTED = 1.5  # an element among so few is doubtful if its error is this many times the largest simulated one
+_CERTAIN = 1.25  # above this many times the factor for doubtful elements, an element is certainly wrong
+_LENIENT, _DOUBTED = 2.0, 1.5  # see `is_no_order`; the doubt above which an order is not claimed for isolated elements
+# The errors of a result are rough if they are 1 + 4/√n times as large as those of every simulated order.
+_ROUGH, _MOST_ROUGH = 4.0, 1024
+
+
+def standing_out(problem: ProductProblem, side: Side, differing: Array, accumulator: Format | None = None) -> Array:
+    """Return the mask of those differing elements whose errors are too large for any order of addition.
+
+    Orders are simulated in the usual accumulator unless another one is given. If the differing elements form a
+    rectangle, and the errors of enough of them are too large, the whole rectangle is returned.
+    """
+    found = np.zeros_like(differing)
+    accumulator = accumulator or own_accumulator(side.narrowest)
+    rows, columns, times = _times_of_likely(problem, side, differing, accumulator)
+    if not rows.size:
+        return found
+    lone = are_lone(differing)
+    most = _LONE_TIMES if lone else _LEAST_TIMES + _TIMES_PER_DECADE * np.log10(differing.sum())
+    stands = times > most
+    together = rows.size >= _MANY and float(np.median(times)) > _TYPICAL
+    places = find_places(differing)
+    is_box = places is not None and places.name == "region"
+    if together or (is_box and stands.mean() >= _PART):
+        return differing.copy()
+    found[rows[stands], columns[stands]] = True
+    return found
+
+
+def _times_usual(problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array) -> Array:
+    """Return the errors of some elements, divided by the largest errors of the simulated orders."""
+    usual = _order_errors(problem, side.narrowest, accumulator, rows, columns).max(axis=0)
+    with np.errstate(all="ignore"):
+        error = np.abs(problem.totals.error(side.values))[rows, columns]
+        sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
+    # In some elements, all simulated orders have small errors by chance.
+    typical = usual[sigma > 0] / sigma[sigma > 0]
+    usual = np.maximum(usual, np.median(typical) * sigma if typical.size else 0.0)
+    usual = usual + half_ulp(side.values[rows, columns], side.narrowest)
+    times: Array = error / np.maximum(usual, 1e-320)
+    return times
+
+
+def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
+    """Return the rows or columns with much larger errors than all others, if no simulated order makes such errors.
+
+    The second value says whether they are certainly wrong. Each single error is within the error bound of rounding.
+    """
+    accumulator = own_accumulator(sides[i].narrowest)
+    sigma = problem.noise(accumulator).sigma(problem.totals)
+    with np.errstate(all="ignore"):
+        usable = problem.known & sides[0].finite & sides[1].finite & (problem.totals.size > 0)
+        mine, theirs = (
+            np.where(usable, np.abs(problem.totals.error(side.values)) / np.maximum(sigma, 1e-320), 0.0)
+            for side in (sides[i], sides[1 - i])
+        )
+    for axis in (0, 1):
+        if mine.shape[1 - axis] < _LINE or mine.shape[axis] < _LINES:
+            continue
+        own, other = (np.median(each, axis=1 - axis) for each in (mine, theirs))
+        off = own > _FAR_OFF * np.maximum(np.maximum(np.median(own), other), _LEAST_SIGMA)
+        if not 0 < off.sum() <= off.size // _LINES:
+            continue
+        wrong = np.zeros_like(usable)
+        wrong[(off, slice(None)) if axis == 0 else (slice(None), off)] = True
+        rows, columns = np.nonzero(wrong & usable)
+        some = spread_indices(rows.size, max(2 * _MANY, _TERMS // problem.terms))
+        times = float(np.median(_times_usual(problem, sides[i], accumulator, rows[some], columns[some])))
+        places = find_places(wrong)
+        if times > _UNLIKELY and places is not None:
+            known = (("all others", "are rounding, or agree"),)
+            share = float(wrong.mean())
+            found = DiagnosedCause(places.name, "result", sides[i].name, share, places.where, known)
+            return found, times > _SURE
+    return None
+
+
+def few_wrong(
+    problem: ProductProblem, sides: tuple[Side, Side], few: dict[str, Array], others: str
+) -> tuple[DiagnosedCause, ...]:
+    """Return the wrong elements of each result as causes, if only a few elements or a region differ.
+
+    `few` maps the name of a result to the mask of its differing elements; other results are skipped. Elements are wrong
+    if no order of addition explains their errors. `others` describes all other elements.
+    """
+    causes = []
+    errors = [np.abs(problem.totals.error(side.values)) for side in sides]
+    for side, mine, theirs in zip(sides, errors, errors[::-1], strict=True):
+        if side.name not in few:
+            continue
+        wrong = standing_out(problem, side, few[side.name])
+        wrong &= mine >= theirs
+        places = find_places(wrong)
+        if places is not None:
+            said = others if wrong.sum() == few[side.name].sum() else "agree, or differ by rounding"
+            known = (("all others", said),)
+            causes.append(DiagnosedCause(places.name, "result", side.name, float(wrong.mean()), places.where, known))
+    return tuple(causes)
+
+
+def _order_errors(problem: ProductProblem, into: Format, accumulator: Format, rows: Array, columns: Array) -> Array:
+    """Return the errors of some elements in each simulated order; the first axis is that of the orders."""
+    x, y = problem.sources
+    terms = (
+        Source(np.ascontiguousarray(x.codes[rows].T), x.format),
+        Source(np.ascontiguousarray(y.codes[:, columns]), y.format),
+    )
+    totals, found = problem.totals, []
+    exact = totals.product[rows, columns]
+    missed = 0.0 if totals.missed is None else totals.missed[rows, columns]
+    for order in map(parse_schedule, _ORDERS):
+        for fma in (False, True):
+            codes = candidate_codes(Candidate(order, Adder(accumulator, fma=fma)), terms, into)
+            with np.errstate(all="ignore"):
+                error = np.abs(np.asarray(decode(codes, into), np.float64) - exact - missed)
+            found.append(np.where(np.isfinite(error), error, 0.0))
+    return np.array(found)
+
+
+def are_rough(problem: ProductProblem, side: Side) -> float:
+    """Return how many times as large as those of all simulated orders the errors of a result are; 0 if they are not."""
+    accumulator = own_accumulator(side.narrowest)
+    rows, columns = np.nonzero(side.finite & problem.known & (problem.totals.size > 0))
+    some = spread_indices(rows.size, max(2 * _MANY, min(_MOST_ROUGH, _TERMS // problem.terms)))
+    rows, columns = rows[some], columns[some]
+    if rows.size < _MANY:
+        return 0.0
+    sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
+    sigma = sigma + half_ulp(side.values[rows, columns], side.narrowest)
+    mine = np.abs(problem.totals.error(side.values))[rows, columns] / sigma
+    theirs = _order_errors(problem, side.narrowest, accumulator, rows, columns) / sigma
+    times = [
+        float(own) / max(float(usual.max()), 1e-300)
+        for own, usual in (
+            (np.median(mine), np.median(theirs, axis=1)),
+            (np.sqrt(np.mean(mine**2)), np.sqrt(np.mean(theirs**2, axis=1))),
+        )
+    ]
+    least = 1 + _ROUGH / rows.size**0.5
+    return min(times) if min(times) > least else 0.0
+
+
+def are_lone(differing: Array) -> bool:
+    """Return whether so few elements differ, so far from the last row and column, that no tile edge is the cause."""
+    rows, columns = np.nonzero(differing)
+    if len(set(rows.tolist())) < rows.size or len(set(columns.tolist())) < columns.size:
+        return False  # two elements are in the same row or column, which may belong to another tile
+    inside = (rows < differing.shape[0] - _EDGE) & (columns < differing.shape[1] - _EDGE)
+    return rows.size <= LONE and bool(inside.all())
+
+
+def are_isolated(differing: Array, chance: float) -> bool:
+    """Return whether one to three elements differ where another order would have changed more of them.
+
+    Tiles end at the last row and column, so the smallest strip there that contains the elements is examined. `chance`
+    is the share of elements that another order changes.
+    """
+    rows, columns = np.nonzero(differing)
+    if not 0 < rows.size <= LONE or min(len(set(rows.tolist())), len(set(columns.tolist()))) < rows.size:
+        return False  # two elements in the same row or column may belong to a tile
+    down, across = differing.shape[0] - rows.min(), differing.shape[1] - columns.min()
+    expected = chance / _LENIENT * float(down * across)
+    return expected > rows.size and expected - rows.size * (1 + np.log(expected / rows.size)) > _DOUBTED
+
+
+def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tuple[Array, Array]:
+    """Return the masks of the elements whose errors are doubtful, and certainly too large, for another order."""
+    doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
+    rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest))
+    if rows.size:
+        most = _LEAST_TIMES + _TIMES_PER_DECADE * np.log10(differing.sum())
+        few = differing.sum() <= LONE
+        doubtful[rows, columns] = times > (_LONE_DOUBTED if few else most)
+        if (times > _CERTAIN * most).any():
+            wrong[rows, columns] = times > most
+    return doubtful, wrong
+
+
+def _times_of_likely(
+    problem: ProductProblem, side: Side, differing: Array, accumulator: Format
+) -> tuple[Array, Array, Array]:
+    """Return the rows and columns of the differing elements with the largest errors, and `_times_usual` of them."""
+    rows, columns = np.nonzero(differing & side.finite & problem.known)
+    if not rows.size:
+        return rows, columns, np.zeros(0)
+    with np.errstate(all="ignore"):
+        error = np.abs(problem.totals.error(side.values))[rows, columns]
+        sigma = problem.noise(accumulator).sigma(problem.totals)[rows, columns]
+        likely = np.argsort(-error / np.maximum(sigma, 1e-320), kind="stable")
+    likely = likely[: max(32, _TERMS // problem.terms)]
+    rows, columns = rows[likely], columns[likely]
+    return rows, columns, _times_usual(problem, side, accumulator, rows, columns)
+
+
+def widened(
+    cause: DiagnosedCause, problem: ProductProblem, sides: tuple[Side, Side], differing: Array
+) -> DiagnosedCause:
+    """Return a cause extended to all differing elements, if they lie in one row or one column.
+
+    Some of these elements have errors that rounding could explain. They are included because another order of addition
+    is not the reason for the difference: the row or column is not at the edge of a tile, or its errors are larger than
+    those of all simulated orders.
+    """
+    if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
+        return cause
+    claimed = np.zeros_like(differing)
+    for place in cause.where:
+        claimed[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = True
+    for axis in (0, 1):
+        (lines,) = np.nonzero(differing.any(axis=1 - axis))
+        if lines.size != 1 or claimed.sum() in (0, differing.sum()) or (claimed & ~differing).any():
+            continue
+        if differing.all():
+            continue  # not one line among others
+        inside = lines[0] < differing.shape[axis] - _EDGE
+        side = sides[cause.side == "expected"]
+        if inside or standing_out(problem, side, differing)[differing].all():
+            places = find_places(differing)
+            if places is not None:
+                share = float(differing.mean())
+                return cause.replace(name=places.name, where=places.where, share=share)
+    return cause

@@ -1,0 +1,341 @@
+"""Find faults that are smaller than the rounding error bound.
+
+A fault is found if only a few elements of two results differ, or if the mean error of many elements is significant. The
+plain product is the exact product of the unchanged inputs. A model is an assumed change of the inputs (see `stages`). A
+shift is an array of the errors that a bias or a factor would cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log, sqrt
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.record import Record
+from floatlab.reduce.explain.findings import ENOUGH, SampledModel
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
+from floatlab.reduce.results.diagnosis_record import Evidence
+
+_DOUBT = 12.0  # a fault is reported if a coincidence has at most the probability exp(−12)
+_LENIENT = 2.0  # the orders of a library may change fewer elements than the simulated orders, by up to this factor
+_STRIP = 6  # a tile at the edge of a product may be added in another order, which changes at least this many elements
+_LONG = 16  # a mean needs at least this many elements
+# A bias and a factor are certain above this many standard deviations; 900 correct results had at most 11 and 4.
+BIAS, _SCALE = 30.0, 10.0
+_DOUBTED = 0.6  # below its limit, but above this share of the limit, a bias or a factor is likely, but not certain
+# A factor is reported if it is this many times as significant as the factor of the other result. For a bias, the square
+# of this number is used.
+_OTHER = 3.0
+_NORMAL = 0.4549  # the median of the square of a standard normal variable
+_OUTLYING = 0.02  # the mean square error leaves out this share of the errors: the largest ones
+_SAME = 6.0  # two spreads of n elements count as equal if their ratio is at most 1 + 6/√n
+CERTAIN = 8.0  # a model is certain if the errors contain its change by more than this many standard deviations
+_WORSE = 1.5  # a model is rejected if its median error is more than this many times that of the plain product
+_OFF = 0.1  # the slope of the errors against a model's change may differ from 1 by this much, plus its uncertainty
+OUTLIER = 20.0  # errors above this many times the median error, or above this many sigmas, are outliers
+_LOOSE = 1.5  # a residual may exceed its limit by this factor, because the shift is only an estimate
+_CHANGES = 0.5  # a model's change is significant if its median exceeds this many sigmas
+_FEW = 8  # a factor can explain any result with fewer elements than this
+_EVEN = 4.0  # the median error of wrong elements is at most this many times that of the others (see `are_even`)
+_FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
+_GROWTH = 0.7  # errors that grow with a smaller power of sigma than this do not grow as rounding errors do
+_UNLIKE = 4.0  # the growth of errors is measured only if the sigmas of large and small elements differ by this factor
+_SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
+_NEARER = 1.0  # the median error against the product of a model that is named, as a share of that without it
+_BITS = 9.0  # the evidence for one of about a hundred models, in bits, is larger than this
+_APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
+
+
+def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
+    """Return whether so few elements differ that another order of addition cannot be the cause.
+
+    `chance` is the share of elements that another order changes. `doubt_needed` is −ln of the largest accepted
+    probability of a coincidence.
+    """
+    count, expected = int(differing.sum()), differing.size * chance / _LENIENT
+    if count >= expected:
+        return False
+    doubt = expected - count + (count * log(count / expected) if count else 0.0)
+    if doubt < doubt_needed:
+        return False
+    for axis in (0, 1):
+        lines = differing.any(axis=axis)
+        size = int(lines.sum()) * differing.shape[axis]
+        if count >= _STRIP and count >= size * chance / _LENIENT:
+            return False  # a tile at the edge may add these rows or columns in another order
+    return True
+
+
+def least_shown(views: Sequence[View]) -> Evidence:
+    """Return the smallest relative error that is found in an element, as evidence: the median over all elements."""
+    with np.errstate(all="ignore"):
+        limits = [(view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product) for view in views]
+        limit = np.maximum.reduce(limits)
+    some = limit[np.isfinite(limit)]
+    return (("a wrong element shows from", f"{float(np.median(some)):.2g} of it on"),) if some.size else ()
+
+
+class Drift(Record):
+    """The mean errors of a result, fitted as a bias of each column, as a bias of each row, and as one factor.
+
+    `bias` (for columns and for rows) and `scale` (for the factor) are the significance of the fits in standard
+    deviations. `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `residuals` holds the mean
+    square errors that remain after each of the three fits. `elements` is the number of elements used.
+    """
+
+    bias: tuple[float, float]
+    scale: float
+    factor: float
+    residuals: tuple[float, float, float]
+    elements: int
+    means: tuple[Array, Array]
+
+    __hash__ = object.__hash__
+
+
+def drift_of(view: View) -> Drift:
+    """Fit the mean errors of a result in which every error is within the rounding error bound."""
+    totals = view.totals
+    error, exact = totals.error(view.values), totals.product
+    with np.errstate(all="ignore"):
+        square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3
+        weight = np.where(view.usable & (square > 0) & (totals.size > 0), 1 / square, 0.0)
+        weight = np.where(np.isfinite(weight), weight, 0.0)
+        error = np.where(weight > 0, error, 0.0)
+        stands, left, means = [], [], []
+        for axis in (0, 1):
+            sums = weight.sum(axis=axis, keepdims=True)
+            mean = (weight * error).sum(axis=axis, keepdims=True) / np.where(sums > 0, sums, 1.0)
+            spread = _spread(error - mean, weight)
+            long = (weight > 0).sum(axis=axis, keepdims=True) >= _LONG
+            terms = (mean * mean * sums / max(spread, 1e-12))[long]
+            stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
+            # A bias with one unknown for every one or two elements would explain any result.
+            left.append(spread if weight.size >= 2 * sums.size else np.inf)
+            means.append(mean)
+        down = float((weight * exact * exact).sum())
+        factor = float((weight * exact * error).sum()) / down if down > 0 else 0.0
+        spread = _spread(error - factor * exact, weight)
+        scale = factor / sqrt(spread / down) if down > 0 and spread > 0 else 0.0
+    residuals = left[0], left[1], spread
+    # Constant inputs give equal elements, which count as one observation.
+    count = int((weight > 0).sum())
+    apart = len(np.unique(exact[weight > 0])) / max(1, count)
+    stands, scale = [each * apart for each in stands], scale * sqrt(apart)
+    return Drift((stands[0], stands[1]), scale, factor, residuals, count, (means[0], means[1]))
+
+
+def _spread(error: Array, weight: Array) -> float:
+    """Return the weighted mean square error, without the largest errors, which may be faults.
+
+    The result is the larger of two estimates. The first is computed from the median, for normally distributed errors.
+    It is too small if half of the sums are exact. The second is the mean.
+    """
+    squares = np.sort((error * error * weight)[weight > 0])
+    usual = squares[: squares.size - int(_OUTLYING * squares.size)]
+    return max(float(np.median(squares)) / _NORMAL, float(usual.mean())) if squares.size else 0.0
+
+
+def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | None:
+    """Return a fault that only the mean errors of the first result show; None if there is none.
+
+    The values are the name of the fault, the evidence, and whether the fault is certain.
+    """
+    found = []
+    for axis, words in ((0, "column"), (1, "row")):
+        if mine.bias[axis] > max(_DOUBTED * BIAS, _OTHER**2 * other.bias[axis]):
+            found.append((mine.residuals[axis], "bias", f"one number a {words}", mine.bias[axis] > BIAS))
+    if abs(mine.scale) > max(_DOUBTED * _SCALE, _OTHER * abs(other.scale)) and abs(mine.factor) > u / 4:
+        # A factor has one unknown, and a bias has many. The factor is chosen unless it leaves clearly larger errors.
+        room = 1 + _SAME / sqrt(mine.elements)
+        found.append((mine.residuals[2] / room, "scale", f"{1 + mine.factor:.12g}", abs(mine.scale) > _SCALE))
+    return min(found)[1:] if found else None
+
+
+def certainty(one: SampledModel, plain: SampledModel) -> float:
+    """Return how clearly the errors against the plain product contain a model's change, in standard deviations.
+
+    If the model is right, the error of each element is the model's change of this element plus a rounding error.
+    Rounding errors do not depend on the change. Return 0 if the slope of the errors against the change is not close
+    to 1.
+    """
+    if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
+        return 0.0
+    totals = plain.view.totals
+    with np.errstate(all="ignore"):
+        sigma = plain.view.noise.sigma(totals) + plain.view.half
+        error = totals.error(plain.view.values) / sigma
+        change = (one.exact - totals.product) / sigma
+    usable = plain.view.usable & np.isfinite(error) & np.isfinite(change)
+    error, change = error[usable], change[usable]
+    usual = np.abs(error) <= OUTLIER * max(float(np.median(np.abs(error))), 1e-9) if error.size else error
+    error, change = error[usual], change[usual]
+    # The part of a change that is proportional to the product could also be due to a factor, so it is removed.
+    along = totals.product[usable][usual] / sigma[usable][usual]
+    error, change = (each - (each @ along) / max(float(along @ along), 1e-300) * along for each in (error, change))
+    power = float(change @ change)
+    if error.size < ENOUGH or power == 0 or float(np.median(np.abs(change))) < _APART:
+        return 0.0
+    slope = float(change @ error) / power
+    spread = float(np.sqrt(np.mean((error - slope * change) ** 2) / power))
+    if abs(slope - 1) > _OFF + CERTAIN / 2 * spread:
+        return 0.0
+    return slope / max(spread, 1e-9)
+
+
+def look_closer(
+    problem: ProductProblem, side: Side, certain: dict[int, float], near: list[SampledModel], first: SampledModel
+) -> None:
+    """Compute the certainty of up to two models on all elements, if the sample did not decide about them.
+
+    `certain` holds the certainty of each model by its id and is updated.
+    """
+    doubted = [each for each in near if CERTAIN / 4 < certain[id(each)] <= CERTAIN]
+    if max(certain.values()) > CERTAIN or first.view.values.size == side.values.size:
+        return
+    for each in sorted(doubted, key=lambda each: -certain[id(each)])[:2]:
+        view = view_of(problem, side, each.accumulator)
+        plain = SampledModel(first.z, first.wrong, first.model, first.accumulator, view, None)
+        product = problem.whole(each.model)
+        certain[id(each)] = certainty(each.replace(view=view, product=product), plain)
+
+
+def is_apart(one: SampledModel) -> bool:
+    """Return whether a model's change of the product is about as large as rounding errors, or larger."""
+    totals = one.view.totals
+    with np.errstate(all="ignore"):
+        change = np.abs(one.exact - totals.product) / one.view.noise.sigma(totals)
+    usable = one.view.usable & (totals.size > 0)
+    return bool(usable.any() and np.nanmedian(change[usable]) > _CHANGES)
+
+
+def are_even(view: View, wrong: Array) -> bool:
+    """Return whether the wrong elements have errors that do not depend on the size of the element.
+
+    Fast algorithms, such as Strassen's, make errors like these.
+    """
+    error, exact = np.abs(view.totals.error(view.values)), np.abs(view.totals.product[view.usable])
+    others = error[view.usable & ~wrong & (error > 0)]
+    if 0 < int(wrong.sum()) <= ENOUGH:
+        return _are_few_even(view, wrong, error)
+    even = others.size > 0 and float(np.median(error[wrong])) <= _EVEN * float(np.median(others))
+    small = float(error[wrong].max()) <= _EVEN * view.noise.u * float(exact.max())
+    return int(wrong.sum()) > ENOUGH and even and small
+
+
+def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
+    """Return whether errors do not grow with the elements, and a few are wrong only because these are small."""
+    right, sigma = view.usable & ~wrong, view.noise.sigma(view.totals)
+    beyond = view.fit(times=_EVEN).wrong.any() or float(error[wrong].max()) > float(error[right].max())
+    if right.sum() < ENOUGH or beyond:
+        return False
+    large = sigma[right] > np.median(sigma[right])
+    grown = [
+        float(np.median(each[large]) / max(np.median(each[~large]), 1e-320)) for each in (sigma[right], error[right])
+    ]
+    return grown[0] > _UNLIKE and grown[1] < grown[0] ** _GROWTH
+
+
+def is_function_of_product(view: View) -> bool:
+    """Return whether the result is a function of the product (one for all rows, or one for each), but not a linear one.
+
+    Sorted by the product, neighbouring values differ much less than the values differ from the best straight line.
+    """
+    if not view.usable.all() or not np.isfinite(view.totals.product).all():
+        return False
+    product = view.totals.product
+    for exact, values in ((product.reshape(1, -1), view.values.reshape(1, -1)), (product, view.values)):
+        if exact.shape[1] < _LONG:
+            continue
+        a, b = (each - each.mean(axis=1, keepdims=True) for each in (exact, values))
+        down = (a * a).sum(axis=1, keepdims=True)
+        slope = (a * b).sum(axis=1, keepdims=True) / np.where(down > 0, down, 1.0)
+        linear = float(((b - slope * a) ** 2).mean())
+        steps = np.diff(np.take_along_axis(b - slope * a, np.argsort(exact, axis=1), axis=1), axis=1)
+        if float((steps * steps).mean()) / 2 < _SMOOTH * linear:
+            return True
+    return False
+
+
+def are_exact(view: View, wrong: Array) -> bool:
+    """Return whether sums that are exact in every order are off, by less than inputs of fewer digits would make."""
+    small = np.abs(view.totals.error(view.values)) <= _FINE * view.totals.size
+    return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
+
+
+def may_be_flushed(view: View, wrong: Array, least: float) -> bool:
+    """Return whether the wrong elements' errors are small enough to be caused by flushing to zero.
+
+    Products and partial sums below `least` are assumed to be flushed.
+    """
+    most = 2 * view.totals.terms * least
+    small = np.abs(view.totals.error(view.values)) <= most + view.noise.limit(view.totals)
+    return bool(wrong.any() and (small & (view.totals.size > 0))[wrong].all())
+
+
+def explains_more(view: View, product: Array) -> bool:
+    """Return whether the errors against a model's product are smaller than those against the plain product.
+
+    It is not enough that the model's errors are within their limit, because this limit is larger.
+    """
+    error, room = (np.abs(view.totals.error(view.values)), view.noise.limit(view.totals, product) + view.half)
+    usable = view.usable & (view.totals.size > 0)
+    if not (error <= room)[usable].all():
+        return True
+    with np.errstate(all="ignore"):
+        left = np.abs(view.totals.error(view.values, product))[usable]
+    return bool(np.median(left) * (1 + _SAME / sqrt(max(1, left.size))) < np.median(error[usable]))
+
+
+def is_nearer(view: View, product: Array) -> bool:
+    """Return whether most errors against a model's product are clearly smaller than those against the plain product."""
+    usable = view.usable & (view.totals.size > 0) & (view.values != 0)
+    with np.errstate(all="ignore"):
+        left, error = (
+            np.abs(view.totals.error(view.values, each))[usable] / view.totals.size[usable] for each in (product, None)
+        )
+    changed = left != error
+    return not changed.any() or float(np.median(left[changed])) < _NEARER * float(np.median(error[changed]))
+
+
+def is_telling(view: View, product: Array) -> bool:
+    """Return whether the elements that a model explains are more than one of many models would explain by chance.
+
+    A model explains an element by chance with about the probability of its error limit, relative to the plain error.
+    """
+    with np.errstate(all="ignore"):
+        error = np.abs(view.totals.error(view.values))
+        room = view.noise.limit(view.totals, product) + view.half
+        bits = np.log2(error / np.maximum(room, np.abs(view.values) * view.noise.u))[view.usable & (error > 0)]
+    return bits.size >= _FEW or bool(np.maximum(bits, 0.0).sum() > _BITS)
+
+
+def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
+    """Return a factor or bias, as text, if it explains a result at least as well as a model does; otherwise None.
+
+    The second value says whether the model explains the result equally well.
+    """
+    totals = view.totals
+    with np.errstate(all="ignore"):
+        square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3
+        usable = view.usable & (square > 0) & (totals.size > 0)
+        weight = np.where(usable, 1 / square, 0.0)
+        modelled = np.where(usable, totals.error(view.values, product), 0.0)
+    if not modelled.any() or usable.sum() < _FEW:
+        return None  # the model leaves no error, or there are so few elements that a factor would explain any result
+    # Without a significant mean error, the model's change is too small to be confused with a factor or a bias.
+    drift = drift_of(view)
+    if max(*drift.bias, abs(drift.scale)) < CERTAIN:
+        return None
+    left, room = _spread(modelled, weight), 1 + _SAME / sqrt(max(1, int(usable.sum())))
+    error, limit = totals.error(view.values), _LOOSE * (view.noise.limit(totals) + view.half)
+    shifts = *drift.means, drift.factor * totals.product
+    words = "a bias (one number per column)", "a bias (one number per row)", f"a factor of {1 + drift.factor:.6g}"
+    found = [
+        (residual, text)
+        for residual, shift, text in zip(drift.residuals, shifts, words, strict=True)
+        if residual <= left * room and bool((np.abs(error - shift) <= limit)[usable].all())
+    ]
+    return (min(found)[1], left <= min(found)[0] * room) if found else None

@@ -1,0 +1,202 @@
+"""Sums with other rounding errors that may look like a fault: sums in a narrow format, and sums with directed rounding.
+
+A result may look like the product times a factor close to 1, or plus a bias. Sums that truncate make each partial sum
+slightly smaller, which looks like a factor just below 1. Sums that round up or down look like a bias. A small factor
+or bias is therefore reported only in two situations: a simulated sum with it gives the bits of the result, or no sums
+with directed rounding have errors of this pattern and size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.types import Array
+from floatlab.errors import FloatlabError
+from floatlab.formats import Format
+from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
+from floatlab.reduce.explain.grid import grid_of
+from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.problem import ProductProblem, Side, View
+from floatlab.reduce.explain.residuals import between
+from floatlab.reduce.explain.stages import PLAIN
+from floatlab.reduce.replay.candidates import list_candidates
+from floatlab.reduce.simulate.narrow_sums import promoted
+
+_ROWS, _COLUMNS = 16, 32  # sums in a narrow format are simulated for about this many rows and columns
+_FINER = 0.2  # a result is coarser than sums if more than this share of the sums has bits below the result's last bit
+_OTHER = 9.0  # the bias of a result must be this many times as significant as the bias of simulated sums
+_ENOUGH = 16  # a fault must explain at least this many elements more than it has unknowns
+# Sums with directed rounding explain a shift if the cosine between their errors and the shift is at least this share of
+# the cosine between the result's errors and the shift.
+_PATTERN = 0.8
+# Their errors must also contain at least this share of the shift. It is below 1, because other orders of addition may
+# cause larger errors than the simulated orders.
+_SIZE = 0.4
+_SLOPE = 0.15  # the slope of a result against the product may differ by this much from the slope of simulated sums
+_STEPS = 1 << 24  # a whole product is simulated with rounding at every step if it has at most this many multiply-adds
+_ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this many elements and terms
+
+
+def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Array]:
+    """Return some rows and columns, and their elements computed by sums in which every step is rounded to a format."""
+    rows = problem.rows[:_ROWS]
+    columns = problem.columns[: max(_COLUMNS, _ROWS * _COLUMNS // len(rows))]
+    return rows, columns, promoted(problem.x[rows], problem.y[:, columns], format, problem.terms, False)
+
+
+def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
+    """Return the product computed by sums in which every step is rounded to a format.
+
+    Return None if it differs from the result in most elements.
+    """
+    if problem.shape[0] * problem.shape[1] * problem.terms > _STEPS or problem.terms < _FEW_TERMS:
+        return None
+    total = promoted(problem.x, problem.y, format, problem.terms, False)
+    alike = int((total == side.values)[problem.known].sum())
+    return total if alike >= _ALIKE and alike > problem.known.sum() / 2 else None
+
+
+def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
+    """Return whether a result deviates from the product in the way of sums in a narrow format.
+
+    The error bound of these sums is too large to exclude other causes, so their slope against the product is compared.
+    Serial sums may stop growing, which makes their slope smaller. The slope of sums in other orders is about 1. The
+    slope of a function of the product, such as tanh, is smaller than both.
+    """
+    rows, columns, total = sums_in(problem, format)
+    index = np.ix_(rows, columns)
+    if problem.terms <= _FEW_TERMS or _is_coarser(side.values, total) or _is_shifted(problem, side, format, total):
+        return False  # for so few terms, every order is replayed elsewhere
+    exact, values = problem.totals.product[index], side.values[index]
+    with np.errstate(all="ignore"):
+        weight = np.where(problem.totals.squares[index] > 0, 1 / problem.totals.squares[index], 0.0)
+    usable = np.isfinite(values) & np.isfinite(total) & problem.known[index] & np.isfinite(weight)
+    exact, values, total, weight = (each[usable] for each in (exact, values, total, weight))
+    power = float((weight * exact * exact).sum())
+    if not power:
+        return True
+    least, slope = (float((weight * exact * each).sum()) / power for each in (total, values))
+    return min(least, 1.0) - _SLOPE <= slope <= max(least, 1.0) + _SLOPE
+
+
+def _is_coarser(values: Array, sums: Array) -> bool:
+    """Return whether the values have fewer fraction bits than sums would have; integers are an example."""
+    last = _last_places(values)
+    return bool(last.size and (_last_places(sums) < last.min()).mean() > _FINER)
+
+
+def _last_places(values: Array) -> Array:
+    """Return the weight of the last nonzero bit of each finite number except 0."""
+    fraction, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
+    digits = np.ldexp(fraction, 53).astype(np.int64)
+    weights: Array = np.ldexp((digits & -digits).astype(np.float64), exponent - 53)
+    return weights
+
+
+def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array) -> bool:
+    """Return whether the errors of a result have significant means, and the errors of sums in a format do not."""
+    rows, columns = problem.rows[:_ROWS], problem.columns[: sums.shape[1]]
+    index, noise = np.ix_(rows, columns), problem.noise(format)
+    totals = problem.totals.take(rows, columns)
+    mine, theirs = (
+        drift_of(View(totals, values, np.isfinite(values) & problem.known[index], noise, format)).bias
+        for values in (side.values[index], sums)
+    )
+    return any(one > max(BIAS, _OTHER * other) for one, other in zip(mine, theirs, strict=True))
+
+
+def narrow_share(problem: ProductProblem, format: Format, view: View) -> float:
+    """Return the share of simulated sums in a narrow format whose errors exceed the view's error limit."""
+    rows, columns, total = sums_in(problem, format)
+    part = View(problem.totals.take(rows, columns), total, np.isfinite(total), view.noise, view.format)
+    return float(part.fit().wrong.mean())
+
+
+class ShiftRivals:
+    """Alternative computations whose rounding errors may look like a factor or a bias.
+
+    A shift is an array of the errors that a factor or a bias would cause.
+    """
+
+    def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
+        """Choose the elements on which the alternative computations are replayed."""
+        self.problem, self.side = problem, side
+        self.grid = grid_of(problem, PLAIN, side.narrowest, tick)
+        index = np.ix_(self.grid.rows, self.grid.columns)
+        self.values, self.totals = side.values[index], problem.totals.take(self.grid.rows, self.grid.columns)
+        self._directed: list[Array] | None = None
+        self._plain: list[Array] | None = None
+
+    def are_excluded(self, shift: Array, axis: int | None) -> bool:
+        """Return whether no alternative computation explains the errors, so that the shift is real.
+
+        The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None).
+        """
+        shift = np.broadcast_to(shift, self.problem.shape)
+        empty = (self.problem.totals.size == 0) & (np.abs(shift) > 0)
+        if empty.any():  # sums of zeros are exact, so only a bias can change them
+            return bool((self.side.values[empty] != 0).all())
+        if self._is_replayed(axis):
+            return True
+        shift = shift[np.ix_(self.grid.rows, self.grid.columns)]
+        return not any(self._is_alike(shift, made) for made in self._directed_errors())
+
+    def _is_alike(self, shift: Array, made: Array) -> bool:
+        """Return whether sums with the errors `made` may look like the shift."""
+        noise = self.problem.noise(self.grid.accumulator)
+        with np.errstate(all="ignore"):
+            sigma = noise.sigma(self.totals) + half_ulp(self.values, self.side.narrowest) * self.grid.is_narrow
+            h, mine, theirs = (each / sigma for each in (shift, self.totals.error(self.values), made))
+        usable = (self.totals.size > 0) & np.isfinite(h) & np.isfinite(mine) & np.isfinite(theirs)
+        h, mine, theirs = h[usable], mine[usable], theirs[usable]
+        power = float(h @ h)
+        if not power or not float(theirs @ theirs):
+            return False
+        cosines = [float(h @ each) / max(float(np.sqrt(power * (each @ each))), 1e-300) for each in (mine, theirs)]
+        return float(h @ theirs) >= _SIZE * power and cosines[1] >= _PATTERN * cosines[0]
+
+    def _directed_errors(self) -> list[Array]:
+        if self._directed is None:
+            errors = []
+            for _, _, codes in self.grid.directed():
+                made = np.asarray(decode(codes, self.grid.into), np.float64).reshape(self.values.shape)
+                errors.append(np.asarray(self.totals.error(made)))
+            self._directed = errors
+        return self._directed
+
+    def _is_replayed(self, axis: int | None) -> bool:
+        """Return whether a replayed sum equals the result bit for bit after a shift and a final rounding."""
+        if self.side.narrowest != self.side.format:
+            return False
+        unknowns = 1 if axis is None else self.values.shape[1 - axis]
+        half = half_ulp(self.values, self.side.format)
+        for made in self._plain_sums():
+            with np.errstate(all="ignore"):
+                if axis is None:
+                    ends = (self.values - half) / made, (self.values + half) / made
+                    known = (made != 0) & np.isfinite(ends[0])
+                    low, high = (np.where(known, end(*ends), np.nan).reshape(-1, 1) for end in (np.minimum, np.maximum))
+                    sound = bool((self.values[made == 0] == 0).all())
+                else:
+                    known = self.values != made
+                    low, high, sound = self.values - half - made, self.values + half - made, True
+            if known.sum() >= unknowns + _ENOUGH and sound and between(low, high, axis or 0)[1]:
+                return True
+        return False
+
+    def _plain_sums(self) -> list[Array]:
+        if self._plain is None:
+            grid, found = self.grid, []
+            formats = grid.sides[0].format, grid.sides[1].format
+            for candidate in list_candidates(self.problem.terms, formats, grid.into, elements=grid.evaluator.size):
+                if not candidate.machines:
+                    try:
+                        codes = grid.evaluator.sampled(candidate)
+                    except FloatlabError:
+                        continue
+                    found.append(np.asarray(decode(codes, grid.into), np.float64).reshape(self.values.shape))
+            self._plain = found
+        return self._plain

@@ -1,0 +1,263 @@
+"""Search for shifts: a bias, or a factor, of all elements of a result, also beside wrong elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
+from floatlab.reduce.explain.faults.rivals import ShiftRivals
+from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
+from floatlab.reduce.explain.residuals import (
+    between,
+    factor_between,
+    find_places,
+    follows_everywhere,
+    indices_of,
+    is_flat,
+    robust_shifts,
+    shortest_between,
+    weighted_median,
+)
+
+NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
+_LONG = 8  # smallest number of elements along an axis whose mean error can show a bias
+_CLEARLY = 1.2  # largest median error, in sigmas, that a fault may leave if single elements do not confirm it
+_COARSE = 8  # significant bits; a bias or a factor is looked for only in results with at least this many
+_SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up to this precision, and 2 above it
+_SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
+_LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
+_VISIBLE = 1.0  # smallest bias of a result in a narrow format, in median half ulps of this format
+_SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
+_FAR = 4.0  # smallest median shift, in error bounds, by a bias or factor that is reported beside wrong elements
+_TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
+_SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
+_AXES = ("column", "row", "result")
+
+
+class ShiftFinder:
+    """Searches a result for a bias or a factor. A shift is an array of the errors that it would cause."""
+
+    def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
+        """Take the inputs and the result."""
+        self.problem, self.side, self.tick = problem, side, tick
+        self.doubts_all = True  # if true, every shift that directed rounding could cause counts as ambiguous
+        self.doubt = ""  # the last shift that was not reported because it is ambiguous
+
+    def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Return the bias or the factor, whichever leaves smaller residuals."""
+        if view.format.precision < _COARSE or is_flat(view.totals.product):
+            return None  # with so few bits, or so few different numbers, any bias or factor fits
+        found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
+        self.tick()
+        # A factor has one unknown, and a bias has many. The factor is chosen unless its residuals are clearly larger.
+        room = 1 + _SAME / np.sqrt(view.values.size)
+        if not found:
+            return None
+        best = min(found, key=lambda each: each.left / (room if each.evidence[0][0] == "factor" else 1.0))
+        if not best.name:
+            key, value = best.evidence[0]
+            each = "for all elements" if value == "result" else f"per {value}"
+            self.doubt = f"a factor of {value}" if key == "factor" else f"a bias (one number {each})"
+        return best
+
+    def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for a bias: one number added to all elements of each column or of each row."""
+        error, room, sigma = view.errors(product)
+        if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
+            return None
+        drifts, found = self.drifts(view, product), []
+        means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
+        for axis, words in ((0, "column"), (1, "row")):
+            confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
+            if not (confirmed or (drifts and wrong.shape[axis] >= _LONG) or means[axis] > BIAS):
+                continue
+            # Every element gives a lower and an upper bound of the added number.
+            shift, holds = between(error - room, error + room, axis)
+            with np.errstate(all="ignore"):
+                left = middle(np.abs(error - shift) / sigma)
+            everywhere = follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma)
+            if self._is_hidden(view, shift):
+                continue
+            if holds and everywhere and (confirmed or left <= _CLEARLY):
+                alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
+                evidence = (
+                    ("one number a", "result" if alike else words),
+                    ("largest", f"{float(np.abs(shift).max()):.6g}"),
+                )
+                near = (np.abs(shift) <= self._directed_limit(view)).all()
+                has_rival = near and self._has_rival(view, product, shift, axis)
+                name = "" if has_rival or self._needs_no_model(view, product) else "bias"
+                found.append(Fault(name, (), evidence, wrong, left))
+        return min(found, key=lambda each: each.left) if found else None
+
+    def _is_hidden(self, view: View, shift: Array) -> bool:
+        """Return whether rounding to a narrow output format hides a shift, so that it cannot be measured."""
+        return isinstance(view.half, np.ndarray) and float(np.abs(shift).max()) < _VISIBLE * float(np.median(view.half))
+
+    def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for one factor of all elements. The fault has no name if truncating sums may explain the factor, too."""
+        exact = view.totals.product if product is None else product
+        values = np.where(view.usable, view.values, np.nan)
+        limit = view.noise.limit(view.totals, product) + view.half
+        rough = factor_between(values, exact, limit)
+        confirmed = wrong.sum() >= (2 if view.format.precision > _SHORT else 3)
+        if not rough or not (confirmed or self.drifts(view, product)):
+            return None
+        if self._needs_none(view, product):
+            return None
+        error, room, sigma = view.errors(product, rough)
+        if not np.isfinite(error[view.usable]).all():
+            return None
+        with np.errstate(all="ignore"):
+            ends = (rough * exact + error - room) / exact, (rough * exact + error + room) / exact
+            zero = exact == 0
+            low, high = (np.where(zero, np.nan, end(*ends)) for end in (np.minimum, np.maximum))
+        factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
+        factor[...] = shortest_between(float(np.nanmax(low)), float(np.nanmin(high))) if holds else factor
+        with np.errstate(all="ignore"):
+            error = np.abs(error + (rough - factor) * exact)
+            left = middle(error / sigma)
+        if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
+            return None
+        off = float(factor[0, 0]) - 1
+        if abs(off) < view.noise.u / 4:
+            return None
+        whole, _, sigma = view.errors(product)
+        if not follows_everywhere(whole, off * exact, sigma):
+            return None
+        near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
+        has_rival = near and self._has_rival(view, product, off * exact, None)
+        name = "" if has_rival or self._needs_no_model(view, product) else "scale"
+        return Fault(name, (), (("factor", f"{1 + off:.9g}"),), wrong, left)
+
+    def placed(self, view: View, wrong: Array) -> Fault:
+        """Return the wrong elements as a fault: single elements or rectangles, and whether all of them are zero."""
+        places = find_places(wrong)
+        name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
+        zero = not view.values[wrong].any()
+        boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
+        if zero and name == "region" and any(view.values[box].any() for box in boxes):
+            name, where = "elements", indices_of(wrong)  # the rectangle also has right elements
+        more = (("elements", f"{int(wrong.sum()):,}"),) * bool(name == "elements" and wrong.sum() > len(where))
+        holds = more + (("holds", "zeros" if zero else "other numbers"),) * (
+            name == "region" or (zero and len(where) > 1)
+        )
+        return Fault(name, where, holds, wrong)
+
+    def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
+        """Look for a factor with a bias, or either with wrong elements: in the usual sums, then in narrow ones."""
+        if self._needs_no_shift(view):
+            return None
+        found = self._combined(view, narrow, 1.0)
+        for each in narrow if found is None else ():
+            found = found or self._combined(each, (), _SURELY)
+            if found and found[-1].wrong is not None and find_places(found[-1].wrong) is None:
+                found = None  # such sums may cause scattered errors themselves
+        return found
+
+    def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
+        """Search one view for a factor, a bias or both. No wrong element may lie within the error bound of `rivals`."""
+        usable, exact = view.usable, view.totals.product
+        if view.format.precision < _COARSE or not usable.any() or is_flat(exact):
+            return None
+        values, found = np.where(usable, view.values, np.nan), []
+        for factor, axis in robust_shifts(values, exact, view.errors()[2]):
+            off = np.zeros((1, 1))
+            _, room, sigma = view.errors(None, factor)
+            with np.errstate(all="ignore"):
+                error = values - factor * exact
+                if axis is not None:
+                    error = error.reshape(-1, 1) if axis == 2 else error
+                    off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
+                shift = (factor - 1) * exact + off
+                room = times * (room + 2.0**-view.format.precision * np.abs(off))
+                telling = float(np.nanmedian(room[usable] / np.abs(factor * exact[usable]))) < _TELLING
+                error = np.abs(values - factor * exact - off)
+                wrong = usable & ~(error <= room)
+                rooms = [np.broadcast_to(_SURELY * each.errors(None, factor)[1], error.shape) for each in rivals]
+                clear = all(
+                    float(np.nanmedian(np.abs(shift[usable]) / np.maximum(each[usable], 1e-320))) > _FAR / _SURELY
+                    for each in (_SURELY * room, *rooms)
+                )
+            unknowns = (factor != 1) + (0 if axis is None else off.size)
+            right = int(usable.sum() - wrong.sum())
+            doubted = any((wrong & (error <= each)).any() for each in rooms)
+            if (
+                clear
+                and telling
+                and not doubted
+                and right >= 4 * unknowns + _LONG
+                and wrong.sum() <= _SCATTERED * usable.sum()
+            ):
+                found.append((wrong, factor, axis, off, unknowns))
+        if not found:
+            return None
+        # Each unknown number must explain a few elements more.
+        wrong, factor, axis, off, _ = min(found, key=lambda each: int(each[0].sum()) + _LEAST * each[-1])
+        faults = []
+        if factor != 1:
+            with np.errstate(all="ignore"):
+                unsure = float(np.nanmedian(view.errors(None, factor)[2] / np.abs(factor * exact)))
+            digits = int(np.clip(-np.log10(max(unsure / usable.sum() ** 0.5, 1e-9)), 2, 9))
+            faults.append(Fault("scale", (), (("factor", f"{factor:.{digits}g}"),)))
+        if axis is not None:
+            one = ("number", number_text(float(off[0, 0])))
+            known = (("one number a", _AXES[axis]), *((one,) if axis == 2 else ()))
+            faults.append(Fault("bias", (), (*known, ("largest", f"{float(np.abs(off).max()):.6g}"))))
+        if wrong.any():
+            faults.append(self.placed(view, wrong))
+        return tuple(faults)
+
+    def _needs_none(self, view: View, product: Array | None) -> bool:
+        """Return whether rounding alone, without a shift, explains the errors."""
+        error, room, _ = view.errors(product)
+        return bool((np.abs(error) <= room)[view.usable].all()) and not self.drifts(view, product)
+
+    def _directed_limit(self, view: View) -> Array:
+        """Return the error bound of sums that are rounded in one direction (toward zero, up or down)."""
+        limit: Array = 1.05 * self.problem.terms * view.noise.u * view.totals.size
+        return limit
+
+    def _has_rival(self, view: View, product: Array | None, shift: Array, axis: int | None) -> bool:
+        """Return whether sums that are rounded in one direction may explain the shift."""
+        if self.doubts_all or self._needs_no_model(view, product):
+            return True
+        if product is not None:  # matrix units round inputs like these models, and truncate the sums
+            return axis is None and float(np.nansum(shift * product)) < 0
+        return not self.rivals.are_excluded(shift, axis)
+
+    def _needs_no_model(self, view: View, product: Array | None) -> bool:
+        """Return whether sums of the unchanged inputs that are rounded in one direction explain all errors."""
+        return product is not None and self._needs_no_shift(view)
+
+    def _needs_no_shift(self, view: View) -> bool:
+        """Return whether all errors are within the bound of sums that are rounded in one direction."""
+        error = np.abs(view.totals.error(view.values))
+        return bool((error <= self._directed_limit(view))[view.usable].all())
+
+    @cached_property
+    def rivals(self) -> ShiftRivals:
+        """The alternatives to a shift: sums of these inputs that are rounded in one direction."""
+        return ShiftRivals(self.problem, self.side, self.tick)
+
+    def drifts(self, view: View, product: Array | None) -> bool:
+        """Return whether the median error is too large for rounding, even if every single error is within its bound."""
+        return int(view.usable.sum()) >= ENOUGH and middle(view.fit(product).z) > NEAR
+
+    def left(self, view: View, product: Array | None) -> float:
+        """Return the median error, in sigmas, that remains after subtracting the best bias or factor."""
+        error, _, sigma = view.errors(product)
+        with np.errstate(all="ignore"):
+            lefts = [middle(np.abs(error - weighted_median(error, sigma, axis)) / sigma) for axis in (0, 1)]
+        exact = view.totals.product if product is None else product
+        factor = factor_between(np.where(view.usable, view.values, np.nan), exact, sigma)
+        if factor:
+            error, _, sigma = view.errors(product, factor)
+            with np.errstate(all="ignore"):
+                lefts.append(middle(np.abs(error) / sigma))
+        return min(lefts)

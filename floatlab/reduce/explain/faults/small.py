@@ -1,0 +1,140 @@
+"""Search two results for faults that are smaller than the rounding error bound.
+
+Both results are within the bound of the product, so only the pattern of their errors can show a fault: a few elements
+differ, a row or column has larger errors than all others, or a mean error is significant. Another order of addition
+is the usual reason for a difference. A fault is claimed only if no order makes such a pattern, and an order is claimed
+only if orders do make it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from floatlab.arrays.types import Array
+from floatlab.record import Individual
+from floatlab.reduce.explain.faults.fast import find_fast_product
+from floatlab.reduce.explain.faults.outliers import are_isolated, are_rough, beyond_orders, few_wrong, outlying_lines
+from floatlab.reduce.explain.faults.patterns import Drift, drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.faults.rivals import ShiftRivals
+from floatlab.reduce.explain.first_line import LETTERS, bug_line, doubt_line, lone_line, outlying_line, rough_line
+from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
+from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
+from floatlab.reduce.explain.residuals import find_places, indices_of
+from floatlab.reduce.results.diagnosis_record import DiagnosedCause
+
+_KNOWN, _UNKNOWN = 8.0, 12.0  # the doubt that is needed if a result is reproduced bit for bit, and if none is
+
+
+class Claim(Individual):
+    """The status, the first line and the causes of a diagnosis. If the line is empty, it is the usual one."""
+
+    status: str
+    first: str
+    causes: tuple[DiagnosedCause, ...] = ()
+
+
+class SmallFaults:
+    """Searches two results that are both within the rounding error bound of the product."""
+
+    def __init__(
+        self,
+        problem: ProductProblem,
+        sides: tuple[Side, Side],
+        grid: CandidateGrid,
+        ways: tuple[Sequence[Way], Sequence[Way]],
+        tick: Callable[[], None],
+    ) -> None:
+        """Take both results, the replayed candidates, and for each result the ways that reproduce it."""
+        self.problem, self.sides, self.grid, self.ways, self.tick = problem, sides, grid, ways, tick
+        self.differing = sides[0].values != sides[1].values
+        self.views = [view_of(problem, side, own_accumulator(side.narrowest)) for side in sides]
+
+    def find(self) -> Claim | None:
+        """Return the first claim that holds, or None if the difference looks like that of two orders."""
+        self.tick()
+        if claim := self._few():
+            return claim
+        claim = self._of_each()
+        return None if claim is None else self._fast(claim)
+
+    def _fast(self, claim: Claim) -> Claim:
+        """Return the claim, unless a result is or may be a fast matrix product, whose errors look like faults."""
+        found = [find_fast_product(view, self.problem.x, self.problem.y) for view in self.views]
+        causes = tuple(
+            DiagnosedCause("fast-product", "result", side.name, 1.0, (), each.evidence)
+            for side, each in zip(self.sides, found, strict=True)
+            if each is not None and each.is_sure
+        )
+        if causes:
+            return Claim("rounding", "", causes)
+        if claim.status == "bug" and any(each and not ways for each, ways in zip(found, self.ways, strict=True)):
+            letter = LETTERS[claim.causes[0].side]
+            return Claim("unknown", doubt_line([f"wrong elements in {letter}"], "the errors of a fast matrix product"))
+        return claim
+
+    def _few(self) -> Claim | None:
+        """Look for a few wrong elements; all others agree bit for bit, or are what a replayed order gives."""
+        chance = self.grid.chance()
+        same = self.sides[0].format == self.sides[1].format
+        if same and is_no_order(self.differing, chance, _KNOWN if any(self.ways) else _UNKNOWN):
+            both = dict.fromkeys(("actual", "expected"), self.differing)
+            if causes := few_wrong(self.problem, self.sides, both, "agree bit for bit"):
+                return Claim("bug", bug_line(causes, self.differing), causes)
+        nearest = self.grid.nearest
+        missed = {
+            side.name: nearest[side.name]
+            for side, ways in zip(self.sides, self.ways, strict=True)
+            if side.name in nearest and not ways and is_no_order(nearest[side.name], chance)
+        }
+        if causes := few_wrong(self.problem, self.sides, missed, "are what a replayed order gives, bit for bit"):
+            return Claim("bug", bug_line(causes, self.differing), causes)
+        if same and not all(self.ways) and are_isolated(self.differing, chance):
+            return self._lone(self.differing)
+        return None
+
+    def _lone(self, elements: Array) -> Claim:
+        share, where = float(elements.mean()), indices_of(elements)
+        return Claim("unknown", lone_line(DiagnosedCause("elements", "result", "both", share, where, ())))
+
+    def _of_each(self) -> Claim | None:
+        """Look in each result that no way reproduces for rows, columns, means or typical errors that stand out."""
+        drifts = [drift_of(view) for view in self.views]
+        for i, whose in enumerate(("actual", "expected")):
+            if self.ways[i]:
+                continue
+            doubtful, wrong = beyond_orders(self.problem, self.sides[i], self.differing)
+            if wrong.any() and (places := find_places(wrong)) is not None:
+                known = (("all others", "agree, or differ by rounding"),)
+                share = float(wrong.mean())
+                cause = DiagnosedCause(places.name, "result", whose, share, places.where, known)
+                return Claim("bug", bug_line((cause,), self.differing), (cause,))
+            if outlying := outlying_lines(self.problem, self.sides, i):
+                cause, is_sure = outlying
+                if is_sure:
+                    return Claim("bug", bug_line((cause,), self.differing), (cause,))
+                return Claim("unknown", outlying_line(cause))
+            if fault := small_fault(drifts[i], drifts[1 - i], self.views[i].noise.u):
+                return self._shift(i, drifts[i], *fault)
+            if doubtful.any():
+                return self._lone(doubtful)
+            if times := are_rough(self.problem, self.sides[i]):
+                return Claim("unknown", rough_line(LETTERS[whose], times))
+        return None
+
+    def _shift(self, i: int, drift: Drift, name: str, words: str, is_certain: bool) -> Claim:
+        """Claim a bias or a factor that the mean errors show, unless sums with directed rounding make such means."""
+        side, whose = self.sides[i], ("actual", "expected")[i]
+        directed = self.grid.directed_ways(side) if self.grid.into == side.narrowest else []
+        if directed:
+            evidence = (("computed as", directed[0].text),)
+            return Claim("rounding", "", (DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence),))
+        axis = {"one number a column": 0, "one number a row": 1}.get(words)
+        shift = drift.factor * self.problem.totals.product if axis is None else drift.means[axis]
+        has_rival = not ShiftRivals(self.problem, side, self.tick).are_excluded(shift, axis)
+        if has_rival or not is_certain:
+            doubt = f"a bias ({words.replace(' a ', ' per ')})" if " " in words else f"a factor of {words}"
+            rival = "sums that are rounded in one direction" if has_rival else "an order that was not tried"
+            return Claim("unknown", doubt_line([f"{doubt} in {LETTERS[whose]}"], rival))
+        known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
+        cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
+        return Claim("bug", bug_line((cause,)), (cause,))
