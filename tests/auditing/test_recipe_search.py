@@ -20,6 +20,7 @@ from floatlab.errors import FileFormatError, UnsupportedError
 from floatlab.formats.recipes import parse_recipe
 from tests.auditing.making import write_checkpoint, write_examples
 from tests.differential.quantized import RECIPES, case, cases, results
+from tests.differential.shared import FOLDER as ORACLE_FOLDER
 from tests.differential.shared import needs_folder
 
 
@@ -387,7 +388,7 @@ def test_arrangements_that_cut_the_same_blocks_are_joined():
     found = arrangements((16, 64), (16, 1))[0]
     assert found == Arrangement("channel", 1, same=found.same)
     assert {"64", "128", "flat64"} <= set(found.same)
-    assert [each.order for each in arrangements((128, 64), (512,), powers=True)] == ["", SWIZZLED]
+    assert {each.order for each in arrangements((128, 64), (512,), powers=True)} == {"", SWIZZLED}
 
 
 def test_progress_counts_the_elements(monkeypatch):
@@ -421,3 +422,41 @@ def test_sources_may_be_streams():
     x = np.random.default_rng(2).standard_normal((8, 64)).astype(np.float32)
     made = fl.arrays.encode(x, "mxfp4:te")
     assert quick(HeldSource(made.codes), HeldSource(x), HeldSource(made.scales)).is_found
+
+
+MODELS = ORACLE_FOLDER / "quantized" / "checkpoints"
+DOWN = "model.layers.0.mlp.down_proj.weight"
+CHECKPOINTS = {
+    "modelopt_nvfp4": "nvfp4:modelopt", "ct_nvfp4": "nvfp4:ct", "torchao_nvfp4": "nvfp4:torchao",
+    "ct_mxfp4": "mxfp4:ct", "torchao_mxfp4": "mxfp4:torchao_floor", "modelopt_mxfp8": "mxfp8_e4m3:modelopt",
+    "bnb_nf4": "nf4/64:bnb", "modelopt_fp8": "e4m3/tensor:modelopt",
+}  # fmt: skip
+
+
+@needs_folder
+@pytest.mark.parametrize("folder", CHECKPOINTS)
+def test_the_recipes_of_checkpoints_are_found_with_their_scales(folder):
+    with opened_evidence(f"{MODELS / folder}::{DOWN}", MODELS / "original.safetensors") as (evidence, names):
+        found = search(evidence, names, explains=False)
+    assert CHECKPOINTS[folder] in [each.name for each in found.recipes]
+    first = "high" if folder == "bnb_nf4" else "low"
+    assert "two codes" not in found.recipes[0].layout[0] or f"{first} nibble" in found.recipes[0].layout[0]
+
+
+@needs_folder
+@pytest.mark.parametrize(
+    ("name", "original", "recipe"),
+    [
+        ("attn_q", "self_attn.q_proj", "q8_0:ggml"), ("attn_output", "self_attn.o_proj", "q4_0:ggml"),
+        ("ffn_gate", "mlp.gate_proj", "mxfp4:ggml"), ("ffn_up", "mlp.up_proj", "nvfp4:ggml"),
+        ("ffn_down", "mlp.down_proj", "q4_1:ggml"),
+    ],
+)  # fmt: skip
+def test_the_recipes_of_gguf_files_are_found(name, original, recipe):
+    codes = f"{MODELS}/gguf/model.gguf::blk.0.{name}.weight"
+    with opened_evidence(codes, f"{MODELS}/original.safetensors::model.layers.0.{original}.weight") as (
+        evidence,
+        names,
+    ):
+        found = search(evidence, names, explains=False)
+    assert [each.name for each in found.recipes] == [recipe]

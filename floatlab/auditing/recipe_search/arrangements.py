@@ -136,7 +136,7 @@ def arrangements(shape: Shape, stored: Shape | None, powers: bool = False) -> li
     returned.
 
     >>> [each.shape for each in arrangements((32, 64), (32, 4))]
-    ['16']
+    ['16', '16x16']
     """
     last = len(shape) - 1
     if stored is not None:

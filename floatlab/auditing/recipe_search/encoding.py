@@ -101,17 +101,17 @@ def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: 
     if rows is None and recipe.rule.name != "none":
         line = x.reshape(-1) if part.is_whole else np.append(x.reshape(-1), x.dtype.type(survey.amax))
         found = _encoded(line[None, :], candidate, survey.format, given)
-        return found_in_order(found.codes[0, : x.size].reshape(shape), found, recipe)
+        return _in_order(found.codes[0, : x.size].reshape(shape), found, recipe)
     turned = np.moveaxis(x, arrangement.axis, -1)
     if columns is None and arrangement.axis == 0 and not part.is_whole and rows is not None:
         extra = survey.columns if x.ndim > 1 else np.asarray([survey.amax], x.dtype)
         turned = np.concatenate([turned, extra.reshape(*turned.shape[:-1], 1)], axis=-1)
     found = _encoded(np.ascontiguousarray(turned), candidate, survey.format, given)
     codes = np.moveaxis(found.codes[..., : shape[arrangement.axis]], -1, arrangement.axis)
-    return found_in_order(codes, found, recipe)
+    return _in_order(codes, found, recipe)
 
 
-def found_in_order(codes: Array, found: Encoded, recipe: Recipe) -> Encoded:
+def _in_order(codes: Array, found: Encoded, recipe: Recipe) -> Encoded:
     """Return the result with the codes in the order of the tensor, and with scales as numbers."""
     fmt = recipe.format
     scales = decode_array(found.scales.reshape(-1), fmt.scale, np.float64, threads=1)
