@@ -175,3 +175,13 @@ def test_four_over_six_takes_the_scale_with_the_smaller_error():
 def test_bad_input_is_named(ask, error, words):
     with pytest.raises(error, match=words):
         ask(np.ones((2, 16), np.float32))
+
+
+@pytest.mark.parametrize("rule", ["te", "te_4over6_mse256", "fouroversix_6", "modelopt", "ct", "nearest"])
+def test_a_tensor_scale_that_is_given_enters_all_formulas(rule):
+    x = np.random.default_rng(5).standard_normal((1, 32)).astype(np.float32)
+    data = [[Datum(parse_format("fp32"), int(code)) for code in x[0].view(np.uint32)]]
+    blocks = quantize_blocks(data, f"nvfp4:{rule}", tensor_scale=7)
+    got = encode_blocks(x, f"nvfp4:{rule}", tensor_scale=7)
+    assert [block.scale_code for block in blocks] == got.scales.reshape(-1).tolist()
+    assert [element.code for block in blocks for element in block.elements] == got.codes.reshape(-1).tolist()

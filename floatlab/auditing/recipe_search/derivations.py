@@ -13,11 +13,17 @@ from floatlab.arrays.codec import decode_array
 from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.arrangements import Arrangement, Shape
 from floatlab.auditing.recipe_search.encoding import Encoded, Part, RecipeCandidate, Survey, magnitudes, taken
-from floatlab.auditing.recipe_search.matching import Evidence, Trial, canonical, parts, stored_as
+from floatlab.auditing.recipe_search.matching import (
+    Evidence,
+    Trial,
+    canonical,
+    comparable_parts,
+    stored_as,
+    stored_scales,
+)
 from floatlab.auditing.recipe_search.records import DerivedElement, RecipeStep, TellingElement
 from floatlab.auditing.recipe_search.trials import encoded_by
 from floatlab.errors import FloatlabError
-from floatlab.formats.scaling import TENSOR, ScaleRule
 from floatlab.numbers import Datum
 from floatlab.numbers.exact import Ratio
 
@@ -28,7 +34,7 @@ def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> Tell
     Returns None if there is none in the parts that are compared.
     """
     arrangement = one.candidate.arrangement
-    for part in parts(evidence, arrangement):
+    for part in comparable_parts(one.candidate, evidence):
         encoded = encoded_by(one.candidate, evidence, part)
         if encoded is None:
             return None
@@ -53,7 +59,7 @@ def first_difference(
     table = canonical(candidate.recipe.format.element)
     differs = (table[one.codes] != table[np.minimum(other.codes, len(table) - 1)]).reshape(-1)
     found = [int(differs.argmax())] if differs.any() else []
-    if same_grid and one.scales.shape == other.scales.shape:
+    if same_grid and not candidate.recipe.format.minimum and one.scales.shape == other.scales.shape:
         scales = (one.scales != other.scales) & ~(np.isnan(one.scales) & np.isnan(other.scales))
         if scales.any():
             places = _elements_of(candidate.arrangement, int(scales.argmax()), shape)
@@ -67,9 +73,8 @@ def _differs_from_stored(trial: Trial, encoded: Encoded, part: Part, evidence: E
     theirs = Encoded(stored.reshape(part.codes.shape), encoded.scales, None)
     mine = encoded
     if trial.reading is not None:
-        arrangement = trial.candidate.arrangement
-        ordered = arrangement.ordered(trial.reading.values, evidence.shape)
-        theirs = Encoded(theirs.codes, arrangement.part(ordered, evidence.shape, part.start, part.stop), None)
+        stored_here = stored_scales(trial.reading, trial.candidate.arrangement, evidence.shape, part)
+        theirs = Encoded(theirs.codes, stored_here, None)
         mine = Encoded(encoded.codes, stored_as(encoded.scales, trial.reading.kind, trial.form), None)
     return first_difference(trial.candidate, mine, theirs, part.codes.shape, True)
 
@@ -128,12 +133,10 @@ def told(
     if trial is not None and evidence is not None:
         code = int(trial.layout.read(part.first + at, 1)[0])
         if trial.reading is not None:
-            stored = trial.candidate.arrangement.ordered(trial.reading.values, evidence.shape)
-            mine = np.arange(stored.size).reshape(stored.shape)
-            here = trial.candidate.arrangement.part(mine, evidence.shape, part.start, part.stop)
+            here = stored_scales(trial.reading, trial.candidate.arrangement, evidence.shape, part)
             number = _scale_number(pair[0].arrangement, at, shape)
-            if number < len(here):
-                scale = exact(float(stored.reshape(-1)[here[number]]))
+            if number < len(here) and not pair[0].recipe.format.minimum:
+                scale = exact(float(here[number]))
     return TellingElement(
         index=tuple(int(n) for n in np.unravel_index(part.first + at, survey.shape)),
         number=_number(int(flat[at]), survey),
@@ -183,18 +186,14 @@ def derived(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> 
         found = _derivation(pair, candidate.replace(recipe=small), survey)[0]
         if rule.choice is None:
             return _from((found, 1), candidate)
-        steps = tuple(step for step in found.steps if step.name in _of_tensor(rule))
-        given = candidate if found.tensor is None else candidate.replace(given=float(found.tensor.datum))
-        high = fmt.rows or 1
-        chosen = _derivation(values.reshape(high, -1), given, survey)[0]
-        kept = tuple(step for step in chosen.steps if step.name not in _of_tensor(rule))
-        return _from((chosen.replace(steps=(*steps, *kept)), int(np.flatnonzero(places == at)[0])), candidate)
+        matrix = values.reshape(fmt.rows or 1, -1)
+        if pair.shape[1] > 2:
+            second = np.zeros_like(matrix)
+            second[0, 0] = whole
+            matrix = np.concatenate([matrix, second], axis=1)
+        return _from((_derivation(matrix, candidate, survey)[0], int(np.flatnonzero(places == at)[0])), candidate)
     except FloatlabError:
         return DerivedElement(candidate.name, (), None, 0)
-
-
-def _of_tensor(rule: ScaleRule) -> set[str]:
-    return {line.name for line in rule.steps() if line.level == TENSOR}
 
 
 def _amax_of_tensor(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, canonical, parts, values_of
+from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, canonical, comparable_parts, values_of
 from floatlab.auditing.recipe_search.trials import encoded_by
 
 _STRANGE = 0.5  # codes agree by chance in smaller shares
@@ -39,7 +39,7 @@ def _steps(trial: Trial, evidence: Evidence) -> Array:
     table, values = canonical(element), values_of(element)
     order = np.unique(values[~np.isnan(values)])
     found = []
-    for part in parts(evidence, trial.candidate.arrangement):
+    for part in comparable_parts(trial.candidate, evidence):
         encoded = encoded_by(trial.candidate, evidence, part)
         if encoded is None:
             break

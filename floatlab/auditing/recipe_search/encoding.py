@@ -124,6 +124,7 @@ def encode_minima(candidate: RecipeCandidate, survey: Survey, part: Part) -> Enc
     recipe = candidate.recipe
     blocks = quantize_blocks([Datum(source.format, code) for code in source.codes.reshape(-1).tolist()], recipe)
     codes = np.array([element.code for block in blocks for element in block.elements], np.uint8)
+    codes = codes.reshape(part.codes.shape)
     pairs = [(float(block.scale), float(block.minimum)) for block in blocks if block.minimum is not None]
     if recipe.format.superblock is None:
         return Encoded(codes, np.array(pairs).reshape(-1), None)

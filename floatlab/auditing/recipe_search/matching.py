@@ -191,11 +191,7 @@ def _with_scales(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence,
     reading, arrangement, shape = trial.reading, trial.candidate.arrangement, evidence.shape
     if reading is None:
         return tally
-    ordered = _ordered(reading, arrangement, shape)
-    if arrangement.is_flat:
-        theirs = arrangement.part(ordered, (prod(shape),), part.first, part.first + part.codes.size)
-    else:
-        theirs = arrangement.part(ordered, shape, part.start, part.stop)
+    theirs = stored_scales(reading, arrangement, shape, part)
     mine = stored_as(encoded.scales, reading.kind, trial.form)
     if arrangement.size[0] is None or (arrangement.size[1] is None and arrangement.axis == 0):
         tally = tally.replace(scales=0, scales_tried=0)  # every part has the same scales
@@ -206,6 +202,21 @@ def _with_scales(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence,
     return tally.replace(
         scales=tally.scales + differs.size - lost, scales_tried=tally.scales_tried + differs.size, first_scale=first
     )
+
+
+def stored_scales(reading: ScaleReading, arrangement: Arrangement, shape: Shape, part: Part) -> Array:
+    """Return the stored scales of a part, in the order of the grid."""
+    ordered = _ordered(reading, arrangement, shape)
+    if arrangement.is_flat:
+        return arrangement.part(ordered, (prod(shape),), part.first, part.first + part.codes.size)
+    return arrangement.part(ordered, shape, part.start, part.stop)
+
+
+def comparable_parts(candidate: RecipeCandidate, evidence: Evidence) -> Iterator[Part]:
+    """Yield the parts of the tensor, or the pieces of it with which a slow recipe is compared."""
+    if candidate.recipe.format.minimum:
+        return pieces(evidence)
+    return parts(evidence, candidate.arrangement)
 
 
 @lru_cache(maxsize=32)
