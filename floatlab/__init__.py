@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from floatlab.auditing.comparison import compare_checkpoints
     from floatlab.auditing.dequantization import dequantize
     from floatlab.auditing.quantized import load_quantized
+    from floatlab.auditing.recipe_search.finding import find_recipe
     from floatlab.errors import (
         ContextError,
         FileFormatError,
@@ -123,6 +124,7 @@ _ROOMS = {
     "floatlab.auditing.comparison": ("compare_checkpoints",),
     "floatlab.auditing.dequantization": ("dequantize",),
     "floatlab.auditing.quantized": ("load_quantized",),
+    "floatlab.auditing.recipe_search.finding": ("find_recipe",),
     "floatlab.arith": (
         "Comparison", "Contrast", "IntegerResult", "Relation", "abs", "add", "contrast", "copy_sign", "divide", "equal",
         "fma", "from_integer", "less", "less_equal", "log_b", "maximum", "maximum_magnitude",
@@ -157,11 +159,11 @@ __all__ = [
     "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
     "Relation", "Rounded", "Schedule", "Tininess", "TruthValueError", "UnsupportedError", "abs", "add", "attribute",
     "audit", "compare", "compare_checkpoints", "contrast", "convert", "copy_sign", "decode", "dequantize", "divide",
-    "dot", "encode", "equal", "examine", "finfo", "fma", "from_integer", "from_json", "less", "less_equal",
-    "load_quantized", "log_b", "matmul", "maximum", "maximum_magnitude", "maximum_magnitude_number", "maximum_number",
-    "minimum", "minimum_magnitude", "minimum_magnitude_number", "minimum_number", "multiply", "multiply_then_add",
-    "negate", "next_down", "next_up", "parse_format", "read", "remainder", "reveal", "round_to_integral", "scale_b",
-    "sqrt", "subtract", "sum", "to_integer", "train",
+    "dot", "encode", "equal", "examine", "find_recipe", "finfo", "fma", "from_integer", "from_json", "less",
+    "less_equal", "load_quantized", "log_b", "matmul", "maximum", "maximum_magnitude", "maximum_magnitude_number",
+    "maximum_number", "minimum", "minimum_magnitude", "minimum_magnitude_number", "minimum_number", "multiply",
+    "multiply_then_add", "negate", "next_down", "next_up", "parse_format", "read", "remainder", "reveal",
+    "round_to_integral", "scale_b", "sqrt", "subtract", "sum", "to_integer", "train",
 ]  # fmt: skip
 
 

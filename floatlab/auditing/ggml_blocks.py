@@ -47,7 +47,7 @@ def _half(blocks: Array, place: int) -> Array:
     return np.ascontiguousarray(blocks[:, place : place + 2]).view("<f2").astype(np.float64)
 
 
-def _halves(octets_: Array) -> Array:
+def halves(octets_: Array) -> Array:
     """Return nibbles: first the low ones of all bytes along the last axis, then the high ones."""
     return np.concatenate((octets_ & 15, octets_ >> 4), axis=-1)
 
@@ -62,22 +62,22 @@ def _q8_0(blocks: Array) -> Array:
 
 
 def _q4_0(blocks: Array) -> Array:
-    return (_halves(blocks[:, 2:]) - 8.0) * _half(blocks, 0)
+    return (halves(blocks[:, 2:]) - 8.0) * _half(blocks, 0)
 
 
 def _q4_1(blocks: Array) -> Array:
-    return _halves(blocks[:, 4:]) * _half(blocks, 0) + _half(blocks, 2)
+    return halves(blocks[:, 4:]) * _half(blocks, 0) + _half(blocks, 2)
 
 
 def _q5_0(blocks: Array) -> Array:
-    return ((_halves(blocks[:, 6:]) | _fifth_bits(blocks, 2)) - 16.0) * _half(blocks, 0)
+    return ((halves(blocks[:, 6:]) | _fifth_bits(blocks, 2)) - 16.0) * _half(blocks, 0)
 
 
 def _q5_1(blocks: Array) -> Array:
-    return (_halves(blocks[:, 8:]) | _fifth_bits(blocks, 4)) * _half(blocks, 0) + _half(blocks, 2)
+    return (halves(blocks[:, 8:]) | _fifth_bits(blocks, 4)) * _half(blocks, 0) + _half(blocks, 2)
 
 
-def _scales_and_minima(packed: Array) -> tuple[Array, Array]:
+def scales_and_minima(packed: Array) -> tuple[Array, Array]:
     """Return eight scales and eight minima of 6 bits each, from the 12 bytes of a K block (a block of 256 elements)."""
     low, middle, high = packed[:, :4], packed[:, 4:8], packed[:, 8:]
     scales = np.concatenate((low & 63, (high & 15) | (low >> 6 << 4)), axis=1)
@@ -87,24 +87,24 @@ def _scales_and_minima(packed: Array) -> tuple[Array, Array]:
 
 def _of_k(blocks: Array, codes: Array) -> Array:
     """Return d·scale·code − dmin·minimum; `codes` has eight groups of 32 codes."""
-    scales, minima = _scales_and_minima(blocks[:, 4:16])
+    scales, minima = scales_and_minima(blocks[:, 4:16])
     d, least = (_half(blocks, 0) * scales)[..., None], (_half(blocks, 2) * minima)[..., None]
     found: Array = d * codes - least
     return found
 
 
 def _q4_k(blocks: Array) -> Array:
-    return _of_k(blocks, _halves(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 8, 32))
+    return _of_k(blocks, halves(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 8, 32))
 
 
 def _q5_k(blocks: Array) -> Array:
-    low = _halves(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32)
+    low = halves(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32)
     high = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1
     return _of_k(blocks, low | high << 4)
 
 
 def _q6_k(blocks: Array) -> Array:
-    low = _halves(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
+    low = halves(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
     high = blocks[:, 128:192].reshape(-1, 2, 1, 32) >> _PAIRS & 3
     codes = (low | high << 4).reshape(-1, 16, 16) - 32.0
     scales = np.ascontiguousarray(blocks[:, 192:208]).view(np.int8)
@@ -113,11 +113,11 @@ def _q6_k(blocks: Array) -> Array:
 
 
 def _mxfp4(blocks: Array) -> Array:
-    return E2M1[_halves(blocks[:, 1:])] * _E8M0[blocks[:, :1]]
+    return E2M1[halves(blocks[:, 1:])] * _E8M0[blocks[:, :1]]
 
 
 def _nvfp4(blocks: Array) -> Array:
-    found: Array = E2M1[_halves(blocks[:, 4:].reshape(-1, 4, 8))] * _UE4M3[blocks[:, :4]][..., None]
+    found: Array = E2M1[halves(blocks[:, 4:].reshape(-1, 4, 8))] * _UE4M3[blocks[:, :4]][..., None]
     return found
 
 

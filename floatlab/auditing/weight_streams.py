@@ -190,20 +190,30 @@ def one_number(source: ArraySource) -> float:
     return float(numbers(source)(0, 1)[0])
 
 
-def unswizzled(source: ArraySource, shape: tuple[int, int]) -> HeldSource:
-    """Return scales as rows × columns; they are stored in the 128×4 layout of Blackwell's matrix units.
+def swizzled_places(shape: tuple[int, int]) -> Array:
+    """Return the place of each scale of a grid, rows × columns, in the 128×4 layout of Blackwell's matrix units.
 
     The grid is padded to multiples of 128 and 4. Scale (r, c) is at (r//128 · C/4 + c//4)·512 + (r%32)·16 +
     (r%128)//32·4 + c%4, where C is the padded number of columns (NVIDIA, cuBLAS: block scaling factors layout).
+
+    >>> swizzled_places((2, 5)).tolist()
+    [[0, 1, 2, 3, 512], [16, 17, 18, 19, 528]]
     """
+    r, c = np.indices(shape)
+    wide = -(-shape[1] // 4) * 4
+    found: Array = (r // 128 * (wide // 4) + c // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + c % 4
+    return found
+
+
+def unswizzled(source: ArraySource, shape: tuple[int, int]) -> HeldSource:
+    """Return scales as rows × columns; they are stored in the 128×4 layout of Blackwell's matrix units."""
     rows, columns = shape
     wide = -(-columns // 4) * 4
     if source.size != -(-rows // 128) * 128 * wide or source.size > MOST_AT_ONCE:
         raise FileFormatError(
             f"{source.name} has {source.size:,} scales, which does not fit the 128×4 layout of {rows}×{columns}"
         )
-    r, c = np.indices(shape)
-    place = (r // 128 * (wide // 4) + c // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + c % 4
+    place = swizzled_places(shape)
     flat = source.read(0, source.size)
     if isinstance(flat, Source):
         return HeldSource(flat.replace(codes=flat.codes[place]), source.name)

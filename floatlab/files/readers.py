@@ -57,7 +57,7 @@ def open_array(
     kind = kind_of(word, dtype)
     if kind in ("list", "random"):
         return _made(word, kind, format)
-    path, name = _placed(word)
+    path, name = split_place(word)
     if kind not in _SEVERAL and name is not None:
         raise FileFormatError(f"{shown(path)} has one array only: leave out the name {quoted(name)}")
     if kind == "npz":
@@ -123,7 +123,7 @@ def kind_of(word: str, dtype: str | None = None) -> str:
             return "random"
         if is_nested(word) or _is_list(word.rpartition("@")[0]) or _is_list(word):
             return "list"
-    return _file_kind(_placed(word)[0], dtype)
+    return _file_kind(split_place(word)[0], dtype)
 
 
 def is_checkpoint(word: str) -> bool:
@@ -170,8 +170,12 @@ def _made(word: str, kind: str, format: Format | str) -> ArraySource:
     return array
 
 
-def _placed(word: str) -> tuple[str, str | None]:
-    """Split FILE::NAME into its parts, unless a file has exactly this name."""
+def split_place(word: str) -> tuple[str, str | None]:
+    """Split FILE::NAME into its parts, unless a file has exactly this name.
+
+    >>> split_place("model.safetensors::weight"), split_place("a.npy")
+    (('model.safetensors', 'weight'), ('a.npy', None))
+    """
     if exists(word) or _PLACE not in word:
         return word, None
     parts = word.split(_PLACE)

@@ -71,6 +71,12 @@ def _audit() -> Schemas:
     return {"AuditedTensor": AUDITED_TENSOR, "RecipeAudit": RECIPE_AUDIT, "TensorFigures": TENSOR_FIGURES}
 
 
+def _recipe_search() -> Schemas:
+    from floatlab.verbs.audit.codes_json import RECIPE_SEARCH
+
+    return {"RecipeSearch": RECIPE_SEARCH}
+
+
 def _dequantize() -> Schemas:
     from floatlab.verbs.dequantize.json import DEQUANTIZATION
 
@@ -145,6 +151,7 @@ DOCUMENTS = {
     "Product": Document(_reduce, ("matmul",), "elements"),
     "Recipe": Document(_formats, ("formats",), "recipe"),
     "RecipeAudit": Document(_audit, ("audit",), "recommendation"),
+    "RecipeSearch": Document(_recipe_search, ("audit",), "made_by"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),

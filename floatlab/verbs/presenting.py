@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from floatlab.auditing.audit import Audit
     from floatlab.auditing.comparison import CheckpointDifferences
     from floatlab.auditing.dequantization import Dequantization
+    from floatlab.auditing.recipe_search.records import RecipeSearch
     from floatlab.auditing.survival.figures import RecipeAudit
     from floatlab.formats.recipes import Recipe
     from floatlab.numbers import Datum, Derivation
@@ -189,6 +190,13 @@ def _audit(answer: Audit) -> Answer:
     from floatlab.verbs.audit.answer import answer_of as audit_answer
 
     return audit_answer(answer)
+
+
+@_row
+def _recipe_search(answer: RecipeSearch) -> Answer:
+    from floatlab.verbs.audit.codes_answer import codes_answer
+
+    return codes_answer(answer)
 
 
 @_row

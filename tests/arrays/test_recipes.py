@@ -193,3 +193,13 @@ def test_the_scales_of_hif4_are_bytes():
     assert np.array_equal(values, arrays.quantize(x, "hif4"), equal_nan=True)
     with pytest.raises(UnsupportedError, match="8 bits"):
         decode_blocks(Blocks(wide.scales + 256, blocks.codes, None, blocks.groups), "hif4")
+
+
+@pytest.mark.parametrize("rule", ["te", "te_4over6_mse256", "fouroversix_6", "modelopt", "ct", "nearest"])
+def test_a_tensor_scale_that_is_given_enters_all_formulas(rule):
+    x = np.random.default_rng(5).standard_normal((1, 32)).astype(np.float32)
+    data = [[Datum(parse_format("fp32"), int(code)) for code in x[0].view(np.uint32)]]
+    blocks = quantize_blocks(data, f"nvfp4:{rule}", tensor_scale=7)
+    got = encode_blocks(x, f"nvfp4:{rule}", tensor_scale=7)
+    assert [block.scale_code for block in blocks] == got.scales.reshape(-1).tolist()
+    assert [element.code for block in blocks for element in block.elements] == got.codes.reshape(-1).tolist()

@@ -112,4 +112,4 @@ def example_folder():
 
 def needs_examples(command):
     """Return whether a command names files of the examples."""
-    return ".safetensors" in command and "::" not in command
+    return ".safetensors" in command and ("::" not in command or "--from" in command)

@@ -211,6 +211,10 @@ dequantize half.safetensors numbers.npz
 audit model.safetensors --against original.safetensors
 audit model.safetensors
 audit half.safetensors
+audit model.safetensors::model.layers.0.mlp.down_proj.weight --from original.safetensors
+audit model.safetensors::model.layers.0.mlp.down_proj.weight --from original.safetensors --json
+audit model.safetensors::model.layers.0.self_attn.q_proj.weight_scale --from original.safetensors::model.norm.weight
+audit model.safetensors --from original.safetensors
 audit trained.safetensors --to e4m3,int8/tensor,nvfp4
 audit trained.safetensors --to nvfp4,e4m3/128x128 --min-sqnr 19 --width 120 --ascii
 audit trained.safetensors --to mxfp4 --json --only *.norm.*

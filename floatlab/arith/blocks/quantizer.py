@@ -116,6 +116,8 @@ class Quantizer:
         for name in searched[0].values:
             known[f"tensor_{name}"] = greatest([each.values[name] for each in searched])
         kind, steps, kept = self.format.tensor, [], {}
+        if self.given is not None:
+            kept, known["tensor"] = {"tensor": self.given}, value_of(self.given)
         for line in self.rule.steps():
             stores = line.name in ("tensor", "tensor_minimum")
             if line.level != TENSOR or (stores and (kind is None or self.given is not None)):
@@ -127,8 +129,6 @@ class Quantizer:
                 datum = stored(value, kind, self.rule.is_exact)
                 kept[line.name] = positive(datum) if self.rule.is_exact and line.name == "tensor" else datum
                 known[line.name] = value_of(kept[line.name])
-        if self.given is not None:
-            kept, known["tensor"] = {"tensor": self.given}, value_of(self.given)
         derived = amax if isinstance(amax, Ratio) and self.given is None else None
         tensor = TensorScale(derived, kept["tensor"], kept.get("tensor_minimum")) if kept else None
         return tensor, tuple(steps), known

@@ -22,9 +22,11 @@ from floatlab.formats.formulas import Formula
 from floatlab.numbers import encode
 
 Operation = Callable[..., Array]
+_SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 _BEYOND = 128.0  # the exponent of ∞, as `arith.blocks.scaling` defines it
 
 
+@lru_cache(maxsize=64)
 def word_of(working: Format) -> DType:
     """Return the dtype of the arrays for a working precision.
 
@@ -53,16 +55,21 @@ def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> A
     values = [evaluate(each, known, working) for each in formula.arguments]
     if formula.name in _CHOICES:
         return _CHOICES[formula.name](*values)
-    exact = DOUBLE if working != SINGLE or formula.name in _WIDE else SINGLE
-    return round_to(_OPERATIONS[formula.name](*(np.asarray(each, word_of(exact)) for each in values)), working)
+    word = _SINGLES if _is_single(working) and formula.name not in _WIDE else _DOUBLES
+    return round_to(_OPERATIONS[formula.name](*(np.asarray(each, word) for each in values)), working)
 
 
 def round_to(values: Array, working: Format) -> Array:
     """Return float32 or float64 values, rounded to nearest in a working precision."""
-    if working in (SINGLE, DOUBLE):
+    if _is_single(working) or working == DOUBLE:
         return np.asarray(values, word_of(working))
     rounded: Array = round_array(np.asarray(values, np.float64), working, threads=1)
     return np.asarray(rounded, np.float32)
+
+
+@lru_cache(maxsize=64)
+def _is_single(working: Format) -> bool:
+    return working == SINGLE
 
 
 @lru_cache(maxsize=256)

@@ -208,6 +208,7 @@ class FormulaLane:
         return summed_in_halves(total, add)[:, None]
 
 
+@lru_cache(maxsize=256)
 def _nearest(value: Fraction | int) -> float:
     return float(encode(Fraction(value), SINGLE, Context(overflow="saturate")))
 
@@ -238,7 +239,7 @@ def summed_in_halves(rows: Array, add: Callable[[Array, Array], Array]) -> Array
     return rows[..., 0]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def lane_for(recipe: Recipe, source: Format, context: Context) -> FormulaLane:
     """Return the lane of a recipe; what does not depend on the values is computed only once."""
     return FormulaLane(recipe, source, context)

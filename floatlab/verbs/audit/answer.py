@@ -10,6 +10,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.page.measures import number
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, Text, heading, hint
 from floatlab.page.words import counted, listed
+from floatlab.verbs.audit.codes_answer import codes_answers
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
@@ -30,7 +31,12 @@ def _records(found: Audit) -> list[dict[str, object]]:
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Return the answer to a question: the audit of one checkpoint, or of several with `--to`. Raises FloatlabError."""
+    """Return the answer to a question: an audit, with `--to` that of recipes, with `--from` the recipe of codes.
+
+    Raises FloatlabError.
+    """
+    if question.option("from") is not None:
+        return codes_answers(question, started)
     if question.option("to"):
         from floatlab.verbs.audit.recipes_answer import recipes_answer
 

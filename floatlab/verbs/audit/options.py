@@ -50,6 +50,7 @@ VERB = Verb(
     examples=(
         "audit model.safetensors --against original.safetensors",
         "audit original.safetensors --to mxfp4,nvfp4,e4m3/tensor",
+        "audit model.safetensors::model.layers.0.mlp.down_proj.weight --from original.safetensors",
     ),
     explanation=(
         "FILE is a checkpoint as for dequantize. With --against, each quantised weight is compared with its "
@@ -59,7 +60,8 @@ VERB = Verb(
         "Without --against, a weight is broken if its bytes prove it: NaNs, or parts that are missing or do not fit. "
         "The status is 1 if a weight is broken. With --to, each tensor is rounded by each recipe (floatlab formats "
         "lists recipes): what becomes 0, subnormal, clipped or NaN, relative errors, SQNR, cosine, scales, bits. The "
-        "cheapest recipe that a tensor survives is recommended."
+        "cheapest recipe that a tensor survives is recommended. With --from, FILE::NAME are codes, and the answer is "
+        "the recipe that gives all of them from the original, bit for bit; the status is 1 if no recipe does."
     ),
     takes=("FILE", "the checkpoint; with --to, also several"),
     options=(
@@ -67,6 +69,11 @@ VERB = Verb(
             "audit",
             Option("against", "ORIGINAL", "the checkpoint before it was quantised", also=("reference", "original")),
             Option("only", "GLOB", "take the tensors whose names match, such as 'model.layers.*.mlp.*'"),
+        ),
+        *grouped(
+            "recipe of codes",
+            Option("from", "ORIGINAL::NAME", "find the recipe that made the codes FILE::NAME from this tensor"),
+            Option("scales", "PLACE[,PLACE]", "the scales (and the tensor's scale), if not beside the codes"),
         ),
         *grouped(
             "recipes",
@@ -95,6 +102,8 @@ VERB = Verb(
         ),
         OptionRule(("jobs", "scheduler", "resume"), "they divide the work of --to", needs=("to",)),
         OptionRule(("jobs",), "the cluster has its own processes", ("scheduler",)),
+        OptionRule(("from",), "--from asks for the recipe of one tensor", ("against", "to", "only")),
+        OptionRule(("scales",), "they are the scales of the codes", needs=("from",)),
     ),
     formats_by="--to RECIPES says what to round to, and the checkpoint has its own formats",
     settle=_settle,

@@ -1,0 +1,1 @@
+"""Finds the recipe that made given codes: tries recipes bit for bit, and tells those that agree apart."""

@@ -1,0 +1,151 @@
+"""The candidates of a search: recipes of every block format and shape that the stored codes and scales allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from floatlab.auditing.recipe_search.arrangements import Arrangement
+from floatlab.auditing.recipe_search.encoding import RecipeCandidate
+from floatlab.auditing.recipe_search.stored_codes import FLOATS, GROUPS_OF_K, WITH_MINIMA
+from floatlab.errors import FormatError
+from floatlab.formats import parse_format
+from floatlab.formats.recipes import Recipe, parse_recipe, rules_for
+
+_MX = {
+    "e4m3": "mxfp8_e4m3", "e5m2": "mxfp8_e5m2", "e2m3": "mxfp6_e2m3", "e3m2": "mxfp6_e3m2", "e2m1": "mxfp4",
+    "int8": "mxint8",
+}  # fmt: skip
+_WIDEST_CLOSEST = 4  # bits of elements for which rules are tried that compare all codes; libraries have no others
+_FP8 = ("e4m3", "e5m2")
+_GGML = {"int8": "q8_0", "int4": "q4_0"}
+# The formats with minima, by the reading of their scales: the name of the format, and the shape of its groups.
+MINIMA = {WITH_MINIMA: ("q4_1", "flat32"), GROUPS_OF_K: ("q4_k", "flat256")}
+_SINGLE = "binary32"
+
+
+def formats_for(
+    element: str, kind: str | None, arrangement: Arrangement, rows: bool = False, powers: bool = True
+) -> Iterator[str]:
+    """Yield the recipes, without their rules, for an element format, the format of the scales, and a shape of blocks.
+
+    `kind` is None if there are no scales. `rows` says whether each row has its own tensor scale, and `powers` whether
+    all scales are powers of two.
+
+    >>> list(formats_for("e2m1", "e4m3fn", Arrangement("16", 1)))
+    ['nvfp4/16']
+    """
+    shape, shapes = arrangement.shape, arrangement.shapes
+    if element == "uint4" or kind in MINIMA:
+        if element == "uint4" and kind in MINIMA and MINIMA[kind][1] in shapes:
+            yield MINIMA[kind][0]
+        return
+    blocks = next((each for each in shapes if each not in ("tensor", "channel", "")), "")
+    if element in _MX and kind in (None, "e8m0fnu", *FLOATS) and blocks and powers:
+        yield f"{_MX[element]}/{blocks}"
+    if element == "e2m1" and kind in (None, "e4m3fn") and blocks:
+        yield f"nvfp4/{blocks}" + "/channel" * rows
+    elif kind == "e4m3fn" and blocks and parse_base(element):
+        yield f"block({element}, e4m3, {blocks}, fp32)"
+    if kind in (None, "float16") and "flat32" in shapes and element in _GGML:
+        yield _GGML[element]
+    if kind is None and not shape and parse_base(element):
+        yield f"{element}:none"
+    if (kind in (None, *FLOATS) and shape) or (kind == "e8m0fnu" and element in _FP8 and "32" not in shapes):
+        yield f"{element}/{shape}"
+
+
+def parse_base(element: str) -> bool:
+    """Return whether an element format is a floating-point format, and not one of integers.
+
+    >>> parse_base("e4m3"), parse_base("int8")
+    (True, False)
+    """
+    return not element.startswith("int")
+
+
+def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> Iterator[RecipeCandidate]:
+    """Yield a candidate for each scale rule of these formats, the rules of libraries first.
+
+    Rules that compute in the format of the values are also tried with values that were widened to binary32.
+    """
+    for text in formats:
+        try:
+            base = parse_recipe(text)
+        except FormatError:
+            continue  # no recipe has this element and this shape
+        shape = base.format.shape
+        where = arrangement
+        if shape != arrangement.shape and shape in arrangement.shapes:
+            where = arrangement.replace(shape=shape, same=tuple(each for each in arrangement.shapes if each != shape))
+        rules = (base.rule,) if ":" in text else rules_for(base.format)
+        for rule in sorted(rules, key=lambda each: each.is_exact):
+            is_slow = rule.rounding == "closest" and base.format.element.width > _WIDEST_CLOSEST
+            if is_slow or (rule.name == "none" and ":" not in text):
+                continue
+            recipe = Recipe(base.format, rule)
+            name = f"{recipe.format.name}:{rule.name}"
+            yield RecipeCandidate(name, recipe, where)
+            narrow = parse_format(own).width < parse_format(_SINGLE).width
+            if rule.working == "input" and narrow:
+                yield RecipeCandidate(name, recipe, where, _SINGLE, changes=("values widened to binary32",))
+
+
+# Variations: recipes that no library has, for codes that none of the named recipes gives.
+
+_ROUNDINGS = {
+    "RNE": "ties to even", "RNA": "ties away from zero", "RNZ": "ties toward zero", "RTZ": "toward zero",
+    "RTP": "toward +∞", "RTN": "toward −∞", "RAZ": "away from zero",
+}  # fmt: skip
+_STORED = {"RNE": "to nearest", "RTP": "up", "RTZ": "toward zero", "RNA": "to nearest, ties away"}
+_WORKING = {"fp32": "binary32", "fp64": "binary64", "bf16": "bfloat16"}
+_QUOTIENTS = ("x / scale", "x * (1 / scale)")
+_WITH_TENSOR = (
+    "x / (scale * tensor)", "x * (1 / (scale * tensor))", "x / tensor / scale", "x / scale / tensor",
+    "x * (1 / tensor / scale)",
+)  # fmt: skip
+_TAKEN = ("bfloat16", "binary16")
+
+
+def scale_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
+    """Yield the candidate with other arithmetic for its scales: rounding, precision, and the format of the values.
+
+    >>> first = next(candidates(["e4m3/tensor"], Arrangement("tensor", 1), "fp32"))
+    >>> [each.changes[0] for each in scale_variations(first)][:3]
+    ['scales rounded up', 'scales rounded toward zero', 'scales rounded to nearest, ties away']
+    """
+    rule = candidate.recipe.rule
+    for stored, words in _STORED.items():
+        if stored != rule.stored and not candidate.recipe.format.scales_by_powers:
+            yield _changed(candidate, f"scales rounded {words}", stored=stored)
+    for working, words in _WORKING.items():
+        if working != rule.working and not rule.is_exact:
+            yield _changed(candidate, f"arithmetic in {words}", working=working)
+    for takes in _TAKEN if not candidate.takes else ():
+        yield candidate.replace(takes=takes, changes=(*candidate.changes, f"values rounded to {takes} first"))
+
+
+def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
+    """Yield the candidate with another rounding of elements, with another quotient, and with both."""
+    rule = candidate.recipe.rule
+    *lines, last = rule.steps()
+    uses_tensor = any(line.name == "tensor" for line in lines)
+    kept = tuple(str(line) for line in lines)
+    for quotient in ("", *(_WITH_TENSOR if uses_tensor else _QUOTIENTS)):
+        if quotient == str(last.formula):
+            continue
+        said = (f"scaled = {quotient}",) if quotient else ()
+        by: dict[str, object] = {"lines": (*kept, f"scaled = {quotient}")} if quotient else {}
+        if quotient:
+            yield _changed(candidate, *said, **by)
+        for rounding, words in _ROUNDINGS.items() if rule.rounding != "closest" else ():
+            if rounding != rule.rounding:
+                yield _changed(candidate, *said, f"elements {words}", rounding=rounding, **by)
+    if not rule.wraps and parse_base(candidate.base):
+        yield _changed(candidate, "elements beyond the largest wrap", wraps=True)
+
+
+def _changed(candidate: RecipeCandidate, *words: str, **changes: object) -> RecipeCandidate:
+    """Return the candidate with a changed rule; an exact one then computes in binary64."""
+    recipe = candidate.recipe
+    rule = recipe.rule.replace(**({"working": "fp64"} if recipe.rule.is_exact else {}) | changes)
+    return candidate.replace(recipe=recipe.replace(rule=rule), changes=(*candidate.changes, *words))

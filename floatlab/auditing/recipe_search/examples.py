@@ -1,0 +1,76 @@
+"""Small blocks on which two recipes differ that give the same codes for a tensor: what would tell them apart."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arrays.codec import round_array
+from floatlab.arrays.types import Array
+from floatlab.auditing.recipe_search.arrangements import Arrangement
+from floatlab.auditing.recipe_search.derivations import first_difference, told
+from floatlab.auditing.recipe_search.encoding import (
+    Encoded,
+    Part,
+    RecipeCandidate,
+    Survey,
+    encode_part,
+    is_finite,
+    magnitudes,
+)
+from floatlab.auditing.recipe_search.records import TellingElement
+from floatlab.errors import FloatlabError
+from floatlab.formats.format import Format
+
+_ROWS, _COLUMNS = 128, 128
+PROBES = _ROWS * _COLUMNS * 3
+
+
+def example(one: RecipeCandidate, other: RecipeCandidate, own: Format) -> TellingElement | None:
+    """Return an element of the probe data at which two candidates differ; None if there is none."""
+    for kind in range(3):
+        codes = _probe(kind, own)
+        shape = codes.shape
+        survey = Survey(own, shape, int(magnitudes(codes, own).max()), codes[0], True)
+        survey = Survey(own, shape, survey.amax, codes[0], is_finite(survey.amax, own))
+        part = Part(0, shape[0], codes, True)
+        pair = [_along_rows(each) for each in (one, other)]
+        found = [_encoded(each, survey, part) for each in pair]
+        if found[0] is None or found[1] is None:
+            continue
+        at = first_difference(pair[0], found[0], found[1], shape, pair[0].arrangement == pair[1].arrangement)
+        if at is not None:
+            return told(part, at, tuple(pair), survey, None, None)
+    return None
+
+
+def _along_rows(candidate: RecipeCandidate) -> RecipeCandidate:
+    arrangement = Arrangement(candidate.arrangement.shape, 1)
+    return candidate.replace(arrangement=arrangement, given=None)
+
+
+def _encoded(candidate: RecipeCandidate, survey: Survey, part: Part) -> Encoded | None:
+    try:
+        with np.errstate(all="ignore"):
+            return encode_part(candidate, survey, part)
+    except FloatlabError:
+        return None
+
+
+@lru_cache(maxsize=16)
+def _probe(kind: int, own: Format) -> Array:
+    """Return probe data as codes: random numbers, numbers next to ties and powers of two, and a very wide range."""
+    rng = np.random.default_rng(kind)
+    shape = (_ROWS, _COLUMNS)
+    if kind == 0:
+        x = rng.standard_normal(shape) * 0.02
+    elif kind == 1:
+        # Numbers with few digits, moved by up to two ulps of binary32: next to ties, and to powers of two.
+        x = rng.integers(1, 64, shape) * 2.0 ** rng.integers(-9, 2, shape) * (1 + rng.integers(-2, 3, shape) * 2.0**-23)
+        x *= rng.choice([-1.0, 1.0], shape)
+    else:
+        x = rng.standard_normal(shape) * 2.0 ** rng.integers(-140, 120, (_ROWS, 1))
+        x[::16] = 0
+    found: Array = round_array(x, own, as_codes=True)
+    return found

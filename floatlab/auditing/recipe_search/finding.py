@@ -1,0 +1,68 @@
+"""`find_recipe`: finds the recipe that made given codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from floatlab.auditing.recipe_search.records import RecipeSearch
+from floatlab.auditing.recipe_search.search import search, total_of
+from floatlab.auditing.recipe_search.sources import opened_evidence
+from floatlab.fpmode import in_default_mode
+
+Progress = Callable[[int], None]
+
+
+@in_default_mode
+def find_recipe(
+    codes: object,
+    original: object,
+    scales: object = None,
+    tensor_scale: object = None,
+    progress: Callable[[int], Progress] | None = None,
+) -> RecipeSearch:
+    """Find the recipe that made quantised codes from their original, bit for bit.
+
+    All scale rules of libraries and of floatlab are tried, with every shape of blocks that the scales allow, and every
+    layout that the sizes allow. If none gives all codes and scales, other roundings, quotients and precisions are
+    tried. A recipe is named only if it gives every code and every scale. Zeros are compared by value, and NaNs as NaNs.
+
+    Parameters
+    ----------
+    codes
+        The quantised codes: an array, or `FILE::NAME`. Arrays have one code in each byte (or dtypes such as float8),
+        or packed codes: two of 4 bits in a byte, or four of 6 bits in three bytes.
+    original
+        The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if it is the same.
+    scales
+        The scales of blocks: an array, or `FILE::NAME`. Bytes are read as codes of e8m0 and of e4m3. By default, those
+        beside the codes, by the conventions of checkpoints.
+    tensor_scale
+        The scale of the tensor, or of each row; by default the one beside the codes.
+    progress
+        A function that is called with the number of elements. It returns a function that is called with the number of
+        elements done since its last call.
+
+    Returns
+    -------
+    RecipeSearch
+
+    Raises
+    ------
+    FileFormatError
+        If a file is not valid, if a tensor is missing, or if shapes do not fit together.
+    UnsupportedError
+        For codes with zero points, and for arrays of other types.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import floatlab as fl
+    >>> x = np.random.default_rng(1).standard_normal((64, 256)).astype(np.float32)
+    >>> made = fl.arrays.encode(x, "nvfp4:te")
+    >>> found = find_recipe(made.codes, x, made.scales, made.tensor_scale)
+    >>> found.is_found, found.recipe
+    (True, 'nvfp4:te')
+    """
+    with opened_evidence(codes, original, scales, tensor_scale) as (evidence, names):
+        done = (lambda count: None) if progress is None else progress(total_of(evidence))
+        return search(evidence, names, done)

@@ -1,0 +1,124 @@
+"""The result of a search for the recipe of given codes: the recipes that agree, the nearest others, and a witness."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.presenter import Answering
+from floatlab.record import Record
+
+FOUND, CLASS, NONE = "found", "several", "none"
+
+
+class RecipeStep(Record):
+    """One line of a recipe: its formula and its value, which is None for NaN and ∞."""
+
+    name: str
+    formula: str
+    value: Fraction | None
+
+
+class DerivedElement(Record):
+    """One element as a recipe computes it: the lines of the rule, the stored scale, and the code.
+
+    `scale` is None for NaN and ∞.
+    """
+
+    recipe: str
+    steps: tuple[RecipeStep, ...]
+    scale: Fraction | None
+    code: int
+
+
+class TellingElement(Record):
+    """An element at which recipes differ, with its derivation by each of them.
+
+    `number` is the element before it was quantised, and `largest` the largest magnitude of its block; they are None for
+    NaN and ∞. `code` and `scale` are the stored ones; `code` is None for an example that is not from the tensor.
+    """
+
+    index: tuple[int, ...]
+    number: Fraction | None
+    largest: Fraction | None
+    code: int | None
+    scale: Fraction | None
+    derivations: tuple[DerivedElement, ...]
+
+
+class MatchedRecipe(Record):
+    """A recipe that was tried, and how many of the stored codes and scales it gives.
+
+    `changes` are the properties in which it differs from the recipe of that name; they are empty for a recipe of a
+    library. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
+    `layout` says how codes and scales are stored. `codes` and `scales` are the numbers that agree, of `codes_tried` and
+    `scales_tried`. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if
+    the recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first ones that differ.
+    """
+
+    recipe: str
+    changes: tuple[str, ...]
+    source: str
+    properties: tuple[tuple[str, str], ...]
+    layout: tuple[str, ...]
+    codes: int
+    codes_tried: int
+    scales: int
+    scales_tried: int
+    tensor_scale: str
+    is_exact: bool
+    first_code: tuple[int, ...] | None
+    first_scale: tuple[int, ...] | None
+
+    @property
+    def name(self) -> str:
+        """The recipe with its changes, as text."""
+        return ", ".join((self.recipe, *self.changes))
+
+    @property
+    def share(self) -> float:
+        """The share of the codes that agree."""
+        return self.codes / self.codes_tried if self.codes_tried else 1.0
+
+
+class RecipeSearch(Record, Answering):
+    """The recipes that make given codes from an original, bit for bit.
+
+    `recipes` are all recipes that give every code and every scale; if there are several, the data do not tell them
+    apart. `nearest` are the others with the largest shares, the best first. `element` is the first element at which the
+    recipe and the nearest other one differ; if no recipe agrees, it is the first one at which the nearest recipe
+    differs from the stored codes. `examples` tell apart pairs of recipes of the same class: small blocks that they
+    would quantise differently. `remarks` are further observations, such as the property that seems to be different.
+    """
+
+    _ASKS = ".is_found or .recipes"
+
+    source: str
+    original: str
+    shape: tuple[int, ...]
+    format: str
+    tried: int
+    recipes: tuple[MatchedRecipe, ...]
+    nearest: tuple[MatchedRecipe, ...]
+    element: TellingElement | None
+    examples: tuple[TellingElement, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether at least one recipe gives every code and every scale."""
+        return bool(self.recipes)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in one word: found, several or none."""
+        return NONE if not self.recipes else FOUND if len(self.recipes) == 1 else CLASS
+
+    @property
+    def recipe(self) -> str:
+        """The name of the recipe, the first one of several; empty if none agrees."""
+        return self.recipes[0].name if self.recipes else ""
+
+    def __repr__(self) -> str:
+        """Return one line with the verdict and the names of the recipes."""
+        names = " = ".join(each.name for each in self.recipes)
+        return f"RecipeSearch({self.source}: {names or 'no recipe gives these codes'})"

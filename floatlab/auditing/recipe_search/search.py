@@ -1,0 +1,248 @@
+"""Searches for the recipe that made given codes: a sample eliminates candidates, and the whole tensor decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from floatlab.auditing.recipe_search.candidates import element_variations, scale_variations
+from floatlab.auditing.recipe_search.derivations import telling_element
+from floatlab.auditing.recipe_search.differences import difference_words
+from floatlab.auditing.recipe_search.examples import PROBES, example
+from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, given_scales
+from floatlab.auditing.recipe_search.properties import matched
+from floatlab.auditing.recipe_search.records import MatchedRecipe, RecipeSearch, TellingElement
+from floatlab.auditing.recipe_search.trials import named_trials, plausible, tallies
+from floatlab.errors import FileFormatError
+from floatlab.record import Individual
+
+Agreements = dict[Trial, Agreement]
+_MOST_VARIED, _MOST_NEAREST, _MOST_EXAMPLES = 12, 3, 3
+_RESEMBLES = 0.2  # no variation is tried if all recipes give smaller shares of the codes
+_PER_PASS = 8  # this many candidates are followed over a whole large tensor if none agrees on the sample
+
+
+class Names(Individual):
+    """The names under which the codes and the original are shown."""
+
+    codes: str
+    original: str
+
+
+def search(
+    evidence: Evidence, names: Names, done: Callable[[int], object] = lambda count: None, explains: bool = True
+) -> RecipeSearch:
+    """Return the recipes that give these codes and scales; `done` is called with the number of elements compared.
+
+    With `explains`, the result has the element that tells the recipe from the nearest other, and examples.
+    """
+    trials = named_trials(evidence)
+    if not trials:
+        raise FileFormatError(_nothing_fits(evidence, names))
+    sample = _sampled(trials, evidence)
+    tried = len({trial.candidate for trial in sample})
+    chosen = _chosen(sample)
+    # A tensor that is quantised whole needs no second pass.
+    whole = sample if evidence.is_small else tallies(chosen, evidence, sampled=False, done=done)
+    exact = _sorted({trial: whole[trial] for trial in chosen if trial in whole and whole[trial].is_exact})
+    exact = {trial: tally for trial, tally in exact.items() if len(trial.candidate.changes) == _fewest(exact)}
+    others = _nearest({**sample, **{t: whole[t] for t in chosen if t in whole}}, exact)
+    recipes = _merged(exact, evidence)
+    best = [*(exact or others)]
+    rival = None if not exact else _rival(best[0], others)
+    element = None
+    examples: list[TellingElement] = []
+    remarks: list[str] = []
+    if explains:
+        element = telling_element(best[0], rival, evidence) if best and (rival or not exact) else None
+        examples, remarks = _told_apart([*exact], evidence, recipes)
+        if not exact and best:
+            remarks = [*difference_words(best[0], others[best[0]], evidence), *_hints(others)]
+        remarks += _unread(recipes, evidence)
+    return RecipeSearch(
+        source=names.codes,
+        original=names.original,
+        shape=evidence.shape,
+        format=evidence.survey.format.name,
+        tried=tried,
+        recipes=tuple(recipes),
+        nearest=tuple(matched(trial, tally, evidence) for trial, tally in others.items()),
+        element=element,
+        examples=tuple(examples),
+        remarks=tuple(remarks),
+    )
+
+
+def _nothing_fits(evidence: Evidence, names: Names) -> str:
+    shape = "×".join(map(str, evidence.shape))
+    if not evidence.readings:
+        return f"{names.codes} has no scales, and no recipe for {shape} numbers has none"
+    stored = "×".join(map(str, evidence.readings[0].values.shape)) or "one number"
+    return f"the scales of {names.codes} have the shape {stored}, which fits no blocks of {shape} numbers"
+
+
+def _sampled(trials: list[Trial], evidence: Evidence) -> Agreements:
+    """Return the tallies over a sample: of the named recipes, then of more general ones until one agrees."""
+    likely = plausible(trials, evidence)
+    found = tallies(likely, evidence, sampled=True)
+    if _is_settled(found):
+        return found
+    if evidence.tensor is not None and evidence.tensor.size == 1:
+        stored = float(evidence.tensor.reshape(-1)[0])
+        given = [
+            Trial(each, trial.layout, trial.reading, trial.form)
+            for trial in found
+            for each in given_scales(trial.candidate, stored)
+        ]
+        found |= tallies(given, evidence, sampled=True)
+        if _is_settled(found):
+            return found
+    left = [trial for trial in trials if trial not in found]
+    found |= tallies(left, evidence, sampled=True)
+    if _is_settled(found) or max(tally.rank[1] for tally in found.values()) < _RESEMBLES:
+        return found
+    return found | _varied(found, evidence)
+
+
+def _is_settled(found: Agreements) -> bool:
+    return any(tally.is_exact for tally in found.values())
+
+
+def _varied(found: Agreements, evidence: Evidence) -> Agreements:
+    """Return the tallies of variations of the best candidates: first of their scales, then of their elements."""
+    varied: Agreements = {}
+    best = _best({t: n for t, n in found.items() if not t.candidate.recipe.format.minimum})
+    changed = [_having(trial, each) for trial in best for each in scale_variations(trial.candidate)]
+    varied |= tallies(changed, evidence, sampled=True)
+    by_scales = _best({**{trial: found[trial] for trial in best}, **varied}, scales_first=True)
+    changed = [_having(trial, each) for trial in by_scales for each in element_variations(trial.candidate)]
+    return varied | tallies(changed, evidence, sampled=True)
+
+
+def _having(trial: Trial, candidate: object) -> Trial:
+    return trial.replace(candidate=candidate)
+
+
+def _best(found: Agreements, scales_first: bool = False) -> list[Trial]:
+    def rank(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
+        trial, tally = item
+        total, codes, fits = tally.rank
+        simple = -len(trial.candidate.changes)
+        return (total - codes, codes, fits, simple) if scales_first else (total, codes, fits, simple)
+
+    return [trial for trial, _ in sorted(found.items(), key=rank, reverse=True)[:_MOST_VARIED]]
+
+
+def _chosen(sample: Agreements) -> list[Trial]:
+    """Return the trials that are followed over the whole tensor: all that agree on the sample, or the best ones."""
+    exact = [trial for trial, tally in sample.items() if tally.is_exact]
+    return exact or list(_sorted(sample))[:_PER_PASS]
+
+
+def _sorted(found: Agreements) -> Agreements:
+    """Return tallies, the best first; of equal ones, recipes of libraries without changes come first."""
+
+    def key(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
+        trial, tally = item
+        candidate = trial.candidate
+        total, codes, fits = tally.rank
+        unseen = candidate.recipe.rule.scales and trial.reading is None
+        return (
+            -total, -codes, not fits, len(candidate.changes), unseen, tally.tensor not in ("", "as in the recipe"),
+            candidate.recipe.rule.is_exact, bool(candidate.takes), bool(trial.form), candidate.arrangement.order != "",
+            not _is_usual(trial),
+        )  # fmt: skip
+
+    return dict(sorted(found.items(), key=key))
+
+
+def _is_usual(trial: Trial) -> bool:
+    """Return whether the candidate has the shape of blocks that its format has by default."""
+    return "/" not in trial.candidate.base or trial.candidate.base.startswith("e")
+
+
+def _fewest(exact: Agreements) -> int:
+    return min((len(trial.candidate.changes) for trial in exact), default=0)
+
+
+def _nearest(sample: Agreements, exact: Agreements) -> Agreements:
+    """Return the best trials that do not agree, each recipe once."""
+    agree = {trial.candidate.name for trial in exact}
+    found: Agreements = {}
+    known: set[str] = set()
+    for trial, tally in _sorted(sample).items():
+        name = trial.candidate.name
+        if tally.is_exact or name in agree or name in known or (exact and trial.candidate.changes):
+            continue
+        known.add(name)
+        found[trial] = tally
+        if len(found) == _MOST_NEAREST:
+            break
+    return found
+
+
+def _rival(trial: Trial, others: Agreements) -> Trial | None:
+    """Return the nearest other recipe with the same elements, one of a library if there is one."""
+    element = trial.candidate.recipe.format.element
+    same = [other for other in others if other.candidate.recipe.format.element == element]
+    libraries = [other for other in same if not other.candidate.recipe.rule.is_exact]
+    return next(iter(libraries or same), None)
+
+
+def _merged(exact: Agreements, evidence: Evidence) -> list[MatchedRecipe]:
+    """Return the records of the recipes that agree, each once; several layouts of the same recipe are joined."""
+    found: dict[str, MatchedRecipe] = {}
+    for trial, tally in exact.items():
+        record = matched(trial, tally, evidence)
+        known = found.setdefault(record.name, record)
+        if known.layout != record.layout:
+            more = tuple(f"or {words}" for words in record.layout if words not in known.layout)
+            found[record.name] = known.replace(layout=tuple(dict.fromkeys((*known.layout, *more))))
+    return [*found.values()]
+
+
+def _told_apart(
+    exact: list[Trial], evidence: Evidence, recipes: list[MatchedRecipe]
+) -> tuple[list[TellingElement], list[str]]:
+    """Return examples that tell the first recipe of a class from others, and remarks on those without an example."""
+    examples: list[TellingElement] = []
+    alike: list[str] = []
+    known: set[str] = set()
+    for trial in exact:
+        name = trial.candidate.name
+        if not known or name in known or trial.candidate.recipe.format.minimum:
+            known.add(name)
+            continue
+        known.add(name)
+        found = example(exact[0].candidate, trial.candidate, evidence.survey.format)
+        if found is None:
+            alike.append(name)
+        elif len(examples) < _MOST_EXAMPLES:
+            examples.append(found)
+    remarks = []
+    if alike:
+        first = recipes[0].name
+        remarks.append(f"{' and '.join(alike)} gave the same codes as {first} for {PROBES:,} other numbers, too")
+    return examples, remarks
+
+
+def _hints(others: Agreements) -> list[str]:
+    """Return the property that seems to be different: what a variation of the recipe gives more than the recipe."""
+    named = next((tally for trial, tally in others.items() if not trial.candidate.changes), None)
+    for trial, tally in others.items():
+        if trial.candidate.changes and named is not None and tally.rank > named.rank:
+            return [f"with {', '.join(trial.candidate.changes)}, {trial.candidate.base} gives more of the codes"]
+    return []
+
+
+def _unread(recipes: list[MatchedRecipe], evidence: Evidence) -> list[str]:
+    """Return a remark if the recipe was computed for a part of the tensor only."""
+    total = total_of(evidence)
+    if not recipes or recipes[0].codes_tried == total:
+        return []
+    return [f"{recipes[0].name} is slow to compute: {recipes[0].codes_tried:,} of {total:,} codes were compared"]
+
+
+def total_of(evidence: Evidence) -> int:
+    """Return the number of elements that a search compares."""
+    return prod(evidence.shape)

@@ -1,0 +1,25 @@
+"""`audit --from`: finds the recipe that made given codes."""
+
+from __future__ import annotations
+
+from floatlab.auditing.recipe_search.finding import find_recipe
+from floatlab.auditing.recipe_search.records import RecipeSearch
+from floatlab.verbs.audit.codes_page import codes_page
+from floatlab.verbs.question import Answer, Question, Started, plain_answer
+
+
+def codes_answer(found: RecipeSearch) -> Answer:
+    """Return the answer that shows a search; the status is 1 if no recipe gives the codes."""
+    names = [each.name for each in found.recipes] or ["none"]
+    return plain_answer(found, lambda: codes_page(found), *names).replace(status=0 if found.is_found else 1)
+
+
+def codes_answers(question: Question, started: Started | None) -> list[Answer]:
+    """Return the answer to a question with the option --from."""
+    [codes] = question.values
+    scales, _, tensor = (question.option("scales") or "").partition(",")
+    found = find_recipe(
+        codes, question.option("from"), scales or None, tensor or None,
+        progress=None if started is None else lambda total: started(total, "elements"),
+    )  # fmt: skip
+    return [codes_answer(found)]
