@@ -54,7 +54,7 @@ def test_gguf(tmp_path, capsys, name):
     path.write_bytes(GGUF[name])
     status, said = audited(path, capsys)
     assert status in (1, 2)  # a type that is not read is a matter of one tensor
-    assert "model.gguf" in said.out + said.err
+    assert "model.gguf" in "".join((said.out + said.err).split())  # a page may break the name
 
 
 SOUND_HERE = ("two.npz", "binary.txt", "ragged.txt", "words.txt", "empty.txt", "one long line.txt")
