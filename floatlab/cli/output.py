@@ -240,7 +240,9 @@ def write_files(question: Question, answer: Answer, manner: Manner) -> None:
     if manner.html is not None:
         from floatlab.page.svg import to_html
 
-        save("--html", manner.html, to_html(answer.page(), _HTML_WIDTH, command_of(question)))
+        command = command_of(question)
+        text = answer.document(command) if answer.document else to_html(answer.page(), _HTML_WIDTH, command)
+        save("--html", manner.html, text)
     plot = verb_named(question.verb).plot
     if manner.plot is not None and plot is not None:
         plot(answer, manner.plot)

@@ -109,7 +109,7 @@ class Answer(Record):
     several results, `parts` returns these pages. `operands` are the operands of an operation as read. `scenes` returns
     the page as an animation, with or without the operands' bits. `found` is the object that is shown. `status` is the
     exit status of the command: 1 if a check failed. `table` returns the numbers as CSV, and `chart` returns the chart
-    for a plot.
+    for a plot. `document` returns the document of `--html`, with a remark at its end; without it, that is the page.
     """
 
     page: Callable[[], Page]
@@ -126,6 +126,7 @@ class Answer(Record):
     status: int = 0
     table: Callable[[], str] | None = None
     chart: Callable[[], Chart] | None = None
+    document: Callable[[str], str] | None = None
 
 
 def written(*answers: object) -> Callable[[], list[Wire]]:

@@ -7,7 +7,7 @@ from math import isfinite
 from floatlab.errors import quoted
 from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import OUTPUT, Option, OptionRule, UsageError, grouped, whole
-from floatlab.verbs.question import Question, Verb
+from floatlab.verbs.question import Answer, Question, Verb
 
 _MOST_WORST = 1_000_000
 _MOST_JOBS = 256
@@ -42,6 +42,13 @@ def _settle(question: Question) -> Question:
     if not question.values:
         raise UsageError(f"audit needs a checkpoint, as in floatlab {VERB.examples[1]}")
     return question
+
+
+def _plot(answer: Answer, path: str) -> None:
+    from floatlab.page.figures import chart_figure
+
+    if answer.chart is not None:
+        chart_figure(answer.chart(), answer.page().title, path)
 
 
 VERB = Verb(
@@ -93,12 +100,21 @@ VERB = Verb(
             Option("scheduler", "ADDRESS", "measure on the Dask cluster of this scheduler", also=("cluster", "dask")),
             Option("resume", "FILE", "keep finished pieces in FILE, and continue from it after an interruption"),
         ),
+        *grouped(
+            "what to show",
+            Option("csv", "FILE", "write the figures as CSV (- for standard output, instead of text)"),
+            Option("html", "FILE", "write a report as one HTML file, with histograms and a heat map of the layers"),
+            Option("plot", "FILE", "draw the SQNR of the tensors with matplotlib: .png, .pdf, .svg"),
+            part="output",
+        ),
         *OUTPUT,
     ),
     rules=(
         OptionRule(("to",), "--to rounds an unquantised checkpoint, --against checks a quantised one", ("against",)),
         OptionRule(
-            ("min_sqnr", "activations", "saturate", "plan", "worst"), "they are about recipes", needs=("to",)
+            ("min_sqnr", "activations", "saturate", "plan", "worst", "csv", "html", "plot"),
+            "they are about recipes",
+            needs=("to",),
         ),
         OptionRule(("jobs", "scheduler", "resume"), "they divide the work of --to", needs=("to",)),
         OptionRule(("jobs",), "the cluster has its own processes", ("scheduler",)),
@@ -108,4 +124,6 @@ VERB = Verb(
     formats_by="--to RECIPES says what to round to, and the checkpoint has its own formats",
     settle=_settle,
     needs_values=False,
+    reads_files=True,
+    plot=_plot,
 )  # fmt: skip

@@ -11,6 +11,7 @@ from floatlab.auditing.survival.running.workers import workers
 from floatlab.auditing.survival.survey import audit_recipes
 from floatlab.page.words import counted
 from floatlab.verbs.audit.recipes_page import LISTED, recipes_page
+from floatlab.verbs.audit.recipes_report import recipes_csv, recipes_report, sqnr_chart
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 
@@ -45,7 +46,13 @@ def _counting(started: Started) -> Callable[[int, int], Callable[[int], None]]:
 def recipes_answer_of(found: RecipeAudit, most: int = LISTED) -> Answer:
     """Return the answer that shows an audit; its JSON has a line for each tensor, and one for all together."""
     answer = plain_answer(found, lambda: recipes_page(found, most), found.recommendation.words)
-    return answer.replace(records=lambda: _records(found), status=1 if found.failing else 0)
+    return answer.replace(
+        records=lambda: _records(found),
+        status=1 if found.failing else 0,
+        table=lambda: recipes_csv(found),
+        chart=lambda: sqnr_chart(found),
+        document=lambda remark: recipes_report(found, remark),
+    )
 
 
 def _records(found: RecipeAudit) -> list[dict[str, object]]:

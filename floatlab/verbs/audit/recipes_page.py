@@ -96,7 +96,8 @@ def _survival(name: str, measured: list[TensorFigures]) -> Line:
     return line(Span("no", Role.BAD if lost else Role.FLAG), f": {survivors}; {listed(parts)}")
 
 
-def _decibels(sqnr: float | None) -> str:
+def decibels(sqnr: float | None) -> str:
+    """Return a ratio in dB as text."""
     return "·" if sqnr is None else "∞" if isinf(sqnr) and sqnr > 0 else f"{sqnr:.1f}"
 
 
@@ -105,7 +106,7 @@ def _side_by_side(totals: tuple[RecipeFigures, ...]) -> list[Block]:
     errors = ("in all", "bits", "SQNR dB", "cosine", "rel. error", "99.9 %", "largest", "MSE")
     rows = [
         (
-            each.recipe, f"{each.bits:.4g}", _decibels(each.sqnr), _size(each.cosine, ".5f"),
+            each.recipe, f"{each.bits:.4g}", decibels(each.sqnr), _size(each.cosine, ".5f"),
             *map(number, (each.mean_relative, each.relative_999, each.largest_relative, each.mse)),
         )
         for each in totals
@@ -155,7 +156,7 @@ def _size(x: float | None, digits: str = ".3g") -> str:
 
 def _cell(each: RecipeFigures) -> str:
     mark = "" if each.verdict == SURVIVES else "! "
-    return f"{mark}NaN" if each.lost else f"{mark}{_decibels(each.decisive_sqnr)}"
+    return f"{mark}NaN" if each.lost else f"{mark}{decibels(each.decisive_sqnr)}"
 
 
 def _reasons(measured: list[TensorFigures]) -> list[Block]:

@@ -29,8 +29,8 @@ def difference_figure(found: Differences, path: str) -> None:
     bins = _without_gaps(ulps.histogram) if ulps is not None else []
     labels = [bin_label(low, high).replace("from 2^", "2^") for low, high, _ in bins]
     axes.bar(range(len(bins)), [count for _, _, count in bins], color=SVG[Role.SIGNIFICAND])
-    turned: dict[str, object] = {"rotation": 45, "ha": "right"} if len(bins) > _MANY else {}
-    axes.set_xticks(range(len(bins)), labels, **turned)
+    is_turned = len(bins) > _MANY
+    axes.set_xticks(range(len(bins)), labels, rotation=45 if is_turned else 0, ha="right" if is_turned else "center")
     if bins:
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.5)

@@ -14,12 +14,12 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.page.csv_text import as_csv
 from floatlab.training.setup import Setup, parse_remedy
 from floatlab.training.validation import checked_number, exactly
 from floatlab.verbs.option import can_read
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 from floatlab.verbs.train.options import form_of
-from floatlab.verbs.train.words import as_csv
 
 if TYPE_CHECKING:
     from floatlab.training.learner import Learning

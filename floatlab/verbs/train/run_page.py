@@ -11,11 +11,12 @@ from floatlab.formats import Format
 from floatlab.numbers import encode
 from floatlab.numbers.datum import exact_text, hexadecimal_code, shortest
 from floatlab.page.chart import curve, named, thinned
+from floatlab.page.csv_text import as_csv
 from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, line, text_of
 from floatlab.page.words import counted, plural
 from floatlab.training.trainer import TrainingRun
 from floatlab.training.trajectories import Training, Trajectory
-from floatlab.verbs.train.words import CAUSES, as_csv, figures, long_figures, optimizer_words, remedy_words, setup_words
+from floatlab.verbs.train.words import CAUSES, figures, long_figures, optimizer_words, remedy_words, setup_words
 
 _EXACT = 26  # an exact value with more characters is rounded
 

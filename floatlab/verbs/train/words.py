@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 
 from floatlab.formats import Format, parse_format
@@ -114,20 +113,3 @@ def optimizer_words(optimizer: Optimizer) -> str:
         words[0] = "AdamW" if optimizer.weight_decay and optimizer.decoupled else "Adam"
     words += [f"weight decay {optimizer.weight_decay:g}"] if optimizer.weight_decay else []
     return ", ".join(words)
-
-
-def as_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table as CSV.
-
-    >>> print(as_csv(("step", "weight"), [(0, 1.125)]), end="")
-    step,weight
-    0,1.125
-    """
-    from csv import writer
-    from io import StringIO
-
-    out = StringIO()
-    table = writer(out, lineterminator="\n")
-    table.writerow(header)
-    table.writerows(rows)
-    return out.getvalue()

@@ -1,0 +1,163 @@
+"""`audit --to` as CSV, as charts, and as an HTML report with heat maps of the layers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import isfinite
+
+from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures
+from floatlab.page.chart import mark_of, role_of
+from floatlab.page.csv_text import as_csv
+from floatlab.page.html import HeatCell, HeatMap, report
+from floatlab.page.model import Chart, Curve
+from floatlab.verbs.audit.recipes_page import decibels, recipes_page
+
+_LISTED = 5000  # the most tensors in the table of the report
+_CELLS = 20_000  # the most cells of its heat maps
+_FULL_HEAT = 10.0  # dB below or above a recipe's usual SQNR that give the strongest colours
+
+_TENSOR = ("source", "tensor", "kind", "shape", "elements", "zeros", "nonfinite", "largest", "smallest")
+_RECIPE = (
+    "recipe", "bits", "exact", "flushed", "subnormal", "saturated", "lost", "mean_relative", "relative_999",
+    "largest_relative", "largest_error", "mse", "sqnr", "cosine", "output_sqnr", "output_error", "verdict", "reason",
+)  # fmt: skip
+_SCALES = ("blocks", "smallest", "largest", "clipped", "underflowed")
+
+
+def recipes_csv(found: RecipeAudit) -> str:
+    """Return the figures as CSV: a row for each tensor and recipe; a tensor that was left out has one row.
+
+    >>> import numpy as np
+    >>> from floatlab.auditing.survival.survey import audit_recipes
+    >>> text = recipes_csv(audit_recipes({"w": np.float32([1, 1000])}, "e4m3"))
+    >>> text.splitlines()[1].split(",")[:11]
+    ['the mapping', 'w', 'float32', '2', '2', '0', '0', '1000.0', '1.0', 'e4m3', '8.0']
+    """
+    header = (*_TENSOR, *_RECIPE, *(f"scale_{name}" for name in _SCALES), "choice", "left_out")
+    return as_csv(header, _csv_rows(found.tensors))
+
+
+def _csv_rows(tensors: Iterable[TensorFigures]) -> Iterator[list[object]]:
+    for tensor in tensors:
+        first = [_cell(getattr(tensor, name)) for name in _TENSOR]
+        last = [tensor.choice, tensor.left_out]
+        for each in tensor.recipes:
+            scales = [_cell(getattr(each.scales, name, None)) for name in _SCALES]
+            yield [*first, *(_cell(getattr(each, name)) for name in _RECIPE), *scales, *last]
+        if not tensor.recipes:
+            yield [*first, *[""] * (len(_RECIPE) + len(_SCALES)), *last]
+
+
+def _cell(value: object) -> object:
+    """Return a value for CSV; text that a spreadsheet would read as a formula begins with an apostrophe."""
+    if isinstance(value, tuple):
+        return "x".join(map(str, value))
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@")):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def sqnr_chart(found: RecipeAudit) -> Chart:
+    """Return a chart of the SQNR of all tensors, the worst first, with a curve for each recipe."""
+    curves = []
+    for place, name in enumerate(found.recipes):
+        levels = sorted(
+            each.decisive_sqnr
+            for tensor in found.tensors
+            for each in tensor.recipes
+            if each.recipe == name and each.decisive_sqnr is not None and isfinite(each.decisive_sqnr)
+        )
+        curves.append(_curve(place, name, [(float(rank), level) for rank, level in enumerate(levels, 1)]))
+    return Chart(tuple(curves), "tensors, the worst first", "SQNR in dB")
+
+
+def _curve(place: int, label: str, points: list[tuple[float, float]]) -> Curve:
+    return Curve(mark_of(place), label, tuple(points), role_of(place))
+
+
+def recipes_report(found: RecipeAudit, remark: str) -> str:
+    """Return the HTML report: the page, heat maps of the layers, and histograms; `remark` is its last line."""
+    more: list[tuple[str, HeatMap | Chart]] = []
+    measured = [each for each in found.tensors if each.recipes]
+    for name in found.recipes:
+        if len(more) * len(measured) < _CELLS and (layers := _heat_map(name, measured)) is not None:
+            more.append((f"{name}: SQNR of each layer in dB", layers))
+    charts = (
+        ("SQNR of the tensors", sqnr_chart(found)),
+        (
+            "Relative errors",
+            _histograms([(each.recipe, each.error_exponents) for each in found.totals], "relative error"),
+        ),
+        ("Magnitudes of the numbers", _histograms([("as stored", _magnitudes(measured))], "magnitude")),
+        ("Scales of the blocks", _histograms(_scale_exponents(found.totals), "scale")),
+    )
+    more += [(title, chart) for title, chart in charts if any(len(each.points) > 1 for each in chart.curves)]
+    return report(recipes_page(found, _LISTED), more, remark)
+
+
+def _magnitudes(tensors: list[TensorFigures]) -> tuple[tuple[int, int], ...]:
+    counts: Counter[int] = Counter()
+    for tensor in tensors:
+        counts.update(dict(tensor.exponents))
+    return tuple(sorted(counts.items()))
+
+
+def _scale_exponents(totals: Iterable[RecipeFigures]) -> list[tuple[str, tuple[tuple[int, int], ...]]]:
+    return [(each.recipe, each.scales.exponents) for each in totals if each.scales is not None]
+
+
+def _histograms(found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across: str) -> Chart:
+    """Return histograms over exponents as curves of shares in percent."""
+    curves = []
+    for place, (label, counts) in enumerate(found):
+        total, known = sum(count for _, count in counts), dict(counts)
+        if not known:
+            continue
+        exponents = range(min(known) - 1, max(known) + 2)
+        points = [(float(exponent), 100 * known.get(exponent, 0) / total) for exponent in exponents]
+        curves.append(_curve(place, label, points))
+    return Chart(tuple(curves), f"log2 of the {across}, rounded down", "% of the numbers")
+
+
+def _heat_map(recipe: str, tensors: list[TensorFigures]) -> HeatMap | None:
+    """Return the heat map of a recipe: layers down, their tensors across; None if the names have no layers."""
+    cells: dict[tuple[int, str], HeatCell] = {}
+    for tensor in tensors:
+        layer, part = layer_of(tensor.tensor)
+        [figures] = [each for each in tensor.recipes if each.recipe == recipe]
+        if layer is not None:
+            cells.setdefault((layer, part), _heat(figures))
+    if not cells:
+        return None
+    parts = list(dict.fromkeys(part for _, part in sorted(cells)))
+    rows = [
+        (str(layer), tuple(cells.get((layer, part), HeatCell("")) for part in parts))
+        for layer in sorted({layer for layer, _ in cells})
+    ]
+    usual = (
+        f"White is the SQNR of {recipe} on normally distributed numbers; {_FULL_HEAT:g} dB less is the darkest orange."
+    )
+    return HeatMap(usual, tuple(parts), tuple(rows))
+
+
+def layer_of(name: str) -> tuple[int | None, str]:
+    """Return the number of the layer in the name of a tensor, and the rest of the name.
+
+    >>> layer_of("model.layers.12.mlp.up_proj.weight"), layer_of("lm_head.weight")
+    ((12, 'mlp.up_proj'), (None, 'lm_head'))
+    """
+    parts = name.removesuffix(".weight").split(".")
+    for place, part in enumerate(parts):
+        if part.isascii() and part.isdigit() and len(part) < 9 and place + 1 < len(parts):
+            return int(part), ".".join(parts[place + 1 :])
+    return None, ".".join(parts)
+
+
+def _heat(figures: RecipeFigures) -> HeatCell:
+    level = figures.decisive_sqnr
+    if figures.lost:
+        return HeatCell("NaN", -1.0)
+    if level is None:
+        return HeatCell("·")
+    return HeatCell(decibels(level), max(-1.0, min(1.0, (level - figures.expected) / _FULL_HEAT)))

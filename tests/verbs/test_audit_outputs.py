@@ -1,0 +1,160 @@
+"""The outputs of `audit --to`: CSV, the HTML report, and the chart."""
+
+import csv
+import io
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import floatlab as fl
+from floatlab.page.html import HeatCell, HeatMap, report
+from floatlab.page.model import Page, Table, heading
+from floatlab.page.svg import SVG_TEXT
+from floatlab.verbs.audit.recipes_answer import recipes_answer_of
+from floatlab.verbs.audit.recipes_report import layer_of, sqnr_chart
+
+RECIPES = ("mxfp4", "e4m3", "int8/channel")
+
+
+def tensors():
+    rng = np.random.default_rng(1)
+    found = {
+        f"model.layers.{layer}.{part}.weight": rng.normal(size=(8, 64)).astype(np.float32)
+        for layer in (0, 2, 10)
+        for part in ("mlp.up_proj", "attn.q")
+    }
+    found["model.layers.2.mlp.up_proj.weight"][:, 3] *= 1e5
+    return found | {"head <b>": np.float32([1, 2]), "ids": np.arange(3), "empty": np.float32([])}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return fl.audit(tensors(), to=RECIPES)
+
+
+class Reader(HTMLParser):
+    """Collects the tags and the texts of a document; each tag that is opened has to be closed in order."""
+
+    EMPTY = ("meta", "input")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.texts, self.addresses = [], [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.texts.append(data)
+
+
+def test_csv_has_a_row_for_each_tensor_and_recipe(found):
+    rows = list(csv.DictReader(io.StringIO(recipes_answer_of(found).table())))
+    measured = [each for each in found.tensors if each.recipes]
+    assert len(rows) == len(measured) * len(RECIPES) + len(found.tensors) - len(measured)
+    by_name = {(row["tensor"], row["recipe"]): row for row in rows}
+    for tensor in measured:
+        for each in tensor.recipes:
+            row = by_name[tensor.tensor, each.recipe]
+            assert int(row["flushed"]) == each.flushed
+            assert float(row["mse"]) == each.mse
+            assert row["sqnr"] == ("" if each.sqnr is None else str(each.sqnr))
+            assert row["scale_blocks"] == ("" if each.scales is None else str(each.scales.blocks))
+    assert by_name["ids", ""]["left_out"]
+
+
+def test_csv_has_no_formulas_of_spreadsheets():
+    named = fl.audit({"=1+1": np.float32([1])}, to="e4m3")
+    assert "'=1+1" in recipes_answer_of(named).table()
+
+
+def test_the_report_is_one_file_with_every_tensor(found):
+    text = recipes_answer_of(found).document("floatlab audit x --to <mxfp4>")
+    seen = Reader(text)
+    assert not seen.addresses
+    assert "url(" not in text
+    said = "".join(seen.texts)
+    for tensor in found.tensors:
+        assert tensor.tensor in said
+    assert "floatlab audit x --to <mxfp4>" in said
+    assert found.recommendation.words in said
+    assert sum(tag == "svg" for tag, _ in seen.tags) == 4
+
+
+def test_heat_maps_have_a_row_for_each_layer(found):
+    text = recipes_answer_of(found).document("")
+    assert text.count('class="map"') == len(RECIPES)
+    for name in RECIPES:
+        part = text.partition(f"{name}: SQNR of each layer")[2].partition("</table>")[0]
+        assert [cell.partition("<")[0] for cell in part.split("<tr><th>")[2:]] == ["0", "2", "10"]
+    worst = text.partition("e4m3: SQNR of each layer")[2].partition("</table>")[0]
+    assert worst.count('<td style="background:#e08646">NaN') == 1  # numbers above 448
+
+
+def test_a_report_without_layers_and_without_errors():
+    text = recipes_answer_of(fl.audit({"w": np.float32([1, 2])}, to="bf16")).document("")
+    assert 'class="map"' not in text
+    Reader(text)
+
+
+def test_the_chart_goes_up_from_the_worst_tensor(found):
+    chart = sqnr_chart(found)
+    assert [each.label for each in chart.curves] == list(RECIPES)
+    for each, name in zip(chart.curves, RECIPES, strict=True):
+        levels = [level for _, level in each.points]
+        assert levels == sorted(levels)
+        own = [figures.sqnr for tensor in found.tensors for figures in tensor.recipes if figures.recipe == name]
+        assert set(levels) == {level for level in own if level is not None and np.isfinite(level)}
+
+
+def test_layers_in_names():
+    assert layer_of("transformer.h.3.attn.c_attn.weight") == (3, "attn.c_attn")
+    assert layer_of("blk.7.ffn_up.weight") == (7, "ffn_up")
+    assert layer_of("w.12") == (None, "w.12")
+    assert layer_of("") == (None, "")
+
+
+def test_tables_sort_and_long_ones_are_filtered():
+    def page(count):
+        return Page((heading("h"), Table(("name", "dB"), [(f"t{n}", str(n)) for n in range(count)], right=(1,))), "h")
+
+    assert "<input data-filters" not in report(page(3), [])
+    tags = Reader(report(page(30), [("m", HeatMap("c", ("a",), (("0", (HeatCell("x", 2.0),)),)))])).tags
+    assert [attrs["data-filters"] for tag, attrs in tags if tag == "input"] == ["table1"]
+    assert sum(tag == "button" for tag, _ in tags) == 2
+
+
+def test_colours_can_be_read():
+    """The contrast of the numbers in a heat map is at least 4.5 to 1 (WCAG 2.2, 1.4.3)."""
+
+    def luminance(colour):
+        parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    cells = tuple(HeatCell(str(n), n / 20) for n in range(-20, 21))
+    text = report(Page((), "t"), [("m", HeatMap("", tuple("x" * len(cells)), (("0", cells),)))])
+    styles = [attrs["style"] for tag, attrs in Reader(text).tags if tag == "td"]
+    for style in styles:
+        low, high = luminance(SVG_TEXT), luminance(style.partition(":")[2])
+        assert (high + 0.05) / (low + 0.05) >= 4.5, style
+
+
+def test_pictures_of_the_report_are_well_formed(found):
+    text = recipes_answer_of(found).document("")
+    for part in text.split("<svg")[1:]:
+        ElementTree.fromstring("<svg" + part.partition("</svg>")[0] + "</svg>")
