@@ -217,8 +217,7 @@ def _cause_text(cause: DiagnosedCause) -> str:
             f"{whose} is not the product of these inputs"
         )  # fmt: skip
     if cause.name == "fast-product":
-        levels = f"{known['levels']} level{'s' * (known['levels'] != '1')} of {known['algorithm']}'s algorithm"
-        return f"{_NOUNS[cause.name]} in {whose} ({levels})"
+        return f"{_NOUNS[cause.name]} in {whose} ({known['algorithm']}'s algorithm)"
     words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
     if cause.name == "accumulator" and "format" in known:
         return f"sums of {whose} in {words}"

@@ -147,7 +147,11 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
     for axis, words in ((0, "column"), (1, "row")):
         if mine.bias[axis] > max(_DOUBTED * BIAS, _OTHER**2 * other.bias[axis]):
             found.append((mine.residuals[axis], "bias", f"one number a {words}", mine.bias[axis] > BIAS))
-    if abs(mine.scale) > max(_DOUBTED * _SCALE, _OTHER * abs(other.scale)) and abs(mine.factor) > u / 4:
+    if (
+        mine.elements >= _LONG
+        and abs(mine.scale) > max(_DOUBTED * _SCALE, _OTHER * abs(other.scale))
+        and abs(mine.factor) > u / 4
+    ):
         # A factor has one unknown, and a bias has many. The factor is chosen unless it leaves clearly larger errors.
         room = 1 + _SAME / sqrt(mine.elements)
         found.append((mine.residuals[2] / room, "scale", f"{1 + mine.factor:.12g}", abs(mine.scale) > _SCALE))
