@@ -200,6 +200,8 @@ def _cause_text(cause: DiagnosedCause) -> str:
         many = not ranges.isdecimal()
         did = "missing" if cause.name == "terms-missing" else "counted twice"
         return f"term{'s' * many} {ranges}{more} of {whose} {'are' if many else 'is'} {did}"
+    if "the given bias" in known:
+        return f"the bias {known['the given bias']} in {whose}"
     if cause.name == "bias":
         each = known.get("one number a", "row or column")
         size = f", {known['number']}" if "number" in known else ""
@@ -209,6 +211,8 @@ def _cause_text(cause: DiagnosedCause) -> str:
         return f"{whose} {are} the product times {known.get('factor', 'a factor')}"
     if cause.name == "clipped":
         return f"in {whose}, {' and '.join(value for key, value in cause.evidence if key != 'elements')}"
+    if cause.name == "function-applied":
+        return f"{whose} {are} {known['function']} of the product"
     if cause.name.startswith("transposed"):
         which = known.get("transposed", "")
         return f"{whose} {are} {_TRANSPOSED.get(which, f'the product with {which} transposed')}"

@@ -15,6 +15,7 @@ from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import View, middle
 from floatlab.reduce.explain.residuals import (
+    has_few_bits,
     is_flat,
     moved_rows,
     term_counts,
@@ -50,6 +51,8 @@ class FaultFinder(ShiftFinder):
         if is_flat(view.totals.product if product is None else product):
             return None
         number, least = float(values.flat[0]), 2.0**self.side.format.emin
+        if number and (np.abs(number) <= np.abs(view.totals.product)).all() and has_few_bits(number):
+            return None  # sums in a 16-bit format may have stopped growing there
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # the processor may have flushed the inputs to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
@@ -132,6 +135,8 @@ class FaultFinder(ShiftFinder):
             if to is None or goal.shape[1] < 2:
                 continue
             at = np.flatnonzero(to != np.arange(len(to)))
+            if (np.ptp(values[at], axis=1) == 0).any():
+                continue  # rows of one number do not show where they come from
             index = list(everything)
             index[axis] = to
             left = view.against(view.totals.take(*index)).fit().wrong

@@ -50,7 +50,7 @@ class ShiftFinder:
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor, whichever leaves smaller residuals."""
-        if view.format.precision < _COARSE or is_flat(view.totals.product):
+        if view.format.precision < _COARSE or is_flat(view.totals.product) or is_flat(view.values):
             return None  # with so few bits, or so few different numbers, any bias or factor fits
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
@@ -70,6 +70,8 @@ class ShiftFinder:
         error, room, sigma = view.errors(product)
         if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
+        if product is None and self.problem.has_bias and (given := self._of_given(view, wrong)):
+            return given
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
         for axis, words in ((0, "column"), (1, "row")):
@@ -94,6 +96,14 @@ class ShiftFinder:
                 name = "" if has_rival or self._needs_no_model(view, product) else "bias"
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
+
+    def _of_given(self, view: View, wrong: Array) -> Fault | None:
+        """Recognise that the bias that was given is missing in a result, or was added twice."""
+        given = self.problem.x[:, -1:] * self.problem.y[-1:]
+        for times, words in ((-1, "is missing"), (1, "was added twice")):
+            if wrong.any() and not view.fit(view.totals.product + times * given).wrong.any():
+                return Fault("bias", (), (("the given bias", words),), wrong)
+        return None
 
     def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
         """Return whether rounding to a narrow output format hides a bias: no mean error is significant."""
@@ -170,7 +180,7 @@ class ShiftFinder:
     def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
         """Search one view for a factor, a bias or both. No wrong element may lie within the error bound of `rivals`."""
         usable, exact = view.usable, view.totals.product
-        if view.format.precision < _COARSE or not usable.any() or is_flat(exact):
+        if view.format.precision < _COARSE or not usable.any() or is_flat(exact) or is_flat(view.values):
             return None
         values, found = np.where(usable, view.values, np.nan), []
         for factor, axis in robust_shifts(values, exact, view.errors()[2]):
