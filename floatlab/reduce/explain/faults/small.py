@@ -88,7 +88,8 @@ class SmallFaults:
         }
         if causes := few_wrong(self.problem, self.sides, missed, "are what a replayed order gives, bit for bit"):
             return Claim("bug", bug_line(causes, self.differing), causes)
-        if same and not all(self.ways) and are_isolated(self.differing, chance):
+        # A product of one term has no order.
+        if same and not all(self.ways) and (self.problem.terms == 1 or are_isolated(self.differing, chance)):
             return self._lone(self.differing)
         return None
 
