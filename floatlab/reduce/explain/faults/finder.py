@@ -79,17 +79,15 @@ class FaultFinder(ShiftFinder):
         least = 2.0**self.side.format.emin
         values = self.side.values
         exact = view.totals.product if product is None else product
+        # Flushed results are zeros.
+        most = least * (1 + 4 * self.problem.terms * view.noise.u)
+        small = not values[wrong].any() and (np.abs(exact[wrong]) <= most).all() and (view.totals.size > 0)[wrong].all()
+        if small and not ((values != 0) & (np.abs(values) < least)).any():
+            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         if product is None and may_be_flushed(view, wrong, least):
             grid = grid_of(self.problem, PLAIN, self.side.narrowest, self.tick)
-            if grid.flushing_share(self.side) >= _REPLAYED:
+            if grid.flushing_share(self.side, wrong) >= _REPLAYED:
                 return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
-        if ((values != 0) & (np.abs(values) < least)).any():
-            return None
-        room = 1 if (values[wrong] == 0).all() else self.problem.terms
-        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
-        small = (np.abs(values - exact) <= most) & (np.abs(exact) <= most) & (view.totals.size > 0)
-        if small[wrong].all():
-            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         return None
 
     def scattered(self, view: View, wrong: Array) -> Fault | None:
