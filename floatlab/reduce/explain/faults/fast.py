@@ -13,6 +13,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.noise import Noise, multiply_exactly
 from floatlab.reduce.explain.problem import View
 from floatlab.reduce.results.diagnosis_record import Evidence
@@ -79,7 +80,10 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     (m, n), k = view.values.shape, x.shape[1]
     if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
         return None
+    drift = drift_of(view)
     error = np.asarray(view.totals.error(view.values))
+    # A conventional product with a small bias or factor is another alternative.
+    shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]
     extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)
     usual = view.noise.sigma(view.totals) ** 2 * (view.totals.size > 0)
     best: tuple[float, str] | None = None
@@ -94,7 +98,9 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
                     for i, (each, more) in enumerate(zip(_halved(usual[inner]), _halved(extra[inner]), strict=True)):
                         conventional[i, i] = np.where(each > 0, each, made[i, i]) + more
                         made[i, i] += more
-                    gain = _likelihood(error[inner], made) - _likelihood(error[inner], conventional)
+                    gain = _likelihood(error[inner], made) - max(
+                        _likelihood((error - shift)[inner], conventional) for shift in shifts
+                    )
                     if gain > _EXCLUDED and (best is None or gain > best[0]) and _fits(error[inner], made):
                         best = gain, algorithm.name
     return None if best is None else FastProduct(best[1], best[0] > _SURE)
