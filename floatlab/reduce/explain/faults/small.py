@@ -103,6 +103,9 @@ class SmallFaults:
         for i, whose in enumerate(("actual", "expected")):
             if self.ways[i]:
                 continue
+            fault = small_fault(drifts[i], drifts[1 - i], self.views[i].noise.u)
+            if fault and fault[2]:
+                return self._shift(i, drifts[i], *fault)
             doubtful, wrong = beyond_orders(self.problem, self.sides[i], self.differing)
             if wrong.any() and (places := find_places(wrong)) is not None:
                 known = (("all others", "agree, or differ by rounding"),)
@@ -114,7 +117,7 @@ class SmallFaults:
                 if is_sure:
                     return Claim("bug", bug_line((cause,), self.differing), (cause,))
                 return Claim("unknown", outlying_line(cause))
-            if fault := small_fault(drifts[i], drifts[1 - i], self.views[i].noise.u):
+            if fault:
                 return self._shift(i, drifts[i], *fault)
             if doubtful.any():
                 return self._lone(doubtful)
