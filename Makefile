@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 # Workers of the tests, one share of the slow ones, and the room that `test-room` tests.
 WORKERS ?= 2
-SHARE ?= 1/12
+SHARE ?= 1/20
 ROOM ?= formats
 
 .DEFAULT_GOAL := help
@@ -41,7 +41,7 @@ types: setup  ## check types
 slow: setup  ## run one share of the slow tests: make slow SHARE=3/12
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow --share $(SHARE)
 
-ci:  ## run all that continuous integration runs (about 15 minutes; makes .venv-test anew)
+ci:  ## run all that continuous integration runs (about 20 minutes; makes .venv-test anew)
 	.ci/run
 
 structure: setup  ## print how large each room is, and how much of the package one command goes through

@@ -370,6 +370,9 @@ done:
 
 #include "_kernels_table.h"
 #include "_kernels_registers.h"
+#undef BITS
+#include "_kernels_blocks.h"
+#include "_kernels_tally.h"
 
 PyDoc_STRVAR(reset_doc,
              "reset_mode() -> mode\n\n"
@@ -420,6 +423,10 @@ static PyMethodDef methods[] = {
     {"look_up_bytes", bytes, METH_VARARGS, bytes_doc},
     {"has_registers", registers, METH_NOARGS, registers_doc},
     {"take_words", take_words, METH_VARARGS, take_doc},
+    {"largest_finite", take_largest, METH_VARARGS, largest_doc},
+    {"scale_elements", scale_elements, METH_VARARGS, multiply_doc},
+    {"round_blocks", take_blocks, METH_VARARGS, blocks_doc},
+    {"tally", tally, METH_VARARGS, tally_doc},
     {0},
 };
 

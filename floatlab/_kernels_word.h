@@ -448,6 +448,34 @@ static const NAME(Operation) NAME(operations)[] = {
     NAME(divide_to_nearest), NAME(sqrt_to_nearest),
 };
 
+/* Round a chunk of words, and write codes, or with a reading the words of these codes. */
+static unsigned NAME(write)(const Stage *s, const Unsigned *words, void *to, const void *reading, uint8_t *flags,
+                            Py_ssize_t count, uint64_t first)
+{
+    Unsigned scratch[CHUNK];
+    const NAME(Round) to_values = !reading || flags ? NULL : s->way == FIXED ? NAME(fixed_values)
+                                                         : s->way == MAGIC   ? NAME(magic_values)
+                                                                             : NULL;
+    const int same = (const void *)words == to; /* loops do not write what they read */
+    void *codes = reading || same ? (void *)scratch : to;
+    unsigned refused = 0;
+    if (s->direction)
+        fesetround(directions[s->direction]);
+    int done = s->own && !flags && !reading && NAME(convert)(words, to, count);
+    if (to_values && !same)
+        done = to_values(words, NULL, to, NULL, count, s->rule) <= s->largest;
+    if (!done) {
+        refused = NAME(round)(s, words, codes, flags, count, first);
+        if (reading)
+            NAME(read)(codes, s->code_size, to, count, reading);
+        else if (same)
+            memcpy(to, codes, (size_t)(count * s->code_size));
+    }
+    if (s->direction)
+        fesetround(FE_TONEAREST);
+    return refused;
+}
+
 /* Run a stage of one step in chunks that stay in the first-level cache: read operands as words, apply the operation,
    round, and write codes or values.  Returns the union of marks and refusals. */
 static unsigned NAME(run)(const Stage *s, const Call *c, Py_ssize_t step)
@@ -456,10 +484,6 @@ static unsigned NAME(run)(const Stage *s, const Call *c, Py_ssize_t step)
     Unsigned operands[3][CHUNK], results[CHUNK], scratch[CHUNK];
     const Place *const places = s->places, *const out = &places[TO];
     const int many = arity[s->operation], with_flags = places[FLAGS].start != NULL;
-    const int own = s->own && !with_flags && !out->reading;
-    const NAME(Round) to_values = !out->reading || with_flags ? NULL : s->way == FIXED ? NAME(fixed_values)
-                                                                   : s->way == MAGIC   ? NAME(magic_values)
-                                                                                       : NULL;
     const uint64_t first = c->first + (uint64_t)step * (uint64_t)c->count;
     for (Py_ssize_t at = 0; at < c->count; at += CHUNK) {
         const Py_ssize_t some = c->count - at < CHUNK ? c->count - at : CHUNK;
@@ -485,23 +509,8 @@ static unsigned NAME(run)(const Stage *s, const Call *c, Py_ssize_t step)
             all |= (unsigned)marked;
             words[0] = results;
         }
-        const int same = (const char *)words[0] == to; /* loops do not write what they read */
-        void *codes = out->reading || same ? (void *)scratch : to;
-        if (s->direction)
-            fesetround(directions[s->direction]);
-        int done = own && NAME(convert)(words[0], to, some);
-        if (to_values && !same)
-            done = to_values(words[0], NULL, to, NULL, some, s->rule) <= s->largest;
-        if (!done) {
-            uint8_t *flags = with_flags ? (uint8_t *)places[FLAGS].start + step * places[FLAGS].stride + at : NULL;
-            all |= NAME(round)(s, words[0], codes, flags, some, first + (uint64_t)at);
-            if (out->reading)
-                NAME(read)(codes, s->code_size, (Unsigned *)to, some, out->reading);
-            else if (same)
-                memcpy(to, codes, (size_t)(some * out->size));
-        }
-        if (s->direction)
-            fesetround(FE_TONEAREST);
+        uint8_t *flags = with_flags ? (uint8_t *)places[FLAGS].start + step * places[FLAGS].stride + at : NULL;
+        all |= NAME(write)(s, words[0], to, out->reading, flags, some, first + (uint64_t)at);
     }
     return all;
 }

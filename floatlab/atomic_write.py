@@ -28,7 +28,7 @@ def no_file(mode: int) -> str:
     """Return why a file with this mode is not a regular file, as text; empty for a regular file."""
     if stat.S_ISREG(mode):
         return ""
-    return next((f"{words}, not a file" for kind, words in _KINDS.items() if kind(mode)), "is no file")
+    return next((f"{words}, not a file" for kind, words in _KINDS.items() if kind(mode)), "is not a file")
 
 
 def state_of(path: str) -> os.stat_result | None:

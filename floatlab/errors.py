@@ -12,7 +12,7 @@ class FormatError(FloatlabError, ValueError):
 
 
 class RecipeError(FormatError):
-    """Text that is no recipe; lines after the first mark the place with a caret."""
+    """Text that is not a recipe; lines after the first mark the place with a caret."""
 
 
 class LiteralError(FloatlabError, ValueError):

@@ -44,6 +44,13 @@ def pytest_configure(config):
     share(config)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Let an idle worker take tests from a busy one, since the tests of some folders take far longer than others."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
+
+
 def share(config) -> tuple[int, int]:
     """Return the requested share of the slow tests, as (K, N)."""
     text = config.getoption("--share") or "1/1"
@@ -53,9 +60,19 @@ def share(config) -> tuple[int, int]:
     return int(k), int(n)
 
 
-def number(item) -> int:
+def number(name: str) -> int:
     """Return a number that depends only on the name of a test."""
-    return zlib.crc32(item.nodeid.encode())
+    return zlib.crc32(name.encode())
+
+
+def deal(names: list[str], n: int) -> dict[str, int]:
+    """Deal tests out into n shares; return the share of each, from 1 to n.
+
+    The cases of one test take about the same time. They go to the shares in turn, so that shares take about
+    the same time.
+    """
+    dealt = sorted(names, key=lambda name: (name.partition("[")[0], number(name)))
+    return {name: i % n + 1 for i, name in enumerate(dealt)}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -67,11 +84,13 @@ def pytest_collection_modifyitems(config, items):
             cases[item.nodeid.partition("[")[0]].append(item)
     for of_one_test in cases.values():
         n = of_one_test[0].get_closest_marker("one_in").args[0]
-        of_one_test.sort(key=number)  # neither every n-th format nor every n-th direction: a mixture of both
+        # Sorted by these numbers, the first cases are neither every n-th format nor every n-th direction.
+        of_one_test.sort(key=lambda item: number(item.nodeid))
         for item in of_one_test[ceil(len(of_one_test) / n) :]:
             item.add_marker("slow")
     k, n = share(config)
-    others = [item for item in items if item.get_closest_marker("slow") and number(item) % n != k - 1]
+    shares = deal([item.nodeid for item in items if item.get_closest_marker("slow")], n)
+    others = [item for item in items if shares.get(item.nodeid, k) != k]
     if others:
         config.hook.pytest_deselected(items=others)
         left_out = set(others)
@@ -114,7 +133,7 @@ def generator(request):
     Under CI the seed is the test's name, as Hypothesis derives its examples from the test there.
     """
     if os.environ.get("CI"):
-        seed = number(request.node)
+        seed = number(request.node.nodeid)
     else:
         seed = int(os.environ.get("FLOATLAB_TEST_SEED", 0)) or random.SystemRandom().getrandbits(64)
     print(f"to repeat: FLOATLAB_TEST_SEED={seed}")

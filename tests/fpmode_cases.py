@@ -10,7 +10,8 @@ import numpy as np
 
 import floatlab as fl
 from floatlab.arith.witness import find_witness
-from floatlab.arrays.blocks import encode_blocks
+from floatlab.arrays.blocks import decode_blocks, encode_blocks
+from floatlab.arrays.tally import tally
 from floatlab.cli.main import main
 from floatlab.files.text import parse_list
 from floatlab.reduce.results.judgements import judge_difference
@@ -126,7 +127,13 @@ CASES = {
     "arrays.quantize blocks": lambda: [
         arrays.quantize(np.tile(SINGLES[6:10], 8), each) for each in ("mxfp4", "nvfp4", "mxint8")
     ],
+    "tally": lambda: [
+        tally(x[: len(y)], y, 2, 1e-38, 3.0, lane=lane)
+        for x, y in ((SINGLES, NEAR[0]), (WIDE, NEAR[2]))
+        for lane in ("numpy", None)
+    ],
     "arrays.encode blocks": lambda: encode_blocks(np.tile(TINY, 8), "mxfp8_e4m3"),
+    "arrays.decode blocks": lambda: decode_blocks((np.uint8([3, 9]), np.arange(64) % 16), "mxfp4", dtype=np.float32),
     "arrays.decode": lambda: [
         arrays.decode(np.arange(5), fmt, dtype) for fmt in ("fp16", "fp32", "fp64") for dtype in (None, np.float64)
     ],

@@ -72,7 +72,7 @@ def exactly(found):
     """Return a result as text with all bits, without times. Call it in the default mode."""
     if isinstance(found, float):
         return struct.pack(">d", found).hex()
-    if type(found).__name__ == "FloatArray":  # a room that this module leaves closed
+    if type(found).__name__ == "FloatArray":  # by name, so that the class is not imported here
         return f"{found.format.name} {exactly(found.codes)}"
     if isinstance(found, np.generic | np.ndarray):
         return f"{found.dtype} {np.shape(found)} {found.tobytes().hex()}"

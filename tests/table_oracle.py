@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -151,6 +152,7 @@ LISTS: dict[str, tuple[tuple[float | Fraction, ...], str]] = {
 }
 
 
+@cache
 def table(name: str) -> Table:
     """Return the table of a format by its name."""
     if name == "hif8":

@@ -50,7 +50,7 @@ def test_no_mode_changes_an_answer(name, expected):
     wrong = []
     for case, ask in CASES.items():
         if case in ("reveal", "examine") and name not in FLUSHING[:3]:
-            continue  # which refuses
+            continue  # `reveal` raises an error in these modes
         with foreign(name):
             assert not fpmode.is_default()
             found = ask()
@@ -83,7 +83,7 @@ def test_guards_within_guards():
 
 
 def test_each_thread_has_its_own_mode(expected):
-    """Threads of a pool that began in other modes; and a mode that only one of several threads has."""
+    """The threads of a pool began in other modes; of several threads, only one may have another mode."""
     tested = ("sum tiny", "sum ties", "compare formats", "FloatArray.tolist", "FloatArray operators")
     names = [None, *MODES]
     wrong = []
@@ -118,7 +118,7 @@ def test_each_thread_has_its_own_mode(expected):
 
 @pytest.mark.parametrize("lane", ["numpy", "compiled"])
 def test_our_own_threads_compute_in_the_default_mode(lane, monkeypatch):
-    """A thread begins in the mode of the one that starts it; each part of an array is guarded by itself."""
+    """A new thread has the mode of the thread that starts it. Each part of an array sets the default mode itself."""
     if lane == "compiled" and not arrays.lanes.compiled.is_built():
         pytest.skip("there is no extension")
     monkeypatch.setattr(dispatch, "BLOCK", 64)
@@ -129,7 +129,7 @@ def test_our_own_threads_compute_in_the_default_mode(lane, monkeypatch):
 
     def enter(self):
         seen.append(fpmode.is_default())
-        set_mode(bits_of("both flushed"))  # as a library that is loaded in this thread might
+        set_mode(bits_of("both flushed"))  # as loading a library in this thread may do
         return guarded(self)
 
     with foreign("upward"):
@@ -173,12 +173,12 @@ def test_a_mode_that_an_examined_function_leaves_behind_is_its_users():
 
 
 def test_backends_multiply_in_the_mode_of_their_user():
-    tiny = np.full((2, 2), 2.0**-74, np.float32)  # whose products are subnormal
+    tiny = np.full((2, 2), 2.0**-74, np.float32)  # the products are subnormal
     with foreign("both flushed"):
         (run,) = multiply_on(tiny, tiny, "numpy", 1).runs
         assert mode() == bits_of("both flushed")
     assert run.codes.tolist() == [[0, 0], [0, 0]]
-    assert run.errors.largest == 4.0  # which is reported: 2 · 2^-148 is 4 · 2^-149
+    assert run.errors.largest == 4.0  # the lost results, 2 · 2^-148, are 4 · 2^-149
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -21,7 +22,6 @@ from tests import house_debts as debts
 HOUSE = Path(floatlab.__file__).parent
 MODULES = sorted(HOUSE.rglob("*.py"))
 TEXTS = {path: path.read_text(encoding="utf-8") for path in MODULES}
-TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 
 MOST_LINES, MOST_FILES = 400, 16
 # The modules that may open files; all other modules call these.
@@ -33,6 +33,12 @@ FRAMEWORK_USERS = ("other_libraries.py", "reduce/reveal/targets.py", "reduce/tim
 WITHOUT_NUMPY = ("formats", "numbers", "arith", "vectors", "page", "wire", "cli")
 # Layers 0 and 1, where a plain import for types alone would make `floatlab show` start later.
 LOWEST = ("__init__.py", "formats", "numbers", "record.py", "errors.py", "presenter.py", "fpmode.py", "atomic_write.py")
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Return the syntax tree of each module, parsed when a test of this file first needs them."""
+    return {path: ast.parse(text) for path, text in TEXTS.items()}
 
 
 def place(path: Path) -> str:
@@ -55,14 +61,14 @@ NAMES = {module_name(path): path for path in MODULES}
 
 def calls(path: Path, names: set[str]) -> bool:
     """Return whether a module calls one of these: a built-in, `os.NAME`, or a method that reads or writes a file."""
-    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in names for node in ast.walk(TREES[path]))
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in names for node in ast.walk(trees()[path]))
 
 
 def methods(path: Path) -> set[str]:
     """Return the names of all methods that a module calls."""
     return {
         node.func.attr
-        for node in ast.walk(TREES[path])
+        for node in ast.walk(trees()[path])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
 
@@ -85,7 +91,7 @@ def import_graph() -> dict[str, set[str]]:
     """
     graph: dict[str, set[str]] = {}
     for name, path in NAMES.items():
-        dotted = [each for node in ast.walk(TREES[path]) for each in imported_names(node)]
+        dotted = [each for node in ast.walk(trees()[path]) for each in imported_names(node)]
         found = {each if each in NAMES else each.rpartition(".")[0] for each in dotted}
         graph[name] = {each for each in found if each in NAMES and each not in (name, "floatlab")}
     del graph["floatlab"]
@@ -124,7 +130,7 @@ def shared_class_names() -> set[str]:
     """Return the names that several public classes of the package have."""
     counted = Counter(
         node.name
-        for tree in TREES.values()
+        for tree in trees().values()
         for node in tree.body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
@@ -249,11 +255,11 @@ def test_files_are_opened_only_where_files_are_the_business():
 
 def test_textual_is_known_to_the_explorer_only():
     others = (path for path in MODULES if not lies_in(path, ("tui",)))
-    assert [place(path) for path in others if "textual" in top_packages(ast.walk(TREES[path]))] == []
+    assert [place(path) for path in others if "textual" in top_packages(ast.walk(trees()[path]))] == []
 
 
 def test_frameworks_are_imported_inside_functions_and_in_few_places():
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         allowed = lies_in(path, FRAMEWORK_USERS)
         assert allowed or not FRAMEWORKS & top_packages(ast.walk(tree)), place(path)
         assert not FRAMEWORKS & top_packages(tree.body), f"{place(path)} imports a framework as it starts"
@@ -261,7 +267,7 @@ def test_frameworks_are_imported_inside_functions_and_in_few_places():
 
 def test_rooms_below_the_arrays_start_without_numpy():
     rooms = [path for path in MODULES if lies_in(path, WITHOUT_NUMPY)]
-    assert [place(path) for path in rooms if "numpy" in top_packages(TREES[path].body)] == []
+    assert [place(path) for path in rooms if "numpy" in top_packages(trees()[path].body)] == []
 
 
 def top_packages(nodes) -> set[str]:
@@ -311,7 +317,7 @@ def _is_overload(node: ast.AST) -> bool:
 
 def test_every_public_function_says_what_it_does():
     silent = []
-    for path, module in TREES.items():
+    for path, module in trees().items():
         classes = [node for node in module.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
         for node in [*module.body, *(inner for each in classes for inner in each.body)]:
             public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")

@@ -250,6 +250,7 @@ def answers():
         fl.training.step("1.125", "0.00041999"), fl.training.learn("linear", "fp32", steps=3, samples=4)[0][0],
         fl.training.measure_underflow(x, "fp16"), fl.compare_checkpoints({"x": x}, {"x": x[:1], "y": y}),
         written_numbers(), fl.audit({"a_blocks": np.zeros((1, 1, 16), np.uint8), "a_scales": np.uint8([[127]])}),
+        fl.audit({"x": x}, to="mxfp4"),
     ]  # fmt: skip
 
 
@@ -269,7 +270,7 @@ def test_every_answer_has_a_page_a_picture_json_and_one_line():
         assert str(found) == (str(page) if isinstance(found, Answering) else repr(found))
         assert max(map(len, page.text(50).splitlines())) <= max(50, max(map(len, page.text(80).splitlines())))
     assert met <= set(ROWS)
-    assert len(set(ROWS) - met) <= 3  # a judgement, timings, and a curve take longer
+    assert len(set(ROWS) - met) <= 3  # these take longer: a judgement, timings, and a curve
 
 
 def test_every_kind_of_answer_has_a_row():
@@ -279,7 +280,7 @@ def test_every_kind_of_answer_has_a_row():
     answers()
     own = [kind for kind in kinds(Drawn) if kind is not Answering and kind.__module__.startswith("floatlab.")]
     assert {kind.__name__ for kind in own} <= set(ROWS)
-    assert len({kind.__name__ for kind in own}) == len(own)  # a row is found by the name of the class
+    assert len({kind.__name__ for kind in own}) == len(own)  # rows are found by the name of the class
 
 
 @pytest.mark.parametrize(

@@ -87,18 +87,18 @@ def test_the_checks_pass_without_a_mutation():
     assert failing_checks() == set()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("direction", MUTANTS)
 def test_a_flipped_case_is_noticed(direction, monkeypatch):
     turned = Direction(direction)
     mutate(monkeypatch, turned, lambda *facts: flipped(*facts, direction=turned))
     failed = failing_checks()
     assert "grid" in failed
-    # No other direction is touched; this one is no longer monotone, but for RTZ, which becomes a constant step.
+    # No other direction changes. This one is no longer monotone, except RTZ, which then always steps away from zero.
     assert failed - {"grid"} == ({f"monotone {direction}"} if direction != "RTZ" else set())
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("direction", "mutant"), [(direction, mutant) for direction, ways in MUTANTS.items() for mutant in ways]
 )

@@ -20,7 +20,7 @@ def installed(library):
 
 
 def values_near(format, count=300):
-    """Return floats on and between the numbers of a format: each one, the quarters, and the middle, where ties are."""
+    """Return floats on and between the numbers of a format: each number, the quarters of gaps, and the ties."""
     draw = random.Random(format.name)
     small = format.width <= 8
     for code in range(1 << format.width) if small else [draw.randrange(1 << format.width) for _ in range(count)]:

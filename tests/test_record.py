@@ -17,7 +17,7 @@ class Point(Record):
 
 
 class Named(Point):
-    """Fields may be added below."""
+    """A subclass may add fields."""
 
     name: str = "origin"
     _fields = ("x", "y", "name")

@@ -190,7 +190,7 @@ def test_it_is_for_good(places, confine):
             confine(again)
     assert sandbox.confined()
     assert "lies outside" in said("../secret/a.npy")
-    os.chdir(places[1])  # even then
+    os.chdir(places[1])  # changing the working directory does not help
     assert "lies outside" in said("a.npy")
 
 

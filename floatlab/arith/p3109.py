@@ -72,7 +72,7 @@ def convert_to_block(
     Notes
     -----
     P3109 interim report 4.0, BlockProject. The executable specification of July 2026 differs for an infinite scale:
-    every element that is no NaN becomes 1.
+    every element that is not a NaN becomes 1.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def _candidates(fmt: Format, context: Context, seed: int, near: Triple | None, t
 
 
 def _may_differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
-    """Return False for most operands that are no witness; this test is fast, since it builds no derivations."""
+    """Return False for most operands that are not a witness; this test is fast, since it builds no derivations."""
     try:
         exact, addend = a.exact * b.exact, c.exact
         product = _product(exact, a.format, context)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from floatlab.arith.blocks import element_context, read_tensor_scale
 from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
 from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.compiled import packed_reading
+from floatlab.arrays.lanes.compiled_blocks import BlockKernel, can_round_blocks, largest_finite
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
 from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, recipe_of, scales_for
 from floatlab.arrays.sources import source_of
@@ -18,7 +21,8 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.recipes import Recipe
-from floatlab.numbers.rounding import AnyContext
+from floatlab.formats.scaling import ScaleRule
+from floatlab.numbers.rounding import AnyContext, Context
 
 _SINGLES, _DOUBLES = WORDS
 _KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
@@ -26,7 +30,17 @@ _EVERY: dict[DType, Array] = {  # masks of all bits except the sign
     _SINGLES: np.array((1 << 31) - 1, np.int32),
     _DOUBLES: np.array((1 << 63) - 1, np.int64),
 }
+_CODES = 256
 saturating_context = lru_cache(maxsize=64)(element_context)
+
+
+class RoundedBlocks(NamedTuple):
+    """Codes of scales and, if requested, codes and values of elements; and the scale of the tensor, if it has one."""
+
+    scales: Array
+    codes: Array | None
+    values: Array | None
+    tensor: np.float32 | None
 
 
 class Job:
@@ -65,6 +79,27 @@ class Job:
         self.dtype = np.dtype(np.float32) if whole else self.array.dtype
         self.cut = BlockLayout(self.array.shape, axis, self.fmt)
         self.given = given_scale(tensor_scale, self.fmt)
+
+    def at_once(self, as_codes: bool, as_values: bool) -> RoundedBlocks | None:
+        """Return the requested results of the compiled lane; None if another lane must compute them."""
+        if self.cut.inner != 1 or self.array.dtype != _SINGLES or not dispatch.is_compiled(self.lane):
+            return None
+        kernel, tensor = kernel_for(self.fmt, self.recipe.rule, self.context, self.cut.size), self.given
+        if kernel is None:
+            return None
+        if self.fmt.tensor is not None and tensor is None:
+            tensor = self.steps.tensor_for(largest_finite(self.array, self.cut.size))
+        found = kernel(self.array, 1.0 if tensor is None else float(tensor), as_codes, as_values)
+        if found is None:
+            return None
+        scales, codes, values = found
+        shape = self.array.shape
+        return RoundedBlocks(
+            scales.reshape(self.cut.scales_shape),
+            None if codes is None else codes.reshape(shape),
+            None if values is None else values.reshape(shape),
+            tensor,
+        )
 
     def scales(self) -> tuple[Array, np.float32 | None]:
         """Return the codes of the scales, of shape (rows of blocks, 1, columns), and the tensor's scale."""
@@ -108,6 +143,23 @@ class Job:
             yield rows, made, by
 
 
+@lru_cache(maxsize=64)
+def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -> BlockKernel | None:
+    """Return the compiled lane for a format, a rule and a context; None if it does not support them."""
+    steps, element = scales_for(fmt, rule), fmt.element
+    if not can_round_blocks(steps.numbers, context, fmt.scale):
+        return None
+    if isinstance(element, Format):
+        parameters = steps.parameters(None, packed_reading(element, SINGLE))
+    else:
+        count = 1 << element.width
+        stored, values = np.zeros(_CODES, np.uint8), np.zeros(_CODES, np.float32)
+        stored[:count] = from_magnitudes(element)
+        values[:count] = reader(fmt, _SINGLES, True)(np.arange(count))
+        parameters = steps.parameters(stored, values)
+    return None if parameters is None else BlockKernel(parameters, context, steps.stored, size)
+
+
 def given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
     """Return the caller's tensor scale as float32; raises UnsupportedError for formats without a tensor scale.
 
@@ -145,8 +197,11 @@ def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -
     """
     kept: BlockRounding = {**options, "block": None, "scale": None}
     job = Job(x, recipe, axis, **kept)
-    elements = np.empty(job.array.shape, container(job.steps.numbers))
     with silent():
+        if found := job.at_once(True, False):
+            assert found.codes is not None
+            return Blocks(found.scales, found.codes, found.tensor)
+        elements = np.empty(job.array.shape, container(job.steps.numbers))
         codes, tensor = job.scales()
         for _ in job.round(codes, tensor, job.cut.blocks(elements)):
             pass

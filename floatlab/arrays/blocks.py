@@ -12,10 +12,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from floatlab.arith.block_records import zero_code
 from floatlab.arith.blocks import quantize_blocks as derive_blocks
+from floatlab.arith.blocks.records import zero_code
+from floatlab.arith.blocks.scaling import evaluate, positive, ratio, stored
 from floatlab.arith.operands import holds
-from floatlab.arith.scaling import evaluate, positive, ratio, stored
 from floatlab.arrays.block_job import (
     Job,
     encode_plain,
@@ -26,11 +26,24 @@ from floatlab.arrays.block_job import (
     silent,
 )
 from floatlab.arrays.codec import BlockRounding, decode_array, round_array, rules_of
+from floatlab.arrays.lanes.compiled_blocks import scaled_elements
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, checked_codes, container
+from floatlab.arrays.packing import MAX_WIDTH
 from floatlab.arrays.recipes import formulas
 from floatlab.arrays.recipes.lane import lane_for
 from floatlab.arrays.recipes.tiling import Tiling
-from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, dtype_of, is_plain, product_dtype, recipe_of, scales_for
+from floatlab.arrays.scales import (
+    DOUBLES,
+    SINGLES,
+    WORDS,
+    BlockLayout,
+    Blocks,
+    dtype_of,
+    is_plain,
+    product_dtype,
+    recipe_of,
+    scales_for,
+)
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
@@ -39,6 +52,7 @@ from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
 from floatlab.formats.recipes import Recipe
+from floatlab.formats.scaling import PRODUCT
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.rounding import Context
 
@@ -127,13 +141,11 @@ def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) 
             scales, codes, tensor, groups = lane(matrix.astype(np.float32, copy=False), rows, tiling.columns, given)
             stored = tensor if tensor is None or fmt.by_row else np.float32(tensor.item())
             return Blocks(scales.reshape(tiling.scales_shape), tiling.join(codes), stored, groups)
-        flat = recipe.replace(format=fmt.replace(block=max(matrix.shape[1], 1), rows=1, by_row=False, flat=False))
+        flat = recipe.replace(format=fmt.replace(block=None, rows=1, by_row=False, flat=False))  # a row is a block
         kept: BlockRounding = {"context": context, "lane": options.get("lane")}
-        rows = tiling.row_of_block() if fmt.by_row else np.zeros(len(matrix), np.intp)
-        parts = [
-            _encode_rows(matrix[rows == row], flat, context, {**kept, "tensor_scale": given})
-            for row in range(int(rows.max(initial=0)) + 1)
-        ]
+        rows = tiling.row_of_block() if fmt.by_row else np.zeros(0, np.intp)
+        matrices = [matrix[rows == row] for row in range(int(rows.max(initial=0)) + 1)] if fmt.by_row else [matrix]
+        parts = [_encode_rows(each, flat, context, {**kept, "tensor_scale": given}) for each in matrices]
     scales = np.concatenate([part.scales.reshape(-1) for part in parts]).reshape(tiling.scales_shape)
     codes = tiling.join(np.concatenate([part.codes for part in parts]))
     tensors = [part.tensor_scale for part in parts]
@@ -232,6 +244,9 @@ def quantize_blocks(
         dtype = np.float32 if single else np.float64
         return decode_blocks(_encode_tiles(x, recipe, axis, options), recipe, axis, dtype=dtype)
     job = Job(x, format, axis, **options)
+    with silent():
+        if (found := job.at_once(False, True)) and found.values is not None:
+            return found.values
     values = np.empty(job.array.shape, job.dtype)
     into, kind, numbers = job.cut.blocks(values), product_dtype(job.fmt, job.dtype), job.steps.numbers
     direct: Format | None = WORDS[job.dtype]
@@ -286,7 +301,8 @@ def decode_blocks(
         scales, codes = pair
     except (TypeError, ValueError):
         raise UnsupportedError("blocks is a pair of scales and codes, as encode_blocks returns it") from None
-    scales, codes = checked_codes(scales, fmt.scale, "scales"), checked_codes(codes, fmt.element.width)
+    width = fmt.scale_bits if fmt.first_scale else fmt.scale
+    scales, codes = checked_codes(scales, width, "scales"), checked_codes(codes, fmt.element.width)
     if tensor_scale is None and isinstance(blocks, Blocks):
         tensor_scale = blocks.tensor_scale
     if not is_plain(recipe) or _is_padded(codes.shape, recipe, axis):
@@ -306,10 +322,31 @@ def decode_blocks(
     within = product_dtype(fmt, kind)
     read, steps = reader(fmt, within), scales_for(fmt, None)
     with silent():
+        if cut.inner == 1 and kind == SINGLES:
+            found = _in_singles(fmt, elements[:, :, 0], steps.values(scales.reshape(-1), DOUBLES, tensor))
+            if found is not None:
+                return found.reshape(codes.shape)
         for rows in cut.slabs():
             by = steps.values(rowed[rows], within, tensor)
             np.multiply(read(elements[rows]), by, out=into[rows], dtype=within, casting="same_kind")
     return values
+
+
+def _in_singles(fmt: BlockFormat, codes: Array, by: Array) -> Array | None:
+    """Return the values of rows of codes as float32, by the compiled lane; None if that does not support them.
+
+    `by` are the factors of the rows.
+    """
+    numbers = fmt.magnitudes
+    if fmt.element.width > MAX_WIDTH or not holds(SINGLE, numbers) or sum(_digits(fmt)) > DOUBLE.precision:
+        return None
+    table = reader(fmt, SINGLES)(np.arange(1 << fmt.element.width))
+    return scaled_elements(codes, table, by, product_dtype(fmt, SINGLES) == DOUBLES)
+
+
+def _digits(fmt: BlockFormat) -> list[int]:
+    """Return the precisions of the factors of a value."""
+    return [each.precision for each in (fmt.magnitudes, fmt.scale, fmt.tensor) if each is not None]
 
 
 def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: int, dtype: object) -> Array:
@@ -330,9 +367,16 @@ def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: in
         tensor = np.asarray(tensor_scale, np.float64).reshape(-1, 1)
         tensor = tensor[tiling.row_of_block()] if fmt.by_row else tensor
     kind = np.dtype(np.float64 if dtype is None else dtype)  # type: ignore[call-overload]
+    stored = scales.reshape(-1, 1).astype(np.uint64) + fmt.first_scale  # the sum may not fit into a byte
+    scale = decode_array(stored, fmt.scale, np.float64, threads=1)
+    if kind == SINGLES and rule.value == PRODUCT and not fmt.groups:
+        with silent():
+            values = _in_singles(fmt, tiling.cut(codes), np.broadcast_to(scale * tensor, scale.shape))
+        if values is not None:
+            return tiling.join(values)
     known = {
         "q": reader(fmt, np.dtype(np.float64))(tiling.cut(codes)),
-        "scale": decode_array(scales.reshape(-1, 1) + fmt.first_scale, fmt.scale, np.float64, threads=1),
+        "scale": scale,
         "tensor": tensor,
     }
     if len(groups) != len(fmt.groups):

@@ -58,26 +58,26 @@ def read_header(stream: IO[bytes], length: int) -> Header:
     """
     start = stream.read(8) or b""  # None if reading would block
     if len(start) < 8 or start[:6] != MAGIC:
-        raise FileFormatError("is no .npy: its first bytes are wrong")
+        raise FileFormatError("is not a .npy file: its first bytes are wrong")
     if (version := (start[6], start[7])) not in _VERSIONS:
         raise FileFormatError(f"is .npy of version {version[0]}.{version[1]}; versions 1.0 and 2.0 are read")
     form, parse = _VERSIONS[version]
     stated = stream.read(struct.calcsize(form))
     if len(stated) < struct.calcsize(form):
-        raise FileFormatError("is no .npy: it ends in its header")
+        raise FileFormatError("is not a .npy file: it ends in its header")
     (declared,) = struct.unpack(form, stated)
     if declared > _MAX_HEADER:
-        raise FileFormatError(f"is no .npy of plain numbers: its header has {declared:,} bytes")
+        raise FileFormatError(f"is not a .npy file of plain numbers: its header has {declared:,} bytes")
     text = stream.read(declared)
     if len(text) < declared:
-        raise FileFormatError("is no .npy: it ends in its header")
+        raise FileFormatError("is not a .npy file: it ends in its header")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns about headers written by Python 2
             shape, by_columns, dtype = parse(io.BytesIO(stated + text), max_header_size=_MAX_HEADER)
     except Exception as trouble:
         # NumPy parses the header as a Python literal, and does not document the exceptions.
-        raise FileFormatError(f"is no .npy ({type(trouble).__name__} in its header)") from None
+        raise FileFormatError(f"is not a .npy file ({type(trouble).__name__} in its header)") from None
     return _checked(Header(shape, bool(by_columns), dtype, 8 + len(stated) + declared), length)
 
 

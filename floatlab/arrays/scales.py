@@ -25,6 +25,7 @@ from floatlab.arith.blocks import BY_EXPONENT, tensor_scale_for
 from floatlab.arith.operands import holds
 from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.lanes import dispatch, pairs
+from floatlab.arrays.lanes.compiled_blocks import BlockParameters, ByField
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError, quoted
@@ -174,8 +175,8 @@ class BlockScales:
         # Whether a binary64 quotient by `most` rounds into the tensor's scale as the exact quotient (see above).
         self._is_short = is_quotient(most.numerator.bit_length(), SINGLE) and most <= DOUBLE.largest
         self._most = float(most) if self._is_short else 0.0
-        self._context = Context(rule.stored, overflow="saturate")
-        self._round = dispatch.rounder(DOUBLE, fmt.scale, self._context, None)
+        self.stored = Context(rule.stored, overflow="saturate")
+        self._round = dispatch.rounder(DOUBLE, fmt.scale, self.stored, None)
         self._values: dict[DType, Array] = {}
         self._inverses: dict[DType, Array] = {}
         if fmt.scale.width <= _TABLED:
@@ -199,6 +200,31 @@ class BlockScales:
         # The field does not give the exponents of subnormal numbers, but usually all of these have the smallest scale.
         least = 0.0 if table[1] == self._least else 2.0**word.emin
         return table, t, carry, least, 2.0**word.emax
+
+    def parameters(self, stored: Array | None, values: Array) -> BlockParameters | None:
+        """Return the parameters of the compiled lane; None if it cannot divide as `quotient` and `codes` do.
+
+        `stored` and `values` are as in `BlockParameters`.
+        """
+        is_exact = self.fmt.scales_by_powers or is_quotient(self.digits, self.numbers)
+        by_field = None
+        if self._fields:
+            table, _, carry, least, beyond = self._fields[SINGLES]
+            last = self._slowly(np.array([2 * beyond]), None)  # magnitudes in the last binade may be rounded up to it
+            by_field = ByField(np.append(table, last).astype(np.uint8), carry, int(np.float32(least).view(np.uint32)))
+        if not is_exact or not (self._is_quotient or by_field):
+            return None
+        return BlockParameters(
+            numbers=self.numbers,
+            scale=self.fmt.scale,
+            stored=stored,
+            values=values,
+            divisor=float(self._largest),
+            least=int(self._least),
+            by_field=by_field,
+            by_power=self.fmt.scales_by_powers,
+            in_double=product_dtype(self.fmt, SINGLES) == DOUBLES,
+        )
 
     def tensor_for(self, largest: float) -> np.float32:
         """Return the scale of a tensor with this largest magnitude."""
@@ -242,7 +268,7 @@ class BlockScales:
         else:
             divisor = self._largest * Fraction(float(tensor or 1))
             wanted = quotient(known, np.full(known.shape, float(divisor)), divisor.numerator.bit_length(), kind)
-        codes: Array = round_array(wanted, kind, context=self._context, threads=1, as_codes=True)
+        codes: Array = round_array(wanted, kind, context=self.stored, threads=1, as_codes=True)
         codes = np.where(known == 0, self._least, np.maximum(codes, self._least))
         if not finite.all():
             codes = np.where(finite, codes, self.kind.type(kind.nan_code))

@@ -73,7 +73,7 @@ def array_format(format: object) -> Format:
     if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic | float)):
         found = format_of(np.dtype(format))
         if found is None:
-            raise FormatError(f"dtype {np.dtype(format).name} is no format of floatlab: name one, such as 'fp16'")
+            raise FormatError(f"dtype {np.dtype(format).name} is not a format of floatlab: name one, such as 'fp16'")
         return found
     fmt = parse_format(format)  # type: ignore[arg-type]  # raises the error for invalid types
     if not holds(_DOUBLE, fmt):
@@ -153,7 +153,7 @@ def _array(x: object, name: str) -> Array | Source:
         found = _bits_of(x)
         if found is None:
             said = str(trouble).splitlines()
-            raise UnsupportedError(f"{name} is no array of numbers: {said[0] if said else trouble!r}") from None
+            raise UnsupportedError(f"{name} is not an array of numbers: {said[0] if said else trouble!r}") from None
         return found
 
 

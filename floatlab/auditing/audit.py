@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import isinf, prod
+from typing import Unpack, overload
 
 import numpy as np
 
@@ -15,9 +16,12 @@ from floatlab.auditing.fidelity import Fidelity, measure
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
 from floatlab.auditing.repairs import is_scale, repairs
 from floatlab.auditing.stored_parts import Weight
+from floatlab.auditing.survival.figures import RecipeAudit
+from floatlab.auditing.survival.survey import RecipeOptions, audit_recipes
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
 from floatlab.files.checkpoints import matching
 from floatlab.files.safe_open import shown
+from floatlab.formats.recipes import Recipe
 from floatlab.fpmode import in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
@@ -80,18 +84,42 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-@in_default_mode
+@overload
 def audit(
     place: Place,
     against: Place | None = None,
     only: str | None = None,
     progress: Callable[[int], Progress] | None = None,
-) -> Audit:
-    """Check a quantised checkpoint against its original; without one, report only what its bytes prove.
+) -> Audit: ...
 
-    With an original, a weight is broken if its error is larger than that of any quantiser with the right scales.
-    Without an original, it is broken if it has NaNs or infinities. It is also broken if parts are missing or do not fit
-    together. A cause is named only if the weight fits the original after the cause has been corrected.
+
+@overload
+def audit(
+    place: Place | Sequence[Place],
+    *,
+    to: str | Recipe | Sequence[str | Recipe],
+    only: str | None = None,
+    progress: Callable[[int, int], Progress] | None = None,
+    **options: Unpack[RecipeOptions],
+) -> RecipeAudit: ...
+
+
+@in_default_mode
+def audit(
+    place: Place | Sequence[Place],
+    against: Place | None = None,
+    only: str | None = None,
+    progress: Callable[..., Progress] | None = None,
+    *,
+    to: str | Recipe | Sequence[str | Recipe] | None = None,
+    **options: Unpack[RecipeOptions],
+) -> Audit | RecipeAudit:
+    """Check a quantised checkpoint; or, with `to`, measure what recipes would do to a checkpoint.
+
+    Without `to`, only quantised weights are looked at. With an original, a weight is broken if its error is larger than
+    that of any quantiser with the right scales. Without an original, it is broken if it has NaNs or infinities. It is
+    also broken if parts are missing or do not fit together. A cause is named only if the weight fits the original after
+    the cause has been corrected.
 
     Parameters
     ----------
@@ -103,11 +131,17 @@ def audit(
         A glob that chooses weights by name.
     progress
         A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call.
+        elements done since its last call. With `to`, bytes are counted, and the number of tensors is another argument.
+    to
+        Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
+    **options
+        With `to`: `min_sqnr`, `activations`, `overflow`, `executor` and `resume`, as in `audit_recipes`.
 
     Returns
     -------
-    Audit
+    Audit or RecipeAudit
+        With `to` a `RecipeAudit`: its `tensors` have the figures of each tensor in each recipe, and its
+        `recommendation` names the cheapest recipe that each tensor survives.
 
     Raises
     ------
@@ -123,7 +157,17 @@ def audit(
     >>> found = audit({"l.weight": codes, "l.weight_scale": 1 / scale}, {"l.weight": x})
     >>> found.tensors[0].verdict, found.tensors[0].reasons[-1]
     ('broken', 'l.weight_scale is the reciprocal; corrected, the relative error is 0.0057 instead of 1.02e+03')
+    >>> print(audit({"l.weight": x}, to="mxfp4,e4m3/tensor").recommendation)
+    mxfp4 for the tensor. On average 4.25 bits a number
     """
+    if to is not None:
+        if against is not None:
+            raise UnsupportedError("to measures an unquantised checkpoint, against checks a quantised one: give one")
+        return audit_recipes(place, to, only=only, progress=progress, **options)
+    if options:
+        raise UnsupportedError(f"{next(iter(options))} is for audits of recipes, which need to")
+    if isinstance(place, Sequence) and not isinstance(place, str):
+        raise UnsupportedError("one quantised checkpoint is checked at a time")
     with load_quantized(place) as read:
         original = None if against is None else load_quantized(against)
         try:

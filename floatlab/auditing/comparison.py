@@ -10,7 +10,7 @@ from floatlab.arrays.compare.measure import compare
 from floatlab.arrays.compare.tolerances import NUMPY
 from floatlab.arrays.sources import ArraySource
 from floatlab.auditing.quantized import QuantizedCheckpoint
-from floatlab.auditing.roundings import NarrowedCopy, narrowed_copy
+from floatlab.auditing.roundings import CopySearch, NarrowedCopy
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.files.checkpoints import Checkpoint, matching, open_checkpoint
 from floatlab.files.safe_open import shown
@@ -207,11 +207,12 @@ def _row(
         return TensorDifference(name, SHAPES, *sides)
     try:
         with x.open(name) as a, y.open(name) as b:
+            search = CopySearch(a, b)
             found = compare(
-                a, b, rtol, atol, equal_nan=equal_nan, format=format, worst=0, progress=done,
+                search.actual, search.expected, rtol, atol, equal_nan=equal_nan, format=format, worst=0, progress=done,
             )  # fmt: skip
             same = found.equal_bits == found.size or (found.size == 0 and a.kind == b.kind)
-            rounded = None if same or found.equal == found.size else narrowed_copy(a, b)
+            rounded = None if same or found.equal == found.size else search.found()
     except FloatlabError as trouble:
         return TensorDifference(name, UNREADABLE, *sides, reason=str(trouble))
     failing = found.allclose.failing

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.codec import native, round_array
-from floatlab.arrays.sources import BLOCK, ArraySource, Piece, array_format
+from floatlab.arrays.sources import BLOCK, ArraySource, Piece, Source, array_format
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers.rounding import IN_WORDS, Direction
@@ -48,17 +48,89 @@ def narrowed_copy(actual: ArraySource, expected: ArraySource) -> NarrowedCopy | 
     >>> narrowed_copy(HeldSource(x.astype(np.float16)), HeldSource(x)).words
     'actual is expected rounded to binary16'
     """
-    kinds = [each.dtype.kind for each in (actual, expected) if each.dtype is not None]
-    if actual.by_columns != expected.by_columns or any(kind != "f" for kind in kinds):
-        return None
-    left = list(_candidates(actual.format, expected.format))
-    first = 0
-    while left and first < actual.size:
-        count = min(BLOCK if first else _FIRST, actual.size - first)
-        x, y = actual.read(first, count), expected.read(first, count)
-        left = [each for each in left if _is_copy(*((y, x) if each.expected_is_rounded else (x, y)), each)]
-        first += count
-    return left[0] if left and actual.size else None
+    return CopySearch(actual, expected).found()
+
+
+class CopySearch:
+    """Looks for the rounding that turns one array into the other, while both are read for another purpose.
+
+    `actual` and `expected` are to be read instead of the arrays. Pieces that are read of both are tested at once, so
+    that `found` reads only the others, and only if a rounding is still possible.
+    """
+
+    def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
+        """Take two arrays of the same shape."""
+        self.actual, self.expected = _Watched(actual, self._see), _Watched(expected, self._see)
+        self._sources = actual, expected
+        kinds = [each.dtype.kind for each in self._sources if each.dtype is not None]
+        is_possible = actual.by_columns == expected.by_columns and all(kind == "f" for kind in kinds)
+        self._left = list(_candidates(actual.format, expected.format)) if is_possible else []
+        self._pieces: dict[ArraySource, tuple[int, Piece]] = {}
+        # Elements from `_same` up to `_next` have been tested. Those before are equal, and are tested at the end.
+        self._same = self._next = 0
+
+    def _see(self, source: ArraySource, first: int, piece: Piece) -> None:
+        self._pieces[source] = first, piece
+        if not self._left or len(self._pieces) < 2:
+            return
+        (start, x), (other, y) = (self._pieces[each] for each in (self.actual, self.expected))
+        if start != other:
+            return
+        self._pieces.clear()
+        if start != self._next:
+            return
+        self._next += len(_numbers(x))
+        if self._same == start and np.array_equal(_numbers(x), _numbers(y)):
+            self._same = self._next
+        else:
+            self._test(x, y)
+
+    def _test(self, x: Piece, y: Piece) -> None:
+        for part in (slice(0, _FIRST), slice(_FIRST, None)):
+            one, other = _part(x, part), _part(y, part)
+            if len(_numbers(one)):
+                self._left = [
+                    each
+                    for candidates in _by_rounding(self._left)
+                    for each in _copies(
+                        *((other, one) if candidates[0].expected_is_rounded else (one, other)), candidates
+                    )
+                ]
+
+    def found(self) -> NarrowedCopy | None:
+        """Return the rounding, after testing what has not been tested; None if there is none."""
+        actual, expected = self._sources
+        for begin, end in ((self._next, actual.size), (0, self._same)):
+            for first in range(begin, end, BLOCK):
+                if not self._left:
+                    return None
+                count = min(BLOCK, end - first)
+                self._test(actual.read(first, count), expected.read(first, count))
+        return self._left[0] if self._left and actual.size else None
+
+
+class _Watched(ArraySource):
+    """An array that reports each piece that is read."""
+
+    def __init__(self, source: ArraySource, see: Callable[[ArraySource, int, Piece], None]) -> None:
+        self.name, self.shape, self.format, self.dtype = source.name, source.shape, source.format, source.dtype
+        self.by_columns, self.origin = source.by_columns, source.origin
+        self._source, self._seen = source, see
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return `count` numbers from index `first` on, and report them."""
+        piece = self._source.read(first, count)
+        self._seen(self, first, piece)
+        return piece
+
+
+def _numbers(piece: Piece) -> Array:
+    """Return the stored numbers or codes of a piece."""
+    return piece.codes if isinstance(piece, Source) else piece
+
+
+def _part(piece: Piece, part: slice) -> Piece:
+    return piece.replace(codes=piece.codes[part]) if isinstance(piece, Source) else piece[part]
 
 
 def _candidates(actual: Format, expected: Format) -> Iterator[NarrowedCopy]:
@@ -73,10 +145,32 @@ def _candidates(actual: Format, expected: Format) -> Iterator[NarrowedCopy]:
                 yield NarrowedCopy(format, direction, overflow, turned)
 
 
-def _is_copy(copy: Piece, whole: Piece, rounding: NarrowedCopy) -> bool:
-    """Return whether each number of `copy` is the rounded number of `whole`; all NaNs count as equal."""
+def _by_rounding(candidates: list[NarrowedCopy]) -> list[list[NarrowedCopy]]:
+    """Group candidates that differ only in the result of overflows."""
+    found: dict[tuple[Format, Direction, bool], list[NarrowedCopy]] = {}
+    for each in candidates:
+        found.setdefault((each.format, each.direction, each.expected_is_rounded), []).append(each)
+    return list(found.values())
+
+
+def _copies(copy: Piece, whole: Piece, candidates: list[NarrowedCopy]) -> list[NarrowedCopy]:
+    """Return the candidates for which `copy` is `whole` after rounding. They differ only in the result of overflows.
+
+    Without overflows, all of them round alike, so that the numbers are rounded only once.
+    """
+    kept, first = [], candidates[0]
     with np.errstate(all="ignore"):
-        found: Array = native(round_array(whole, rounding.format, rounding.direction, rounding.overflow))
-        x = native(copy)
-        same = (x == found) & (np.signbit(x) == np.signbit(found))
-        return bool((same | (np.isnan(x) & np.isnan(found))).all())
+        rounded = native(round_array(whole, first.format, first.direction, first.overflow))
+        overflows = len(candidates) > 1 and not np.isfinite(rounded).all()
+        for each in candidates:
+            if overflows and each is not first:
+                rounded = native(round_array(whole, each.format, each.direction, each.overflow))
+            if _same_numbers(native(copy), rounded):
+                kept.append(each)
+    return kept
+
+
+def _same_numbers(x: Array, y: Array) -> bool:
+    """Return whether all numbers and their signs are equal; all NaNs count as equal."""
+    same = (x == y) & (np.signbit(x) == np.signbit(y))
+    return bool((same | (np.isnan(x) & np.isnan(y))).all())

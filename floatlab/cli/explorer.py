@@ -45,7 +45,9 @@ def run(words: list[str]) -> int:
         start = read_question(question) if question else None
     except UsageError as error:
         if question[0].startswith("--"):
-            raise UsageError(f"{quoted(question[0])} is no option of tui; floatlab tui --help lists them") from error
+            raise UsageError(
+                f"{quoted(question[0])} is not an option of tui; floatlab tui --help lists them"
+            ) from error
         raise
     # Under Textual's web driver the process is sandboxed whichever server started it: its users are untrusted.
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
@@ -83,7 +85,7 @@ def _confine(folder: str | None) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         flag = VERB.option("files").flag
-        raise UsageError(f"{flag} {quoted(str(folder))} is no folder that can be read: {reason}") from None
+        raise UsageError(f"{flag} {quoted(str(folder))} is not a folder that can be read: {reason}") from None
 
 
 def _serve(chosen: Question, here: str, question: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Suggestions for an argument that is no verb, option or number; imported only when an error is reported."""
+"""Suggestions for an argument that is not a verb, an option or a number; imported only when an error is reported."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from floatlab.numbers import parse_literal
 from floatlab.verbs.option import UsageError, can_read
 from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, verb_named
+
+_LISTED = 8  # most verbs that are listed as having an option
 
 
 def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
@@ -35,6 +37,10 @@ def unknown_option(word: str, verb: Verb) -> UsageError:
     option = word.partition("=")[0]
     if verb.formats_by and option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)):
         return UsageError(f"{verb.name} has no {option}: {verb.formats_by}")
+    related = [name for name, entry in VERBS.items() if entry == VERBS[verb.name] and name != verb.name]
+    having = [name for name in related if any(option in each.spellings for each in verb_named(name).options)]
+    if 0 < len(having) <= _LISTED:
+        return UsageError(f"unknown option {quoted(word)} of {verb.name}: it is an option of {' '.join(having)}")
     meant = meant_by_option(option, verb) or f"; floatlab {verb.name} --help lists the options"
     return UsageError(f"unknown option {quoted(word)}{meant}")
 

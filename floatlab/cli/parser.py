@@ -170,7 +170,7 @@ def read_question(words: list[str]) -> Question:
     'floatlab show 0.1 --fp16'
     """
     if {"-h", "--help"} & set(words):
-        raise UsageError("--help is no question")
+        raise UsageError("--help is not a question")
     named = bool(words) and asks(words[0])
     verb = verb_named(words[0] if named else "show")
     options = Parser(verb).parse(words[1:] if named else words)

@@ -66,6 +66,9 @@ class Bar(Watched):
         >>> bar.begin(4_000_000, "elements")(1_000_000)
         >>> bar.text(2.0)
         '[######..................]  25 %  500,000 elements a second, 6 s left'
+        >>> bar.begin(4_000_000_000, "bytes of 12 tensors")(1_000_000_000)
+        >>> bar.text(2.0)
+        '[######..................]  25 %  1.0 of 4.0 GB of 12 tensors, 500 MB/s, 6 s left'
         """
         if not self.total:
             return f"{self.noun}: step {self.done:,}, {seconds:.0f} s; Ctrl-C stops it and shows what was found"
@@ -73,4 +76,9 @@ class Bar(Watched):
         left = (self.total - self.done) / max(rate, 1e-9)
         when = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
         bar = "#" * int(_WIDTH * share)
-        return f"[{bar:.<{_WIDTH}}] {100 * share:3.0f} %  {rate:,.0f} {self.noun} a second, {when} left"
+        amounts = f"{rate:,.0f} {self.noun} a second"
+        if self.noun.startswith("bytes"):  # such as: bytes of 12 tensors
+            unit, name = (1e9, "GB") if self.total >= 1e9 else (1e6, "MB")
+            amounts = f"{self.done / unit:,.1f} of {self.total / unit:,.1f} {name}{self.noun.removeprefix('bytes')}"
+            amounts += f", {rate / 1e6:,.0f} MB/s"
+        return f"[{bar:.<{_WIDTH}}] {100 * share:3.0f} %  {amounts}, {when} left"

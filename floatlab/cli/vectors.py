@@ -96,7 +96,7 @@ def _lines(name: str) -> Iterator[str]:
         with _opened(name) as source:
             for number, raw in bounded_lines(source, MAX_LINE):
                 if raw is None:
-                    raise FileFormatError(f"line {number} has over {MAX_LINE:,} bytes: this is no file of vectors")
+                    raise FileFormatError(f"line {number} has over {MAX_LINE:,} bytes: this is not a file of vectors")
                 yield raw.decode("ascii", "backslashreplace")
     except FloatlabError:
         raise

@@ -74,7 +74,9 @@ class _Header:
         """Skip `count` bytes; return the position of the first of them."""
         before, self.place = self.place, self.place + count
         if self.place > self.length:
-            raise FileFormatError(f"is no GGUF: its header ends early, {self.place - self.length:,} bytes are missing")
+            raise FileFormatError(
+                f"is not a GGUF file: its header ends early, {self.place - self.length:,} bytes are missing"
+            )
         if self.place > _MAX_HEADER:
             raise FileFormatError(f"has a GGUF header of over {_MAX_HEADER:,} bytes, which is too long")
         return before
@@ -99,11 +101,11 @@ class _Header:
         """Return the next string, of at most `most` bytes."""
         length = self.count()
         if length > most:
-            raise FileFormatError(f"is no GGUF: {noun} has {length:,} bytes; at most {most:,} are read")
+            raise FileFormatError(f"is not a GGUF file: {noun} has {length:,} bytes; at most {most:,} are read")
         try:
             return self.take(length).decode("utf-8")
         except UnicodeDecodeError:
-            raise FileFormatError(f"is no GGUF: {noun} is not UTF-8") from None
+            raise FileFormatError(f"is not a GGUF file: {noun} is not UTF-8") from None
 
     def value(self, kind: int, depth: int = 0) -> object:
         """Return the next value of the metadata; None for arrays and long texts, which are skipped."""
@@ -117,12 +119,14 @@ class _Header:
             self.place = place
             return self.take(length).decode("utf-8", "backslashreplace")
         if kind != _ARRAY or depth == _MAX_DEPTH:
-            raise FileFormatError(f"is no GGUF: its metadata have a value of the unknown type {kind}")
+            raise FileFormatError(f"is not a GGUF file: its metadata have a value of the unknown type {kind}")
         inner, count = self.count("<I"), self.count()
         if inner in _SCALARS:
             self.skip(count * struct.calcsize(_SCALARS[inner]))
         elif count > (self.length - self.place) // 8:
-            raise FileFormatError(f"is no GGUF: its metadata have an array of {count:,} values, more than fit into it")
+            raise FileFormatError(
+                f"is not a GGUF file: its metadata have an array of {count:,} values, more than fit into it"
+            )
         elif inner == _STRING:
             self._skip_strings(count)
         else:
@@ -148,7 +152,7 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
     """Check the whole header of an open file; return its tensors and metadata. Raises FileFormatError."""
     header = _Header(file)
     if header.length < 24 or header.take(4) != b"GGUF":
-        raise FileFormatError("is no GGUF: its first bytes are wrong")
+        raise FileFormatError("is not a GGUF file: its first bytes are wrong")
     version = header.count("<I")
     if version not in (2, 3):
         hint = " (its bytes may be in the wrong order)" if version in (2 << 24, 3 << 24) else ""
@@ -159,22 +163,22 @@ def read_gguf(file: IO[bytes]) -> GgufHeader:
         (keys, "metadata", _MAX_KEYS, _LEAST_KEY),
     ):
         if count > min(most, header.length // least):
-            raise FileFormatError(f"is no GGUF: it declares {count:,} {noun}, and has {header.length:,} bytes")
+            raise FileFormatError(f"is not a GGUF file: it declares {count:,} {noun}, and has {header.length:,} bytes")
     metadata: dict[str, object] = {}
     for _ in range(keys):
         key = header.text(1 << 16, "a key")
         if key in metadata:
-            raise FileFormatError(f"is no GGUF: its metadata have the key {quoted(key)} twice")
+            raise FileFormatError(f"is not a GGUF file: its metadata have the key {quoted(key)} twice")
         metadata[key] = header.value(header.count("<I"))
     found: dict[str, GgufTensor] = {}
     for _ in range(tensors):
         entry = _entry(header)
         if entry.name in found:
-            raise FileFormatError(f"is no GGUF: it has the tensor {quoted(entry.name)} twice")
+            raise FileFormatError(f"is not a GGUF file: it has the tensor {quoted(entry.name)} twice")
         found[entry.name] = entry
     alignment = metadata.get("general.alignment", 32)
     if type(alignment) is not int or not 1 <= alignment <= _MAX_ALIGNMENT:
-        raise FileFormatError("is no GGUF: its general.alignment is not a number of bytes")
+        raise FileFormatError("is not a GGUF file: its general.alignment is not a number of bytes")
     base = -(-header.place // alignment) * alignment
     placed = [each.replace(start=base + each.start, end=base + each.end) for each in found.values()]
     _check_places(placed, base, alignment, header.length)
@@ -186,7 +190,7 @@ def _entry(header: _Header) -> GgufTensor:
     name = header.text(_MAX_NAME, "the name of a tensor")
     axes = header.count("<I")
     if not axes <= _MAX_AXES:
-        raise FileFormatError(f"is no GGUF: its tensor {quoted(name)} has {axes:,} axes")
+        raise FileFormatError(f"is not a GGUF file: its tensor {quoted(name)} has {axes:,} axes")
     shape = tuple(header.count() for _ in range(axes))[::-1]
     number, start = header.count("<I"), header.count()
     if number not in _TYPES:
@@ -194,11 +198,11 @@ def _entry(header: _Header) -> GgufTensor:
     dtype, elements, size = _TYPES[number]
     if shape and shape[-1] % elements:
         raise FileFormatError(
-            f"is no GGUF: its tensor {quoted(name)} has rows of {shape[-1]:,} elements, "
+            f"is not a GGUF file: its tensor {quoted(name)} has rows of {shape[-1]:,} elements, "
             f"but {dtype} has blocks of {elements}"
         )
     if not shape and elements > 1:
-        raise FileFormatError(f"is no GGUF: its tensor {quoted(name)} has one element, but {dtype} has blocks")
+        raise FileFormatError(f"is not a GGUF file: its tensor {quoted(name)} has one element, but {dtype} has blocks")
     return GgufTensor(name, dtype, shape, start, start + prod(shape) // elements * size)
 
 
@@ -206,9 +210,11 @@ def _check_places(tensors: list[GgufTensor], base: int, alignment: int, length: 
     reached = base
     for each in sorted(tensors, key=lambda each: (each.start, each.end)):
         if (each.start - base) % alignment:
-            raise FileFormatError(f"is no GGUF: its tensor {quoted(each.name)} is not aligned to {alignment} bytes")
+            raise FileFormatError(
+                f"is not a GGUF file: its tensor {quoted(each.name)} is not aligned to {alignment} bytes"
+            )
         if each.start < reached and each.end > each.start:
-            raise FileFormatError(f"is no GGUF: its tensor {quoted(each.name)} overlaps another")
+            raise FileFormatError(f"is not a GGUF file: its tensor {quoted(each.name)} overlaps another")
         if each.end > length:
             raise FileFormatError(
                 f"is cut off: its tensor {quoted(each.name)} ends at byte {each.end:,}, but it has {length:,}"

@@ -25,15 +25,15 @@ def parse_object(text: bytes, noun: str = "") -> dict[str, object]:
         return found
 
     if text.count(b"[") + text.count(b"{") > _MAX_NESTING:
-        raise FileFormatError(f"{noun}is no JSON object")
+        raise FileFormatError(f"{noun}is not a JSON object")
     try:
         found = json.loads(text.decode("utf-8"), object_pairs_hook=once)
     except FileFormatError:
         raise
     except (ValueError, RecursionError):
-        raise FileFormatError(f"{noun}is no JSON") from None
+        raise FileFormatError(f"{noun}is not JSON") from None
     if not isinstance(found, dict):
-        raise FileFormatError(f"{noun}is no JSON object")
+        raise FileFormatError(f"{noun}is not a JSON object")
     return found
 
 

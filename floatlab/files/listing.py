@@ -69,7 +69,7 @@ def _arrays(path: str) -> list[FileEntry]:
     try:
         state = os.stat(path)
     except (OSError, ValueError):
-        raise FileFormatError(f"{shown(path)} is no file") from None
+        raise FileFormatError(f"{shown(path)} is not a file") from None
     return list(_arrays_of(path, state.st_mtime_ns, state.st_size))
 
 

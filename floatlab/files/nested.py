@@ -81,7 +81,7 @@ def open_nested(path: str, format: Format) -> ArraySource:
 
 
 def has_dtype(text: str) -> bool:
-    """Return whether a printed array states or implies a dtype; False for text that is no array."""
+    """Return whether a printed array states or implies a dtype; False for text that is not an array."""
     try:
         return layout_of(text).kind is not None
     except FloatlabError:
@@ -243,7 +243,7 @@ class _BracketReader:
                 gap = _GAP.match(text, at)
                 at = at if gap is None else gap.end()
                 if text[at] not in "[]":
-                    self._fail(at, "has numbers and lists in one list, or a comma too many")
+                    self._fail(at, "has numbers and lists in one list, or an extra comma")
                 continue
             at += 1  # past the closing bracket
             depth -= 1

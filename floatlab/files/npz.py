@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO
 
 import numpy as np
@@ -41,7 +42,7 @@ class _Sparing:
         """Read `size` bytes, or to the end; raises FileFormatError for more bytes than a central directory may have."""
         found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
         if max(size, len(found)) > _MAX_DIRECTORY:
-            raise FileFormatError(f"is no .npz: its list of members has over {_MAX_DIRECTORY:,} bytes")
+            raise FileFormatError(f"is not an .npz file: its list of members has over {_MAX_DIRECTORY:,} bytes")
         return found
 
 
@@ -152,6 +153,22 @@ class Bundle:
     def close(self) -> None:
         """Close the file."""
         self.file.close()
+
+
+class NpzEntry:
+    """Opens an array of an open `.npz`; in another process, to which it can be sent, it opens the file there."""
+
+    def __init__(self, bundle: Bundle, name: str) -> None:
+        """Take the file and the name of the array."""
+        self.bundle, self.name = bundle, name
+
+    def __call__(self) -> MemberSource:
+        """Open the array."""
+        return self.bundle.open(self.name)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what opens the file again."""
+        return partial, (open_npz, self.bundle.path, self.name)
 
 
 def npz_names(path: str) -> list[str]:

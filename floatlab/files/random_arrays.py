@@ -81,7 +81,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
     try:
         sizes = parse_shape(shape)
     except UnsupportedError:
-        raise UnsupportedError(f"{quoted(text)}: {quoted(shape)} is no shape; as in {_FORM}") from None
+        raise UnsupportedError(f"{quoted(text)}: {quoted(shape)} is not a shape; as in {_FORM}") from None
     if prod(sizes) > _MOST:
         raise UnsupportedError(f"{quoted(text)} has too many numbers: at most 2^40 are drawn")
     seed, choices = 0, dict(_CHOICES[kind])

@@ -104,7 +104,7 @@ def parse_dtype(text: str) -> tuple[Format | DType, bool]:
     except FormatError:
         if not _NUMPY.fullmatch(name):
             raise UnsupportedError(
-                f"--dtype {quoted(text)} is no dtype: it takes names of formats (fp32, bf16, e4m3) and of NumPy (int8)"
+                f"--dtype {quoted(text)} is not a dtype: use names of formats (fp32, bf16, e4m3) or of NumPy (int8)"
             ) from None
         kind = np.dtype(name)
     else:
@@ -123,7 +123,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
     """
     parts = text.replace("×", "x").replace(",", "x").split("x")
     if not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in parts) or len(parts) > 32:
-        raise UnsupportedError(f"--shape {quoted(text)} is no shape: shapes look like 400x400")
+        raise UnsupportedError(f"--shape {quoted(text)} is not a shape: shapes look like 400x400")
     return tuple(int(part) for part in parts)
 
 

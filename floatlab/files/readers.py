@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from floatlab.arrays.sources import ArraySource
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.pickles import pickle_kind, refuse_pickle
+from floatlab.files.remote.urls import is_url, plain
 from floatlab.files.safe_open import named, open_file, read_start, shown
 from floatlab.files.text import is_nested, open_text, parse_list
 from floatlab.formats import Format, parse_format
@@ -131,7 +132,10 @@ def is_checkpoint(word: str) -> bool:
     >>> is_checkpoint("1,2"), is_checkpoint("model.safetensors::weight")
     (False, False)
     """
-    return exists(word) and (is_folder(word) or word.endswith((*(f".{kind}" for kind in _SEVERAL), _INDEX)))
+    ends = word.endswith((*(f".{kind}" for kind in _SEVERAL), _INDEX))
+    if "://" in word and is_url(word):
+        return ends or word.endswith("/")
+    return exists(word) and (is_folder(word) or ends)
 
 
 def _says_format(word: str, dtype: str | None) -> bool:
@@ -183,12 +187,12 @@ def _file_kind(path: str, dtype: str | None) -> str:
         with open_file(path) as file, named(path):
             start = read_start(file, _START)
     except FileFormatError as trouble:
-        if exists(path):
+        if exists(path) or is_url(path):
             raise
         hint = next((words for start, words in _MEANT.items() if path.lstrip().startswith(start)), "")
         raise FileFormatError(f"{trouble}, nor a list of numbers{hint}") from None
     by_start = next((kind for begins, kind in _STARTS.items() if start.startswith(begins)), None)
-    by_name = next((kind for kind in _ENDS if path.lower().endswith(f".{kind}")), None)
+    by_name = next((kind for kind in _ENDS if plain(path).lower().endswith(f".{kind}")), None)
     if dtype is not None and by_name is None:
         return "raw"
     if by_name is None and by_start != "npy" and (pickled := pickle_kind(path, start)) is not None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import IO
+from typing import IO, cast
 
 import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.atomic_write import no_file
 from floatlab.errors import FileFormatError, quoted
+from floatlab.files.remote.urls import is_url
 from floatlab.sandbox import admitted
 
 _LONG = 80  # longer paths are cut to this many characters in messages
@@ -44,8 +45,13 @@ def named(path: str) -> Iterator[None]:
 def open_file(path: str) -> IO[bytes]:
     """Open a file for reading bytes; raises FileFormatError for a directory, a pipe, a device or a missing file.
 
-    Raises RefusedError for a file that this process may not read.
+    A file at a URL is read by ranges. Raises RefusedError for a file that this process may not read.
     """
+    if is_url(path):
+        from floatlab.files.remote.opening import open_url
+
+        with named(path):
+            return cast("IO[bytes]", open_url(path))
     with named(path), ExitStack() as held:
         try:
             real = admitted(path)
@@ -53,11 +59,11 @@ def open_file(path: str) -> IO[bytes]:
             file = held.enter_context(open(real, "rb", buffering=0, opener=_at_once))
             _require_file(os.fstat(file.fileno()).st_mode)  # the file may have been replaced since `stat`
         except FileNotFoundError:
-            raise FileFormatError("is no file") from None
+            raise FileFormatError("is not a file") from None
         except FileFormatError:
             raise
         except ValueError:  # the path contains a null character
-            raise FileFormatError("is no file name") from None
+            raise FileFormatError("is not a file name") from None
         held.pop_all()
         return file
 
@@ -82,7 +88,8 @@ def _require_file(mode: int) -> None:
 
 def length_of(file: IO[bytes]) -> int:
     """Return the current number of bytes in a file."""
-    return os.fstat(file.fileno()).st_size
+    size: int | None = getattr(file, "size", None)  # a RangeFile has no descriptor
+    return os.fstat(file.fileno()).st_size if size is None else size
 
 
 def read_start(file: IO[bytes], count: int) -> bytes:

@@ -54,23 +54,23 @@ def read_safetensors(file: IO[bytes]) -> tuple[dict[str, Tensor], dict[str, str]
     """Return the tensors and the metadata of an open file after checking the whole header; raises FileFormatError."""
     length = length_of(file)
     if length < 8:
-        raise FileFormatError("is no .safetensors: it has fewer than 8 bytes")
+        raise FileFormatError("is not a .safetensors file: it has fewer than 8 bytes")
     declared = int.from_bytes(read_bytes(file, 0, 8), "little")
     if declared > min(length - 8, MAX_HEADER):
         turned = int.from_bytes(declared.to_bytes(8, "little"), "big")
         hint = " (its bytes may be in the wrong order)" if turned <= min(length - 8, MAX_HEADER) else ""
         most = f"at most {MAX_HEADER:,} are read" if declared <= length - 8 else f"the file has {length:,}"
-        raise FileFormatError(f"is no .safetensors: its header takes {declared:,} bytes, but {most}{hint}")
-    header = parse_object(read_bytes(file, 8, declared), "is no .safetensors: its header ")
+        raise FileFormatError(f"is not a .safetensors file: its header takes {declared:,} bytes, but {most}{hint}")
+    header = parse_object(read_bytes(file, 8, declared), "is not a .safetensors file: its header ")
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
-        raise FileFormatError("is no .safetensors: its metadata are not an object of strings")
+        raise FileFormatError("is not a .safetensors file: its metadata are not an object of strings")
     found = [_tensor(name, said, 8 + declared) for name, said in header.items()]
     reached = 8 + declared
     for each in sorted(found, key=lambda each: (each.start, each.end)):
         if each.start != reached:
             how = "overlaps another" if each.start < reached else "leaves a gap before it"
-            raise FileFormatError(f"is no .safetensors: the tensor {quoted(each.name)} {how}")
+            raise FileFormatError(f"is not a .safetensors file: the tensor {quoted(each.name)} {how}")
         reached = each.end
     if reached != length:
         how = "is cut off" if reached > length else "goes on past its tensors"
@@ -108,7 +108,7 @@ def _tensor(name: str, said: object, base: int) -> Tensor:
     def integers(values: object, most: int) -> bool:
         return isinstance(values, list) and len(values) <= most and all(type(n) is int and n in _PLACES for n in values)
 
-    wrong = f"is no .safetensors: its entry for the tensor {quoted(name)} has"
+    wrong = f"is not a .safetensors file: its entry for the tensor {quoted(name)} has"
     if not isinstance(said, dict) or set(said) != {"dtype", "shape", "data_offsets"}:
         raise FileFormatError(f"{wrong} other members than dtype, shape and data_offsets")
     dtype, shape, offsets = said["dtype"], said["shape"], said["data_offsets"]

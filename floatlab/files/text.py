@@ -91,7 +91,7 @@ class Reader:
         if (known := self._read.get(word)) is None:
             self._slow += 1
             if self._slow > MAX_EXACT:
-                raise LiteralError(f"there are over {MAX_EXACT:,} literals that are no plain decimals")
+                raise LiteralError(f"there are over {MAX_EXACT:,} literals that are not plain decimals")
             done = read(word, self.format)
             known = done.result.code, Flags.INEXACT in done.flags
             if len(self._read) < _BATCH and len(word) < _SHORT:

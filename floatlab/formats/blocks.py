@@ -30,8 +30,8 @@ _HALF = 16
 class Integers(Record):
     """Integers of `width` bits, times 2^`quantum`; the code of n is n + `zero`, modulo 2^width.
 
-    With `zero` = 0 the codes are two's complement. There is one integer more below zero than above it. floatlab's own
-    scale rules never return its code, so that results are symmetric around zero; those of libraries may.
+    With `zero` = 0 the codes are two's complement. One more integer is below zero than above it. floatlab's own scale
+    rules never return this lowest integer, so that results are symmetric around zero; rules of libraries may.
 
     >>> int8 = Integers("int8", 8, quantum=-6)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
@@ -85,9 +85,9 @@ class BlockFormat(Record):
 
     A block has `rows` rows (usually 1) of `block` consecutive elements; None means all of them, so that a whole row
     (`channel`) or a whole tensor has one scale. The tensor scale is for the whole tensor, or one for each row
-    (`by_row`), or one for each `superblock` of elements. With `flat`, all are cut from the flattened tensor. With
+    (`by_row`), or one for each `superblock` of elements. With `flat`, blocks are parts of the flattened tensor. With
     `minimum`, a minimum in the same format is stored beside each scale, and one beside each tensor scale. In HiF4, each
-    group of `groups` elements in a block has a bit that doubles them. Scales are stored as their codes less
+    group of `groups` elements in a block has a bit that doubles them. Scales are stored as their codes minus
     `first_scale`. The value of an element is element × scale × tensor scale, unless the scale rule says otherwise.
 
     >>> mxfp4 = parse_block_format("mxfp4")
@@ -161,7 +161,7 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """Bits per element with its share of the scales and minima; those of a row or a tensor are not counted."""
+        """Bits per element, with its share of the scales and minima; scales of a row or a tensor are not counted."""
         from fractions import Fraction
 
         share = 0 if self.block is None or self.rows is None else Fraction(self.scale_bits, self.block * self.rows)
@@ -206,7 +206,7 @@ BLOCK_CATALOG: tuple[BlockRow, ...] = (
         BlockFormat(
             "hif4",
             Format("s1p2", 3, 1, bias=1, infinities=False, nans=0),
-            # 1.M · 2^E without zero. This format has its numbers, one binade of subnormals more, and one bit more.
+            # HiF4's scales are 1.M · 2^E, without zero. This format has one bit more, and also a binade of subnormals.
             Format("e6m2", 3, 7, bias=49, infinities=False, nans=253, signed=False),
             64,
             groups=(8, 4),

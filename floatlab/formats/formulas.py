@@ -1,7 +1,7 @@
 """Formulas of scales, such as `amax / (6 * tensor)`: parses text into a tree of operations.
 
 Libraries that implement the same block format differ in the order of their operations, and in the precision of each. A
-formula states the operations in order. `arith.scaling` and `arrays.recipes.formulas` evaluate it, and round each
+formula states the operations in order. `arith.blocks.scaling` and `arrays.recipes.formulas` evaluate it, and round each
 operation once to the working precision of the rule.
 
 sum        products joined by + or -
@@ -32,7 +32,7 @@ class Formula(Record):
     number: Fraction | None = None
 
     def __str__(self) -> str:
-        """Return the formula as text, with those brackets that are needed."""
+        """Return the formula as text, with only the brackets that are needed."""
         return _text(self, 0)
 
     def names(self) -> frozenset[str]:

@@ -27,8 +27,13 @@ from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, parse_format, 
 from floatlab.formats.format import Format
 from floatlab.formats.scale_rules import SCALE_RULES
 from floatlab.formats.scaling import ScaleRule
+from floatlab.presenter import Drawn
 from floatlab.record import Record
 from floatlab.tokens import TokenReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _TOKEN = r"[A-Za-z_0-9+-]+|."
 _SHAPE = re.compile(r"(?:([0-9]+)x|(flat))?([0-9]+)")
@@ -43,7 +48,7 @@ NAMED_RECIPES = (
 SPELLINGS = {"ocp": "floor", "rceil": "up"}  # alternative names of scale rules
 
 
-class Recipe(Record):
+class Recipe(Drawn, Record):
     """A block format and the rule for its scales; both determine the codes of a tensor completely.
 
     >>> recipe = parse_recipe("nvfp4/16x16:te")
@@ -168,6 +173,32 @@ def _read(text: str) -> Recipe:
     return _Reader(text).whole()
 
 
+def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, ...]:
+    """Return the recipes of a list, or of a text with commas between them; commas in parentheses belong to a recipe.
+
+    A recipe that is named twice is returned once. Raises RecipeError.
+
+    >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
+    ['mxfp4', 'block(e2m1, ue5m3, 16)']
+    """
+    words = _split(text) if isinstance(text, str) else [text] if isinstance(text, Recipe) else list(text)
+    if not words or not all(words):
+        raise RecipeError("a recipe is missing between commas" if words else "at least one recipe is needed")
+    return tuple({recipe.name: recipe for recipe in map(parse_recipe, words)}.values())
+
+
+def _split(text: str) -> list[str]:
+    """Split a text at commas outside of parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
 def is_recipe(name: str) -> bool:
     """Return whether a text names a block format or a recipe, and not a format of single numbers.
 
@@ -223,7 +254,7 @@ class _Reader:
             return INTEGERS[name.lower()]
         try:
             found = parse_format(name)
-            _ = found.largest  # logarithmic formats have none, and no quotient that a scale could be
+            _ = found.largest  # raises for logarithmic formats, whose irrational numbers cannot be scales
             return found
         except UnsupportedError as error:
             raise self._refuse(str(error), place) from None

@@ -67,9 +67,9 @@ class ScaleRule(Record):
     of a NaN in formats without NaN. If `wraps` is true, elements beyond the largest number do not saturate; the excess
     bits of the exponent are lost. `elements` are the element formats to which the rule applies; if it is empty, the
     rule applies to all floating-point formats. `value` is the exact formula that decodes an element `q`. `search` names
-    an algorithm (`arith.searches`) that finds quantities of a block for the lines, such as `step`. `tensor_step` is
-    then the largest step in the tensor, and `found` is the element that the search gave. `takes` is the format to which
-    values are rounded first; if it is empty, they are rounded to binary32 or keep a narrower format.
+    an algorithm (`arith.blocks.searches`) that finds quantities of a block for the lines, such as `step`. `tensor_step`
+    is then the largest step in the tensor, and `found` is the element that the search gave. `takes` is the format to
+    which values are rounded first; if it is empty, they are rounded to binary32 or keep a narrower format.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]

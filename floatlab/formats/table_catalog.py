@@ -108,7 +108,7 @@ class ValueList(Listed):
     """Sixteen values of binary32 that bitsandbytes scales and packs; each boundary is a midpoint, rounded to binary32.
 
     Its rule counts the boundaries below a number, so a tie goes to the lower value; for fp4, below its magnitude, so a
-    tie goes toward zero. Numbers beyond the ends go there.
+    tie goes toward zero. Numbers beyond an end are rounded to it.
     """
 
     values: tuple[float, ...]  # by code
@@ -163,7 +163,7 @@ AF4 = (
     1.0, 0.72424863, 0.55496234, 0.42563882, 0.31675666, 0.21961274, 0.12934483, 0.04273164, 0.0,
     -0.04934812, -0.14982478, -0.25607552, -0.3736951, -0.51243739, -0.69441008, -1.0,
 )  # fmt: skip
-# The order is that of the decision tree; each value is a twelfth of these.
+# In the order of the decision tree, as multiples of 1/12.
 FP4 = tuple(sign * twelfths / 12 for sign in (1.0, -1.0) for twelfths in (0, 0.0625, 8, 12, 4, 6, 2, 3))
 
 
@@ -185,7 +185,7 @@ TABLE_NAMES = {name: row for row in TABLES for name in (row.format.name, *row.al
 
 
 def table_row(name: str) -> CatalogRow | None:
-    """Return the row of a name or alias, in lower case; None if it is no table format.
+    """Return the row of a name or alias, in lower case; None if it is not a table format.
 
     >>> row = table_row("posit16")
     >>> row.format.width if row else None

@@ -96,7 +96,7 @@ class TableFormat(Format):
         raise NotImplementedError
 
     def reading(self, code: int) -> str:
-        """Return in words, those of the definition, how the fields determine the number."""
+        """Return how the fields determine the number, in the words of the definition."""
         raise NotImplementedError
 
     def compose(self, negative: bool, magnitude: int) -> int:
@@ -108,7 +108,7 @@ class TableFormat(Format):
         raise NotImplementedError
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the magnitude from which a number goes to rank + 1 instead of rank, when rounding to nearest."""
+        """Return the magnitude from which rounding to nearest gives rank + 1 instead of rank."""
         raise NotImplementedError
 
     # --- derived from these

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _EXPONENT = 2  # es of the Posit Standard 2022, for every width
 _GHOSTED = 12  # takums with fewer bits are read as if zeros followed
-# A number that agrees with an irrational boundary in this many digits raises an error. Of a number, more are known.
+# A number that agrees with an irrational boundary in this many digits raises an error. Numbers have more digits.
 _DIGITS = 1 << 12
 
 

@@ -368,7 +368,7 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text: `special_text` if it is no number, a power of √e if irrational.
+    """Return a datum's exact value as decimal text: `special_text` if it is not a number, a power of √e if irrational.
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')

@@ -1,7 +1,7 @@
 """Dialects: how processors and libraries round into the same formats, each as a Context with its source.
 
-A dialect fixes what its document fixes: overflow, infinities, NaNs, negative numbers. It may have special rules for
-a format. To add a dialect, add a row.
+A dialect sets the rules that its document gives: for overflow, infinities, NaNs and negative numbers. It may have
+special rules for a format. To add a dialect, add a row.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from floatlab.record import Record
 
 
 class Dialect(Record):
-    """A processor's or library's conversions into formats, and the document that says so.
+    """A processor's or library's conversions into formats, and the document that defines them.
 
-    `rules` are choices of a Context by format; `formats` are those that the document is about; "" stands for all of
-    these that have no choices of their own. `left` says what a Context cannot express.
+    `formats` are the formats that the document covers. `rules` has the settings of a Context for each format; the entry
+    "" is for all formats without an entry. `left` says what a Context cannot express.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Dialect(Record):
     def context(self, format: Format, usual: Context) -> Context:
         """Return the context for a format: the choices of the dialect, and all others from `usual`.
 
-        For a format that the document is not about, this is `usual`.
+        For a format that the document does not cover, this is `usual`.
 
         >>> from floatlab.formats import parse_format
         >>> parse_dialect("torch").context(parse_format("e4m3"), Context())
@@ -41,7 +41,7 @@ class Dialect(Record):
         return usual.replace(**dict(rules.get(format.name, rules.get("", ()))))
 
     def covers(self, format: Format) -> bool:
-        """Return whether the document is about a format."""
+        """Return whether the document covers a format."""
         return format.name in self.formats
 
 
@@ -110,7 +110,7 @@ def parse_dialect(name: str | Dialect) -> Dialect:
 
 
 def dialects_of(format: Format) -> list[Dialect]:
-    """Return the dialects whose documents are about a format.
+    """Return the dialects whose documents cover a format.
 
     >>> from floatlab.formats import parse_format
     >>> [dialect.name for dialect in dialects_of(parse_format("ue5m3"))]

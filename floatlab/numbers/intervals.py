@@ -109,7 +109,7 @@ def _middle(a: Exact, b: Exact) -> Exact:
 def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, ...]:
     """Return the possible ends of the interval away from zero: halfway to the next magnitude, and that magnitude.
 
-    In a format given by a table: the boundary to the next magnitude of a sign, if there is one.
+    In a format given by a table: the boundary to the next magnitude of the same sign, if there is one.
 
     Beyond the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
     the interval of zero may extend to the smallest normal number.

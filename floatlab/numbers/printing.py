@@ -128,7 +128,7 @@ def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITI
     n, d = abs(value.numerator), value.denominator
     if not n:
         return "0"
-    # Divide once, with two extra digits: computing so large a power of ten is the expensive part.
+    # Divide once, with two extra digits: computing such a large power of ten is the expensive part.
     places = digits + 2 - (n.bit_length() - d.bit_length()) * 30103 // 100_000
     quotient, below = divmod(n * 10 ** max(places, 0), d * 10 ** max(-places, 0))
     more = len(str(quotient)) - digits

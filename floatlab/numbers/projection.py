@@ -63,8 +63,8 @@ class Tail(Enum):
 class Between(Record):
     """The two entries of a table format around a number, by code, and the boundary between them (rounding to nearest).
 
-    The codes are those of the number's sign; `upper` has the larger magnitude. The boundary is a magnitude; None if it
-    is irrational. Beyond the last entry both codes are that entry's.
+    Both codes have the number's sign; `upper` has the larger magnitude. The boundary is a magnitude; None if it is
+    irrational. Beyond the last entry, `lower` and `upper` are both the code of that entry.
     """
 
     lower: int
@@ -79,8 +79,8 @@ class Rounded(Record):
     last digit (plus something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position are
     replaced by one digit at that place. `code` is the result's code.
 
-    In a format given by a table, `kept` is the rank of the entry below the number; `rest2`/`unit` is how far it is
-    from that entry to the boundary; `between` has the entries.
+    In a format given by a table, `between` has the entries around the number, and `kept` is the rank of the lower one.
+    `rest2` is below, equal to or above `unit` if the number is below, on or above the boundary between the entries.
     """
 
     negative: bool

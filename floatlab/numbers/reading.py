@@ -385,7 +385,7 @@ def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivati
     if fmt.is_irrational:
         from floatlab.numbers.table_values import is_boundary
 
-        # Digits cut off are below a boundary that the number is on: take those above it if the tie goes there.
+        # If the number is on a boundary, its truncated digits are below it. If the tie goes up, use digits above it.
         goes_up = near.magnitude & 1 or context.rounding is Direction.RNA
         if goes_up and is_boundary(fmt, near.magnitude, datum.format, datum.code):
             exact = Exact(exact.negative, exact.c + 1, exact.q)

@@ -114,7 +114,7 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
     """Classify the tail: is it nonzero, is it at least half a unit, is it a tie.
 
-    A shift of 0 is no special case. With `sticky` and unit 1, however, the tail could not be compared with half a unit;
+    A shift of 0 needs no special case. But with `sticky` and unit 1 the tail could not be compared with half a unit;
     so callers that pass `sticky` keep at least one digit below the rounding position.
 
     >>> tail(8, 8, False), tail(8, 8, True)
@@ -198,8 +198,8 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
     """Return how a draw becomes the number to compare with a threshold: `keep`, `plus`, `flip` and `low`.
 
-    SR compares all 32 bits. With N random bits R, the first of the draw, and the fraction ν that is cut off, P3109
-    (interim report 4.0, RoundToPrecision) steps away from zero if
+    SR compares all 32 bits. The other rules compare R, the first N bits of the draw, with ν, the fraction that is cut
+    off. P3109 (interim report 4.0, RoundToPrecision) steps away from zero if
 
         SRA  floor(ν·2^N) + R ≥ 2^N              that is, ν ≥ 1 − R/2^N
         SRB  floor(ν·2^(N+1)) + 2R + 1 ≥ 2^(N+1)          ν ≥ 1 − (R + 1/2)/2^N
@@ -268,7 +268,7 @@ class Negative(Enum):
 
     NATIVE = "native"  # as `absent` says; P3109's formats follow `overflow`
     ZERO = "zero"  # zero, or the smallest if there is no zero
-    DROP = "drop"  # that of the number without its sign (CUDA)
+    DROP = "drop"  # the result for the number without its sign (CUDA)
 
 
 class Tininess(Enum):
@@ -285,7 +285,7 @@ class NanRule(Enum):
     X86 = "x86"  # the first, as in SSE; in x87 extended, the one of larger significand; the default NaN is negative
     ARM = "arm"
     RISCV = "riscv"  # always the default NaN
-    RISCV_FP8 = "riscv-fp8"  # the same, also beyond the largest number; 0x7f in e5m2 as in e4m3fn (Zvfofp8min)
+    RISCV_FP8 = "riscv-fp8"  # also for results that overflow to NaN; it is 0x7f in e5m2 and e4m3fn (Zvfofp8min)
 
     @property
     def is_default(self) -> bool:

@@ -54,7 +54,7 @@ def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact
 
 
 def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
-    """Return whether the magnitude of another takum's code is the boundary above a rank: √e^ℓ with the same ℓ.
+    """Return whether the magnitude of another takum's code is the boundary above a rank, with the same ℓ in √e^ℓ.
 
     >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))
@@ -78,7 +78,8 @@ def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact
     """Return the magnitude of a nonzero number and the interval around it that rounds to it, to nearest.
 
     Each end of the interval is returned with a flag that says whether the end belongs to the interval. Irrational ends
-    are moved into the interval by truncation. At the largest number, the interval is cut off where it has no end.
+    are moved into the interval by truncation. The interval of the largest number
+    may be unbounded; then it is cut off as far above the number as it extends below it.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

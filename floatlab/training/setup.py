@@ -36,9 +36,11 @@ class Setup(Record):
     Each format argument belongs to one stage:
 
     * `weights`: the weights that the model computes with; a format or a block format.
-    * `grads`: the gradients (or updates) as they are received. * `update`: lr·g and the optimizer's other arithmetic. *
-    `accumulator`: w − update. * `state`: momentum and Adam's moments. * `master`: a second copy of the weights, to
-    which the updates are added.
+    * `grads`: the gradients (or updates) as they are received.
+    * `update`: lr·g and the optimizer's other arithmetic.
+    * `accumulator`: w − update.
+    * `state`: momentum and Adam's moments.
+    * `master`: a second copy of the weights, to which the updates are added.
 
     `compensated` carries the rounding error of w − update to the next step (Kahan). `scaling` is the loss scale.
     `context` is the rounding of every stage; with `stochastic`, the stage that writes the weights rounds
@@ -150,7 +152,7 @@ def stream(context: Context, number: int) -> Context:
 
 
 def _as_blocks(value: AnyFormat | str) -> BlockFormat | None:
-    """Return `value` as a block format, given as such or by its name; None for any other format."""
+    """Return `value` as a block format, given as a BlockFormat or by its name; None for any other format."""
     if isinstance(value, str):
         return parse_block_format(value) if is_block_format(value) else None
     return value if isinstance(value, BlockFormat) else None

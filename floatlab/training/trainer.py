@@ -193,7 +193,7 @@ class Trainer:
             self.row(UNSCALE)[:] = float(encode(1 / self.scaler.scale, self.setup.update))
 
     def change(self, setup: Setup) -> None:
-        """Continue with another setup: stored values are rounded to its formats; another loss scale restarts."""
+        """Continue with another setup: stored values are rounded to its formats, and a new loss scale starts anew."""
         self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:

@@ -66,15 +66,21 @@ def _checkpoints() -> Schemas:
 
 
 def _audit() -> Schemas:
-    from floatlab.verbs.audit.json import AUDITED_TENSOR
+    from floatlab.verbs.audit.json import AUDITED_TENSOR, RECIPE_AUDIT, TENSOR_FIGURES
 
-    return {"AuditedTensor": AUDITED_TENSOR}
+    return {"AuditedTensor": AUDITED_TENSOR, "RecipeAudit": RECIPE_AUDIT, "TensorFigures": TENSOR_FIGURES}
 
 
 def _dequantize() -> Schemas:
     from floatlab.verbs.dequantize.json import DEQUANTIZATION
 
     return {"Dequantization": DEQUANTIZATION}
+
+
+def _formats() -> Schemas:
+    from floatlab.verbs.formats.json import RECIPE
+
+    return {"Recipe": RECIPE}
 
 
 def _reduce() -> Schemas:
@@ -137,9 +143,12 @@ DOCUMENTS = {
     "OrderMap": Document(_reveal, ("reveal",), "classes"),
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_reduce, ("matmul",), "elements"),
+    "Recipe": Document(_formats, ("formats",), "recipe"),
+    "RecipeAudit": Document(_audit, ("audit",), "recommendation"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),
+    "TensorFigures": Document(_audit, ("audit",), "recipes"),
     "TensorDifference": Document(_checkpoints, ("compare",), "tensor"),
     "Training": Document(_train, ("train",), "remedies"),
     "Underflow": Document(_train, ("train underflow",), "histogram"),
@@ -161,10 +170,10 @@ def document_of(answer: object) -> Wire:
 def from_json(text: str) -> Any:
     """Return the answer that a JSON text describes.
 
-    The following can be read back: derivations and `contrast`; comparisons and integers; blocks; sums, dot products and
-    matrix products that were written in full (up to 1024 terms or elements); plans and order maps; differences and
-    judgements of arrays; single updates; underflow; and curves of gradient checks. The JSON of other answers is only a
-    summary.
+    The following can be read back: derivations and `contrast`; comparisons and integers; blocks and recipes; sums, dot
+    products and matrix products that were written in full (up to 1024 terms or elements); plans and order maps;
+    differences and judgements of arrays; single updates; underflow; and curves of gradient checks. The JSON of other
+    answers is only a summary.
 
     Parameters
     ----------

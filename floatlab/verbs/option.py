@@ -323,8 +323,10 @@ class ContextChoice(Record):
         return bool(getattr(chosen, "value", chosen) == self.value)
 
     def apply(self, context: Context) -> Context:
-        """Return the context with this choice."""
-        return context.replace(**{self.field: self.value})
+        """Return the context with this choice; settings of stochastic rounding that it does not use are reset."""
+        found = context.replace(**{self.field: self.value})
+        unused = {"draw": not found.rounding.is_stochastic, "random_bits": not found.rounding.has_few_bits}
+        return found.replace(**{name: getattr(DEFAULT, name) for name, reset in unused.items() if reset})
 
 
 _OPTIONS = tuple(option for option in (*ROUNDING, SILENT_NAN) if option.choices)

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from floatlab.arith import Comparison, Contrast, IntegerResult
-    from floatlab.arith.block_records import BlockDerivation
+    from floatlab.arith.blocks.records import BlockDerivation
     from floatlab.arrays.compare.differences import Differences
     from floatlab.auditing.audit import Audit
     from floatlab.auditing.comparison import CheckpointDifferences
     from floatlab.auditing.dequantization import Dequantization
+    from floatlab.auditing.survival.figures import RecipeAudit
+    from floatlab.formats.recipes import Recipe
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.plan.plan import Plan
@@ -120,6 +122,13 @@ def _block(answer: BlockDerivation) -> Answer:
 
 
 @_row
+def _recipe(answer: Recipe) -> Answer:
+    from floatlab.verbs.formats.answer import answer_of as recipe_answer
+
+    return recipe_answer(answer)
+
+
+@_row
 def _reduction(answer: Reduction | Product | ScaledProduct) -> Answer:
     from floatlab.verbs.reduce.answer import answer_of as reduction_answer
 
@@ -180,6 +189,13 @@ def _audit(answer: Audit) -> Answer:
     from floatlab.verbs.audit.answer import answer_of as audit_answer
 
     return audit_answer(answer)
+
+
+@_row
+def _recipes(answer: RecipeAudit) -> Answer:
+    from floatlab.verbs.audit.recipes_answer import recipes_answer_of
+
+    return recipes_answer_of(answer)
 
 
 @_row

@@ -15,7 +15,7 @@ from floatlab.formats.catalog import SHORTHANDS, short_name
 from floatlab.numbers.datum import Datum, hexadecimal_code, shortest
 from floatlab.numbers.exact import Code, Literal
 from floatlab.numbers.reading import parse_literal
-from floatlab.numbers.rounding import DEFAULT, Context
+from floatlab.numbers.rounding import DEFAULT, Context, Direction
 from floatlab.record import Record
 from floatlab.verbs.option import Option, OptionRule, UsageError
 
@@ -234,6 +234,7 @@ class Verb(Record):
             if (value := option.value_of(found)) != option.default:
                 chosen[option.name] = (option, value)
         context = Context(**{name: value for name, (option, value) in chosen.items() if option.part == "context"})  # type: ignore[arg-type]
+        self._check_draws(context, chosen)
         chosen = {
             name: (option, value)
             for name, (option, value) in chosen.items()
@@ -264,6 +265,17 @@ class Verb(Record):
             if rule.needs and not set(rule.needs) & set(chosen):
                 wanted = " or ".join(other.flag for other in self.options if other.name in rule.needs and other.help)
                 raise UsageError(f"{option.flag} needs {wanted}: {rule.reason}")
+
+    def _check_draws(self, context: Context, chosen: Mapping[str, object]) -> None:
+        """Reject options of stochastic rounding that the direction ignores."""
+        drawn = [direction for direction in Direction if direction.is_stochastic]
+        users = {"draw": drawn, "random_bits": [direction for direction in drawn if direction.has_few_bits]}
+        for name, directions in users.items():
+            draws_anyway = name == "draw" and "remedies" in chosen  # a remedy of `train` may round stochastically
+            if name in chosen and context.rounding not in directions and not draws_anyway:
+                *names, last = (direction.value for direction in directions)
+                which = f"-r {', '.join(names)} or {last}"
+                raise UsageError(f"{self.option(name).flag} needs {which}: {context.rounding.value} ignores it")
 
     def words(self, question: Question) -> list[str]:
         """Return the arguments of the command for a question, as a shell passes them."""

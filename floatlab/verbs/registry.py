@@ -188,7 +188,7 @@ VERBS: dict[str, Entry] = {
     "convert": Entry(_convert, _answer_convert, "inspect"),
     "formats": Entry(_formats, _answer_formats, "formats"),
     **dict.fromkeys((*_OPERATIONS, *_SELECTIONS, *_SIGNS), Entry(_arithmetic, _answer_arithmetic, "arithmetic")),
-    "block": Entry(_block, _answer_block),
+    "block": Entry(_block, _answer_block, "block"),
     "vectors": Entry(_vectors),
     **dict.fromkeys(("sum", "dot", "matmul"), Entry(_reduce, _answer_reduce, "reduce")),
     "reveal": Entry(_reveal, _answer_reveal, "reduce"),

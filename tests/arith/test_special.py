@@ -275,7 +275,7 @@ def test_no_promotion_format_is_one_line_of_error():
 
 
 def test_a_narrower_result_is_rounded_once_from_the_wide_operands():
-    # 1 + 2^-11 + 2^-30 is just above a tie of binary16: to binary32 first it would land on the tie
+    # 1 + 2^-11 + 2^-30 is just above a tie of binary16: rounded to binary32 first, it would become the tie
     tiny = encode("2^-30", "fp32")
     assert add(encode("0x1.002p0", "fp32"), tiny, "fp16").result.code == 0x3C01
 

@@ -23,16 +23,18 @@ from collections import Counter
 import numpy as np
 
 from floatlab import Context, Direction, parse_format
+from floatlab.arrays.block_job import kernel_for, saturating_context
 from floatlab.arrays.lanes.compiled import (
     OPERATIONS,
     KernelProgram,
     _kernels,
     _place,
-    _reading_bytes,
+    packed_reading,
     packed_stage,
     reading_program,
 )
 from floatlab.arrays.lanes.parameters import DOUBLE, WORDS, can_round, container, rounding_rule_for
+from floatlab.formats.recipes import parse_recipe
 
 NAMES = ("fp16", "bf16", "fp32", "fp64", "e4m3", "e5m2fnuz", "e2m1", "e8m0", "tf32", "e7m23", "e10m52", "p3109_k8p3ue")
 FORMATS = [parse_format(name) for name in NAMES]
@@ -112,7 +114,7 @@ class Fuzz:
         size, code = word.width // 8, container(format).itemsize
         operation = self.random.choice(OPERATIONS)
         many = ARITY.get(operation, 2)
-        reading = _reading_bytes(format, word) if self.rarely(3) else None
+        reading = packed_reading(format, word) if self.rarely(3) else None
         written = [
             self.room(count * (code if reading is None else size)), self.room(count) if self.rarely(2) else None,
             self.room(count),
@@ -125,7 +127,7 @@ class Fuzz:
             places.append(self.place(3 + len(read), size if as_words else held, -1 if as_words else 4 + len(read)))
             read.append(self.room(count * (size if as_words else held)))
             if not as_words:
-                read.append(self.garbled(_reading_bytes(source, word)))
+                read.append(self.garbled(packed_reading(source, word)))
         stage = packed_stage(
             operation, rounding_rule_for(format, self.context(), word), places,
             self.place(0, code if reading is None else size, 3), self.place(1, 1), self.place(2, 1),
@@ -138,7 +140,7 @@ class Fuzz:
             word = DOUBLE
         held, size = container(format).itemsize, word.width // 8
         program = reading_program(format, word)
-        reading = self.garbled(_reading_bytes(format, word))
+        reading = self.garbled(packed_reading(format, word))
         return self.call(program, [self.room(count * size)], [self.room(count * held), reading], count)
 
     def walk(self) -> object:
@@ -159,7 +161,7 @@ class Fuzz:
         if self.rarely() and program.packed:  # more steps than rows, which must be rejected
             steps = self.random.choice((steps + 1, 2**31, 2**61, 2**62, 2**63 - 1, -1))
         readings = [self.garbled(each) for each in program.readings]
-        packed = program.packed if steps > 2**20 else self.garbled(program.packed)  # stride 0 takes years
+        packed = program.packed if steps > 2**20 else self.garbled(program.packed)  # else stride 0 could take years
         if self.rarely(40):
             count += 1
         return _kernels.run(packed, (states, self.room(count)), tuple(readings), count, steps, self.number() % 2**64)
@@ -214,6 +216,39 @@ class Fuzz:
         which = self.number() % 2**31 if self.rarely(20) else 2 * wide + (size == 8)
         return _kernels.take_words(self.room(count * (1 + wide)), table, self.room(count * size), which)
 
+    def tally(self) -> object:
+        """Measure random words; the limits are random numbers, for runs that may have the wrong length."""
+        size, count, run = self.random.choice((4, 8)), self.few() * 7, self.random.choice((1, 2, 16, 1000, 10**6))
+        limits = [self.room(8 * -(-count // run)) for _ in range(2)]
+        size, run = (
+            (self.number() % 2**63, run) if self.rarely(40) else (size, self.number() if self.rarely(40) else run)
+        )
+        return _kernels.tally(size, self.room(count * (size % 9)), self.room(count * (size % 9)), run, *limits)
+
+    def blocks(self) -> object:
+        """Round random blocks, by a rule with some random numbers."""
+        name, size = (
+            self.random.choice(("mxfp4", "mxint8", "nvfp4", "e4m3/8")),
+            self.random.choice((1, 3, 16, 32, 1500)),
+        )
+        recipe = parse_recipe(name)
+        context = saturating_context(Context(self.random.choice(("RNE", "RNA", "RTZ"))), recipe.format)
+        kernel = kernel_for(recipe.format, recipe.rule, context, size)
+        assert kernel is not None
+        count, held = size * (self.few() % 40), container(recipe.format.scale).itemsize
+        tables = [None if each is None or self.rarely(40) else self.garbled(each) for each in kernel.tables]
+        outputs = [self.room(count // size * held), *(self.room(count * each) for each in (1, 4))]
+        chosen = [each if self.rarely(2) or not i else None for i, each in enumerate(outputs)]
+        return _kernels.round_blocks(self.garbled(kernel.packed_rule(1.0)), self.room(4 * count), *tables, *chosen)
+
+    def elements(self) -> object:
+        if self.rarely(2):
+            size = self.number() % 2**63 if self.rarely(40) else self.random.choice((1, 2, 16, 100))
+            return _kernels.largest_finite(self.room(4 * self.few() * min(size, 100)), size)
+        blocks, size = self.few(), self.random.choice((1, 3, 16, 32, 1500))
+        rooms = [self.room(each) for each in (blocks * size, 1024, 8 * blocks, 4 * blocks * size)]
+        return _kernels.scale_elements(*rooms, self.rarely(2))
+
     def modes(self) -> object:
         if self.rarely(2):
             return _kernels.restore_mode(self.room(32))
@@ -224,7 +259,16 @@ def fuzz(calls: int, seed: int = 0) -> Counter[str]:
     """Make random calls; return the numbers of successful and of rejected calls for each function."""
     drawn, found = Fuzz(seed), Counter[str]()
     entries = (*[drawn.run] * 8, *[drawn.read_codes] * 2, *[drawn.walk] * 4, drawn.accumulate, drawn.modes)
-    entries += (drawn.narrow, drawn.wide, drawn.binades, drawn.registers, drawn.take)
+    entries += (
+        *[drawn.tally] * 2,
+        *[drawn.blocks] * 3,
+        drawn.elements,
+        drawn.narrow,
+        drawn.wide,
+        drawn.binades,
+        drawn.registers,
+        drawn.take,
+    )
     with np.errstate(all="ignore"):
         for _ in range(calls):
             entry = drawn.random.choice(entries)

@@ -12,10 +12,10 @@ from tests.arrays.fuzz_kernels import fuzz
 
 def test_every_entry_is_called_with_anything():
     found = fuzz(2_500, seed=1)
-    for name in ("run", "read_codes", "walk", "accumulate", "modes"):
+    for name in ("run", "read_codes", "walk", "accumulate", "modes", "tally", "blocks"):
         assert found[name] > 10
         assert found[f"{name} refused"] > 10
-    for name in ("narrow", "wide", "binades", "take"):
+    for name in ("narrow", "wide", "binades", "take", "elements"):
         assert found[name] > 0
 
 

@@ -6,6 +6,7 @@ import pytest
 from floatlab import Datum, arrays, parse_format
 from floatlab.arith.blocks import quantize_blocks, tiles
 from floatlab.arrays.blocks import decode_blocks, encode_blocks
+from floatlab.arrays.scales import Blocks
 from floatlab.arrays.sources import Source
 from floatlab.errors import ContextError, FormatError, UnsupportedError
 from floatlab.formats.recipes import parse_recipe, rules_for
@@ -43,7 +44,7 @@ def derived(x, recipe, format):
     return [block.scale_code for block in blocks], codes.reshape(x.shape), values.reshape(x.shape), tensors
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("text", EVERY)
 @pytest.mark.parametrize("special", [False, True])
 def test_arrays_have_the_bits_of_the_scalar_derivation(text, special):
@@ -175,3 +176,20 @@ def test_four_over_six_takes_the_scale_with_the_smaller_error():
 def test_bad_input_is_named(ask, error, words):
     with pytest.raises(error, match=words):
         ask(np.ones((2, 16), np.float32))
+
+
+def test_the_scales_of_hif4_are_bytes():
+    x = np.geomspace(2.0**-60, 2.0**20, 64 * 40, dtype=np.float32)
+    x[-1] = np.inf  # the code of its scale is 255, that of NaN
+    blocks = encode_blocks(x, "hif4")
+    assert blocks.scales.dtype == np.uint8
+    derived = [block.scale_code for block in quantize_blocks([float(each) for each in x], "hif4")]
+    assert blocks.scales.tolist() == derived
+    assert len(set(derived)) > 30
+    assert max(derived[:-1]) >= 252  # beyond these, codes plus the first code of a scale do not fit into a byte
+    wide = Blocks(blocks.scales.astype(np.uint16), blocks.codes, None, blocks.groups)
+    values = decode_blocks(blocks, "hif4")
+    assert np.array_equal(values, decode_blocks(wide, "hif4"), equal_nan=True)
+    assert np.array_equal(values, arrays.quantize(x, "hif4"), equal_nan=True)
+    with pytest.raises(UnsupportedError, match="8 bits"):
+        decode_blocks(Blocks(wide.scales + 256, blocks.codes, None, blocks.groups), "hif4")

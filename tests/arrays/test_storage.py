@@ -124,7 +124,7 @@ def test_a_save_keeps_the_mode_and_follows_a_link(path, tmp_path):
         ("text", "obj holds str"),
         ([np.array([None])], "stored safely as .npy"),
         ({1: np.ones(1)}, "the key 1; keys are strings"),
-        ({"\ud800": np.ones(1)}, "no text"),
+        ({"\ud800": np.ones(1)}, "not text"),
         (np.array(["a"]), "stored safely as .npy"),
         (np.zeros(2, [("a", int)]), "stored safely as .npy"),
     ],

@@ -70,6 +70,36 @@ def write_examples(folder):
         else:
             model[name] = ("F32", x)
     write_checkpoint(folder / "model.safetensors", model, {"quant_method": "modelopt", "quant_algo": "NVFP4"})
+    write_trained(folder)
+
+
+def write_trained(folder):
+    """Write trained.safetensors, with weights like those of a trained model, and inputs.npz, inputs of its layers.
+
+    Weights are about normally distributed. One of them has rows of different size, one has an outlier, and one has tiny
+    numbers.
+    """
+    rng = np.random.default_rng(4)
+
+    def normal(*shape):
+        return (rng.integers(0, 1 << 12, (8, *shape)).sum(axis=0) - (1 << 14)) / 3344
+
+    outlier = normal(96, 128) * 0.02
+    outlier[17, 40] = 25.0
+    rows = np.ldexp(0.02, rng.integers(-3, 3, (64, 1)))
+    weights = {
+        "model.embed_tokens.weight": normal(80, 64) * 0.03,
+        "model.layers.0.self_attn.q_proj.weight": normal(64, 64) * rows,
+        "model.layers.0.mlp.up_proj.weight": normal(128, 64) * 0.02,
+        "model.layers.0.mlp.down_proj.weight": outlier,
+        "model.norm.weight": 1 + normal(64) / 8,
+        "lm_head.weight": normal(80, 64) * 0.0004,
+    }
+    stored = {name: ("F32", x.astype(np.float32)) for name, x in weights.items()}
+    write_checkpoint(folder / "trained.safetensors", stored | {"model.position_ids": ("I64", np.arange(64))})
+    inputs = {name: normal(16, x.shape[1]).astype(np.float32) for name, x in weights.items() if "layers" in name}
+    inputs["model.layers.0.mlp.down_proj.weight"][:, 40] = 0  # the outlier is multiplied by 0
+    np.savez(folder / "inputs.npz", **inputs)
 
 
 @contextlib.contextmanager

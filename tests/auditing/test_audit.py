@@ -180,7 +180,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
         (["o.safetensors"], "has no quantised weights in a format that floatlab reads"),
         (["w.safetensors", "--only", "z*"], "--only 'z*' matches no tensor"),
         (["w.safetensors", "o.safetensors"], "audit takes one checkpoint, not 2"),
-        (["w.safetensors", "--against", "nowhere.safetensors"], "is no file"),
+        (["w.safetensors", "--against", "nowhere.safetensors"], "is not a file"),
     ):
         assert main(["audit", *words]) == 2
         said = capsys.readouterr().err

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.arrays.sources import HeldSource
+from floatlab.arrays.sources import BLOCK, HeldSource
 from floatlab.auditing.comparison import TensorDifference
 from floatlab.auditing.roundings import narrowed_copy
 from floatlab.cli.main import main
@@ -87,6 +87,25 @@ def test_saturation_of_a_copy_is_told():
     copy = x.astype(np.float32).clip(-448, 448).astype(ml_dtypes.float8_e4m3fn)
     assert narrowed_copy(HeldSource(copy), HeldSource(x)).words == "actual is expected rounded to e4m3fn, saturating"
     assert narrowed_copy(HeldSource(np.int8([1, 2])), HeldSource(np.int8([1, 2]))) is None
+
+
+def test_tensors_are_read_once(monkeypatch):
+    read = []
+    plain = HeldSource.read
+    monkeypatch.setattr(HeldSource, "read", lambda self, first, count: read.append(count) or plain(self, first, count))
+    x = np.random.default_rng(2).standard_normal(3 * BLOCK + 5).astype(np.float32)
+    found = fl.compare_checkpoints({"x": x.astype(np.float16)}, {"x": x})
+    assert found.rounded is not None
+    assert sum(read) == 2 * x.size
+
+
+def test_a_beginning_that_is_equal_must_fit_the_rounding_too():
+    x = np.random.default_rng(3).standard_normal(2 * BLOCK).astype(np.float32)
+    copy = x.astype(np.float16).astype(np.float32)
+    for first, is_copy in ((x[:BLOCK], False), (copy[:BLOCK], True)):
+        whole = np.concatenate([first, x[BLOCK:]])
+        found = fl.compare_checkpoints({"x": np.concatenate([first, copy[BLOCK:]])}, {"x": whole})
+        assert (found.rounded is not None) == is_copy
 
 
 def test_only_and_stored(tmp_path):

@@ -205,7 +205,7 @@ def test_what_is_wrong_is_named_in_one_line(command, words, culprit):
     assert ended.err.startswith("floatlab: ")
     assert culprit in ended.err
     assert "Traceback" not in ended.err
-    # One line, printable to the end, and no longer than a screen can take.
+    # One line, printable from start to end, and short enough for a screen.
     assert ended.err.endswith("\n")
     assert ended.err[:-1].isprintable()
     assert len(ended.err) < 400

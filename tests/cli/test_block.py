@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 
@@ -42,9 +43,19 @@ def test_negative_values_and_options_stand_in_any_order(command):
         (["block", "1", "--to", "mxfp4", "--seed", "x"], "--seed takes an integer"),
         (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1"], "tensor_scale is a positive number of binary32"),
         (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1@bf16"], "of binary32, not '-1@bf16'"),
+        (["block", "1,2;3", "--to", "mxfp4"], "the rows of '1,2;3' have 2 and 1 values"),
+        (["block", "1,,2", "--to", "mxfp4"], "a number is missing between commas in '1,,2'"),
+        (["block", "nothing.npy", "--to", "mxfp4"], "'nothing.npy' is no file"),
+        (["block", "1", "2", "--to", "mxfp4", "--at", "2"], "--at 2: there is no such element in an array of 2"),
+        (["block", "1,2;3,4", "--to", "mxfp4", "--at", "0,2"], "no such element in an array of 2 × 2"),
+        (
+            ["block", "random:normal:9", "--to", "mxfp4", "--at", "x"],
+            "--at takes the index of an element, such as 3,17",
+        ),
+        (["block", "random:normal:0", "--to", "mxfp4"], "the array has no elements"),
         (["block", "1@mxfp4", "--to", "mxfp4"], "mxfp4 is a block format"),
         (["show", "1", "-f", "mxfp4"], "mxfp4 is a block format: floatlab block VALUE… --to mxfp4 shows one"),
-        (["tui", "block", "1", "--to", "mxfp4"], "tui has no screen for block; it opens show convert"),
+        (["tui", "block", "1"], "block needs --to RECIPE"),
         (["blok", "1"], "did you mean 'block'?"),
     ],
 )
@@ -60,3 +71,19 @@ def test_text_that_is_no_recipe_is_marked_with_a_caret(command):
         ended = command("block", "1", "--to", text)
         assert (ended.status, ended.out) == (2, "")
         assert ended.err.splitlines()[1:] == [f"  {text}", f"  {' ' * place}^"]
+
+
+def test_a_file_is_shown_block_by_block_as_its_values_are(command, tmp_path):
+    x = (np.arange(64, dtype=np.float32) - 20).reshape(2, 32)
+    np.save(tmp_path / "x.npy", x)
+    typed = command("block", ";".join(",".join(map(str, row)) for row in x.tolist()), "--to", "nvfp4", "--quiet=code")
+    assert len(typed.out.splitlines()) == 4
+    for at, line in zip(("0,15", "16", "1,0", "1,31"), typed.out.splitlines(), strict=True):
+        part = command("block", str(tmp_path / "x.npy"), "--to", "nvfp4", "--at", at, "--quiet=code")
+        assert (part.status, part.out.splitlines()) == (0, [line])
+
+
+def test_a_number_is_a_number_even_if_a_file_has_its_name(command, tmp_path, monkeypatch):
+    (tmp_path / "5").write_text("1 2 3")
+    monkeypatch.chdir(tmp_path)
+    assert command("block", "5", "--to", "mxfp4", "--quiet").out == "4\n"

@@ -88,7 +88,7 @@ def test_raw_numbers(command, saved, tmp_path):
         (("1",), "compare takes two arrays, not 1"),
         (("1", "2", "3"), "compare takes two arrays, not 3"),
         (("1", "-"), "compare does not read standard input"),
-        (("1", "nowhere.npy"), "'nowhere.npy' is no file, nor a list of numbers"),
+        (("1", "nowhere.npy"), "'nowhere.npy' is not a file, nor a list of numbers"),
         (("1", "2", "--rtol", "-1"), "--rtol takes a finite number from 0 on, not '-1'"),
         (("1", "2", "--atol", "x"), "--atol takes a finite number from 0 on, not 'x'"),
         (("1", "2", "--rtol", "nan"), "--rtol takes a finite number"),
@@ -218,6 +218,7 @@ def products(tmp_path_factory):
     return folder
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("operation", ["matmul", "einsum:bij,jk->bik", "linear"])
 def test_ctrl_c_shows_what_the_diagnosis_has_found(environment, products, operation):
     words = ["compare", "a.npy", "b.npy", "--inputs", "x.npy", "y.npy", "--op", operation, "--worst", "0"]

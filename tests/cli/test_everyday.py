@@ -133,7 +133,7 @@ class TestArraysOnStandardInput:
 class TestObservedUnderRules:
     """`--observed` tries all candidates with the given rules."""
 
-    # In binary16 the sum of the first two is subnormal: a machine that flushes has 0 here, and 2^-14 at the end.
+    # In binary16 the sum of the first two is subnormal: a machine that flushes gets 0 here, and 2^-14 at the end.
     TERMS = "0x1p-14,-0x1.8p-15,0x1p-14"
 
     @staticmethod
@@ -160,7 +160,7 @@ class TestObservedUnderRules:
         assert command(*words, "--quiet").out.startswith("not explained")
 
     def test_rounded_products_are_flushed_and_fused_ones_are_not(self, command):
-        # 2^-8 · 2^-8 is subnormal in binary16: nothing as a product, a quarter of 2^-14 where it is fused.
+        # 2^-8 · 2^-8 is subnormal in binary16. A rounded product is flushed to 0; a fused one adds a quarter of 2^-14.
         words = ["dot", "1,0x1p-8", "0x1p-14,0x1p-8", "--fp16", "--ftz", "--quiet", "--observed"]
         assert command(*words, "6.1035e-05").out.startswith("serial,")
         assert command(*words, "7.6294e-05").out.startswith("serial with FMA")
@@ -236,7 +236,6 @@ SAID = [
     ("toint 2.5 --u8", "--int u8 names this type"),
     # numbers
     ("1,5", "a decimal has a point, values are separated by spaces: 1 5"),
-    ("block 1,2,3 --to mxfp4", "values are separated by spaces: 1 2 3"),
 ]
 
 

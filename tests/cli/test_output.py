@@ -199,6 +199,6 @@ def test_hints_are_words_and_do_not_mix_with_data(command):
 
 
 def test_a_hexadecimal_number_too_long_for_a_code_gets_no_hint(command):
-    # Its decimal digits are more than Python's int() would write.
+    # Python's int() refuses to write so many decimal digits.
     ended = command("show", "0x" + "f" * 5000, "--fp16", "--quiet")
     assert ended == (0, "inf\n", "")

@@ -70,7 +70,7 @@ def test_ctrl_c_in_a_stream_is_quiet(environment):
     ) as program:  # fmt: skip
         program.stdin.write(b"1.5\n")
         program.stdin.flush()
-        assert program.stdout.readline() == b"1.5\n"  # it waits for the second line now
+        assert program.stdout.readline() == b"1.5\n"  # now the program waits for the second line
         program.send_signal(signal.SIGINT)
         assert program.wait(PATIENCE) == 130
         assert program.stdout.read() == program.stderr.read() == b""

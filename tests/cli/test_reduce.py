@@ -287,3 +287,13 @@ def test_scales_of_blocks_are_numbers_or_codes_in_a_file(capsys, tmp_path):
     status, out, err = ask(capsys, "matmul", *names[:2], "--machine", "b200.mxf4.f32", "--scale-a", names[2])
     assert (status, out) == (2, "")
     assert err == "floatlab: --machine b200.mxf4.f32 needs --scale-b: one scale for every 32 numbers\n"
+
+
+def test_scales_are_typed_as_numbers_or_codes(capsys):
+    asked = ["matmul", "random:normal:4x32:seed=1", "random:normal:32x4:seed=2"]
+    asked += ["--machine", "blackwell.mxf8f6f4.f32", "--scale-b", "1,1,1,1", "--scale-a"]
+    results = {code(capsys, *asked, typed) for typed in ("1,1,2,0.5", "bits:0x7f,1,bits:0x80,bits:0b01111110")}
+    assert len(results) == 1
+    status, out, err = ask(capsys, *asked, "bits:0x7f,1,1,3")
+    assert (status, out) == (2, "")
+    assert "'bits:0x7f,1,1,3': among codes, a scale must be a number of e8m0fnu" in err

@@ -234,7 +234,7 @@ network --noise nan | noise is a finite number from 0 up
 network --lr 0 | the learning rate is a finite number above 0
 network --fp16 | takes its formats from --configs
 network 3 | no values
-underflow nowhere.npy | 'nowhere.npy' is no file
+underflow nowhere.npy | 'nowhere.npy' is not a file
 underflow 1,2 --scale 0 | the loss scale is a finite number above 0
 underflow 1,2 --grads e8m0 | no zero and no sign
 underflow 1,2 --lr 3 | --lr is not an option of train underflow

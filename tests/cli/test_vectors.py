@@ -252,7 +252,7 @@ def test_any_nan_and_other_rules(vectors):
 
 
 def test_vectors_made_without_exact(vectors):
-    # What TestFloat writes unless it is told -exact.
+    # TestFloat's output without the option -exact.
     lines = "4100 4000 00\n"
     assert vectors("check", "f16_roundToInt", "x.txt", x__txt=lines).status == 1
     assert vectors("check", "f16_roundToInt", "x.txt", "--notexact").status == 0

@@ -16,7 +16,7 @@ TYPES = {
     "e5m2fnuz": "float8_e5m2fnuz", "e8m0fnu": "float8_e8m0fnu", "e2m3fn": "float6_e2m3fn", "e3m2fn": "float6_e3m2fn",
     "e2m1fn": "float4_e2m1fn",
 }  # fmt: skip
-# Upper halves say where a number lies in every one of these formats; lower halves, on which side of a tie.
+# The upper half of a number gives its place in each of these formats; the lower half, its side of a tie.
 LOWER = np.array([0x0000, 0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF], dtype=np.uint32)
 BINARY32 = parse_format("binary32")
 
@@ -124,5 +124,5 @@ def test_every_code_is_rounded_to_the_same_integer_or_the_largest(name, directio
         theirs = codes_of(INTEGRAL[direction](codes.view(getattr(ml_dtypes, TYPES[name])))).tolist()
     for code, want in zip(codes.tolist(), theirs, strict=True):
         done = round_to_integral(decode(code, fmt), context=Context(rounding=direction))
-        # ml_dtypes narrows the integer to nearest; 7.5 of e2m3fn upward is 8, and that is 7.5 again in both.
+        # ml_dtypes rounds the integer to nearest. 7.5 in e2m3fn, rounded up, is 8, which both convert to 7.5 again.
         assert done.result.code == want or (done.result.is_nan and decode(want, fmt).is_nan), (code, done, want)

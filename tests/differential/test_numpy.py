@@ -18,7 +18,7 @@ def patterns(name: str, generator, count: int) -> list[int]:
     for _ in range(count // 2):
         exponent = generator.choice([*range(-30, 20), *range(-152, -120), *range(122, 130)])
         field = min(max(exponent + fmt.bias, 0), (1 << fmt.exponent_bits) - 1)
-        # A few leading digits, then a tie or almost one somewhere below.
+        # A few leading digits, and further down a tie, or almost a tie.
         t = fmt.trailing_bits
         cut = generator.randrange(t)
         trailing = generator.getrandbits(t) >> cut << cut | (1 << cut >> 1)

@@ -8,7 +8,7 @@ from floatlab import Context
 from floatlab.vectors import check_lines, parse_function
 from tests.conftest import ORACLES
 
-# The architectures of the NaN vectors, in our words.
+# The architectures of the NaN vectors, and floatlab's names for them.
 NAN_RULES = {"x86sse": "x86", "riscv": "riscv", "armvfp2": "arm"}
 FOLDERS = ("testfloat", "testfloat_hard", "nan_variants")
 FILES = sorted(path for folder in FOLDERS for path in (ORACLES / folder).glob("*.txt.gz"))

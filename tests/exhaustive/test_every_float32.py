@@ -1,4 +1,4 @@
-"""The command that compares all float32: on ranges of them, and its detection of wrong results."""
+"""The command that compares all float32: on ranges of them, and with wrong results, which it must detect."""
 
 import numpy as np
 import pytest

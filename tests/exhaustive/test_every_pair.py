@@ -1,4 +1,4 @@
-"""Every pair of codes, in every direction: formats of up to 6 bits; OCP's 8-bit formats and more are slow."""
+"""Every pair of codes, in every direction: formats of up to 6 bits; OCP's 8-bit formats and others are slow tests."""
 
 from itertools import product
 

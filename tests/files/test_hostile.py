@@ -152,7 +152,7 @@ def read_all(word, **given):
         (os.mkfifo, "is a pipe"),
         (lambda path: os.symlink("/dev/zero", path), "is a device"),
         (lambda path: os.symlink("/dev/stdin", path), "is a "),
-        (lambda path: os.symlink(path, path), "cannot be read|is no file"),
+        (lambda path: os.symlink(path, path), "cannot be read|is not a file"),
     ],
     ids=["directory", "pipe", "device", "standard input", "link to itself"],
 )

@@ -144,7 +144,7 @@ HOSTILE = {
     "[[1], [[2]]]": "different depths",
     "[1,, 2]": "a comma without a number",
     "[, 1]": "a comma without a number",
-    "[[1],, [2]]": "a comma too many",
+    "[[1],, [2]]": "an extra comma",
     "[[1][2]]": "no comma between two lists",
     "[1, 2": "brackets that are not closed",
     "[[1, 2]": "a bracket that is open",

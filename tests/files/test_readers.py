@@ -227,7 +227,7 @@ def test_lists_on_the_line():
     with pytest.raises(LiteralError, match="a number is missing"):
         values("1,,2")
     for name in ("1.npy", "infer.txt", "2024/nan.safetensors::a"):
-        with pytest.raises(FileFormatError, match="is no file"):
+        with pytest.raises(FileFormatError, match="is not a file"):
             values(name)
     with pytest.raises(LiteralError, match="its rows have"):
         values("1,2;3")

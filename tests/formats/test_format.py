@@ -82,7 +82,7 @@ def test_a_bias_and_nans_that_are_not_given_are_ieee_754s():
 
 
 def test_what_cannot_be_is_settled_quietly():
-    # At one digit there is no room for subnormals; without a sign or a zero there is no negative zero.
+    # With precision 1 there are no subnormals; without a sign or a zero there is no negative zero.
     assert not Format("one_digit", 1, 4, nans=0).subnormals
     assert not Format("unsigned", 3, 3, signed=False).negative_zero
     assert not Format("zeroless", 1, 4, nans=0, zero=False, signed=False).negative_zero

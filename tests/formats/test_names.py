@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from floatlab import Format, FormatError, parse_format
 from floatlab.formats import CATALOG, catalog_row
 
-# As docs promise them; the first is the name that is printed.
+# The names in the documentation; the first one of each line is printed.
 PROMISED = """
 binary16 fp16 float16 half f16
 binary32 fp32 float32 single f32

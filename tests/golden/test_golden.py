@@ -211,6 +211,13 @@ dequantize half.safetensors numbers.npz
 audit model.safetensors --against original.safetensors
 audit model.safetensors
 audit half.safetensors
+audit trained.safetensors --to e4m3,int8/tensor,nvfp4
+audit trained.safetensors --to nvfp4,e4m3/128x128 --min-sqnr 19 --width 120 --ascii
+audit trained.safetensors --to mxfp4 --json --only *.norm.*
+audit trained.safetensors --to int8/tensor,nvfp4 --activations inputs.npz --only *.mlp.* --width 120
+audit half.safetensors trained.safetensors --to bf16,e5m2 --quiet
+audit trained.safetensors --to e4m3,mxpf4
+audit trained.safetensors --to 'block(e2m1, ue5m3, 16)' --worst 2
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@bf16 --rtol 0.01
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 --rtol 1e-4
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 -f fp32 --rtol 1e-4 --atol 1e-4

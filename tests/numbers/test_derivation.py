@@ -150,7 +150,7 @@ def test_the_smallest_update_that_moves_1125_up_is_just_above_half_a_unit():
 
 @pytest.mark.parametrize("digits", [10, 5_000, 50_000])
 def test_a_long_literals_error_is_bounded_where_its_digits_were_cut(digits):
-    """0x1.fff… lies 2^-4·digits below 2: nearer than any digit that the rounding keeps."""
+    """0x1.fff… is 2^-4·digits below 2; all digits that the rounding keeps are larger than this distance."""
     derivation = read(f"0x1.{'f' * digits}", "fp16")
     exact = derivation.error_ulps
     assert exact == Fraction(2) ** (-4 * digits) / derivation.result.ulp.as_fraction()

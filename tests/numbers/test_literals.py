@@ -213,7 +213,7 @@ def test_what_the_format_cannot_hold_is_refused_with_the_text(text, name, words)
 
 
 def test_digits_past_the_limit_still_decide_a_tie():
-    # 1 + 2^-11 is halfway between two binary16 numbers; a 1 after 250,000 zeros lifts it off the tie.
+    # 1 + 2^-11 is halfway between two binary16 numbers; a 1 after 250,000 zeros makes it larger than the tie.
     tie = "1.00048828125"
     assert encode(tie, "fp16").code == 0x3C00
     assert encode(tie + "0" * 250_000, "fp16").code == 0x3C00

@@ -79,7 +79,7 @@ def check_shortest(fmt, code: int) -> None:
         assert text == ("-0" if meaning.negative else "0")
     elif decode(code, fmt).is_canonical:
         n = len(significant(text))
-        # A decimal of still fewer digits would be among those of one digit less, with zeros behind it.
+        # A decimal of fewer digits, with zeros appended, is also a decimal of one digit less.
         assert n == 1 or not distances(fmt, code, n - 1), (hex(code), text)
         assert abs(Fraction(text) - meaning.value) == min(distances(fmt, code, n)), (hex(code), text)
 

@@ -80,7 +80,7 @@ def dense_grid(fmt) -> list[Fraction]:
     return sorted(point for point in points if point > 0)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_every_direction_and_overflow_rule_over_a_dense_grid_of_rationals(fmt):
     grid = dense_grid(fmt)
@@ -100,7 +100,7 @@ def test_every_direction_and_overflow_rule_over_a_dense_grid_of_rationals(fmt):
                 assert verdict(fmt, x, context) == expected(fmt, x, rules), (x, rules)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_stochastic_rounding_over_a_dense_grid_of_rationals(fmt):
     grid = [sign * x for x in dense_grid(fmt) for sign in (1, -1)]
@@ -111,7 +111,7 @@ def test_stochastic_rounding_over_a_dense_grid_of_rationals(fmt):
             assert verdict(fmt, x, context) == expected(fmt, x, rules), (x, rules)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_every_draw_of_few_random_bits_over_a_dense_grid_of_rationals(fmt):
     grid = [sign * x for x in dense_grid(fmt) for sign in (1, -1)]
@@ -322,7 +322,9 @@ def test_a_sticky_bit_stands_for_any_smaller_addend(data):
         assert (rounded.code, frozenset(rounded.flags.names)) == expected(fmt, true, rules)
 
 
-@pytest.mark.parametrize("name", [pytest.param("e19m236", marks=pytest.mark.slow), "e19m2fn", "e19m0f", "e15m236fnuz"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("e19m236", "e19m2fn")), "e19m0f", "e15m236fnuz"]
+)
 def test_the_widest_formats_at_their_edges(name):
     fmt = parse_format(name)
     last, t = oracle.largest_magnitude(fmt), fmt.precision - 1

@@ -168,7 +168,7 @@ def test_steps_in_parts_and_records_now_and_then():
     trainer = Trainer(1.125, given, SGD(0.01), Setup("bf16", stochastic=True), every=7)
     for steps in (1, 5, 300, 694):
         trainer.advance(steps)
-    assert trainer.run.at.tolist() == [*range(0, 1001, 7), 1000]  # and where it stands
+    assert trainer.run.at.tolist() == [*range(0, 1001, 7), 1000]  # the last step is recorded, too
     assert np.array_equal(trainer.run.values, whole.values[trainer.run.at])
     assert np.array_equal(trainer.run.moves, whole.moves)
 

@@ -45,7 +45,7 @@ class Person:
 
     async def rested(self):
         """Wait until no training runs any more."""
-        end = monotonic() + 10
+        end = monotonic() + 60  # long, since the machine may be busy
         while getattr(self.app.shown, "running", None) is not None and monotonic() < end:
             await asyncio.sleep(0.005)
         await self.pilot.pause()

@@ -240,7 +240,7 @@ async def test_arrays_are_typed_and_their_paths_completed(files):
         box = task.query_one("#actual Input")
         assert person.app.focused is box
         await retype(person, "#actual Input", "bo")
-        assert "'bo' is no file" in complaint(person)
+        assert "'bo' is not a file" in complaint(person)
         assert box.has_class("-wrong")
         assert "169 of 4,096" in details(person)  # the picture stays
         await person.press("right")
@@ -310,7 +310,7 @@ async def test_two_dots_lead_up_and_text_that_names_a_folder_leads_there(files):
         assert "both.npz" in person.screen
         await person.type("no such thing")
         await person.press("enter")
-        assert "'no such thing' is no file" in complaint(person)
+        assert "'no such thing' is not a file" in complaint(person)
         assert person.app.screen.question.values == ("deeper/cpu.npy", "cpu.npy")
 
 
@@ -323,7 +323,7 @@ async def test_the_cause_of_a_product(size, files):
         await retype(person, "#x Input", "x.npy")
         assert "X and Y" in complaint(person)
         await retype(person, "#y Input", "y.np")
-        assert "'y.np' is no file" in complaint(person)
+        assert "'y.np' is not a file" in complaint(person)
         await person.press("right")
         assert task.question.option("inputs") == ("x.npy", "y.npy")
         await person.press("escape")

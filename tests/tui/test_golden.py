@@ -18,6 +18,7 @@ PICTURES = Path(__file__).parents[2] / "docs" / "images"
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
 COMPARE = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
 FORUM = "dot --preset forum"
+BLOCK = "block 0.1 -2.5 3 7.3 0.02 --to nvfp4"
 TRAIN = "train 1.125 --update 0.00041999 --steps 101 --remedies plain,master,stochastic,kahan"
 FMA = "fma 1.0009765625 1.0009765625 -1.001953125 --fp16"
 # Each scene: the command that it opens at, and the keys that lead there.
@@ -42,6 +43,11 @@ SCENES = {
     "formats": ("formats", []),
     "formats-compare": ("formats fp16 bf16", []),
     "formats-codes": ("formats e4m3", ["v"]),
+    "block": ("block 0.1 -2.5 3 --to mxfp4:up", []),
+    "block-array": ("block random:normal:64x64:seed=1@fp32 --to nvfp4 --at 3,17", ["n"]),
+    "block-elements": (BLOCK, ["v", "down"]),
+    "block-recipe": (f"{BLOCK}:te_4over6_mse256", ["v", "v"]),
+    "block-wrong": (BLOCK, ["w", "end", *":bet"]),
     "compare": (COMPARE, []),
     "compare-ulps": (COMPARE, ["v", "home", "down"]),
     "compare-worst": (COMPARE, ["v", "v", "down"]),
@@ -55,6 +61,7 @@ SCENES = {
     "train": (TRAIN, ["home", *"nnnnnnnn", "e", *"mas", "enter", "end", *["left"] * 5]),
     "train-step": (TRAIN, ["enter"]),
     "picker-format": ("show 0.1 --fp16", ["f", *"fp8"]),
+    "picker-recipe": (BLOCK, ["f", *"te_4"]),
     "picker-rules": ("show 0.1 --fp16", ["r"]),
     "keys": ("show 0.1 --fp16", ["question_mark"]),
 }
@@ -64,6 +71,7 @@ SHOWN = {
     "explorer-arithmetic": ("arithmetic-fma", (120, 41)),
     "explorer-align": ("arithmetic-align", (80, 24)),
     "explorer-formats": ("formats-compare", (120, 34)),
+    "explorer-block": ("block-elements", (100, 24)),
     "explorer-compare": ("compare", (120, 43)),
     "explorer-worst": ("compare-worst", (80, 24)),
     "explorer-reduce": ("reduce", (100, 24)),

@@ -152,6 +152,27 @@ async def test_a_newer_question_makes_the_older_one_void(work):
 
 
 @driven
+async def test_a_late_answer_does_not_overwrite_newer_text(work):
+    async with opened("block quick --to mxfp4", grace=0.05) as person:
+        task = person.app.shown
+        box = task.query_one("#box", Input)
+        box.focus()
+        await person.pilot.pause()
+        with box.prevent(Input.Changed):
+            box.value = "older"
+        task.open(asked("older"), "box")
+        with box.prevent(Input.Changed):
+            box.value = "newer"  # its message is still on its way
+        work.gate("older").set()
+        await until(person, lambda: work.ended.get("older") == "done")
+        await person.pilot.pause(0.2)
+        assert picture(person) == "prepared quick"
+        work.gate("newer").set()
+        task.open(asked("newer"), "box")
+        await until(person, lambda: picture(person) == "prepared newer")
+
+
+@driven
 async def test_escape_stops(work):
     async with opened("block quick --to mxfp4", grace=0.05) as person:
         task = person.app.shown

@@ -42,33 +42,32 @@ async def typed(selector, text, command):
         return complaint(person)
 
 
-@driven
-async def _refused_everywhere(text, words):
-    for command, selector in (
-        ("compare 1,2,3 1,2,3", "#actual Input"),
-        ("compare 1,2,3 1,2,3", "#expected Input"),
-        ("compare 1,2;3,4 1,2;3,4 --inputs 1,2;3,4 1,2;3,4", "#x Input"),
-        ("sum 1,2,3", "#x Input"),
-        ("dot 1,2,3 1,2,3", "#y Input"),
-        ("train 1 --update 0.1 --steps 3", "#update Input"),
-        ("train 1 --update 0.1 --steps 3", "#weight Input"),
-        ("train underflow 1e-9,1", "#gradients Input"),
-    ):
-        said = await typed(selector, text, command)
-        assert words in said, (command, selector, said)
+BOXES = [
+    ("compare 1,2,3 1,2,3", "#actual Input"),
+    ("compare 1,2,3 1,2,3", "#expected Input"),
+    ("compare 1,2;3,4 1,2;3,4 --inputs 1,2;3,4 1,2;3,4", "#x Input"),
+    ("sum 1,2,3", "#x Input"),
+    ("dot 1,2,3 1,2,3", "#y Input"),
+    ("train 1 --update 0.1 --steps 3", "#update Input"),
+    ("train 1 --update 0.1 --steps 3", "#weight Input"),
+    ("train underflow 1e-9,1", "#gradients Input"),
+]
 
 
-@pytest.mark.parametrize("text", ["out.npy", pytest.param("../secret.npy", marks=pytest.mark.slow)])
-def test_no_box_leads_out_of_the_folder(served, confine, text):
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("text", ["out.npy", "../secret.npy"])
+@pytest.mark.parametrize(("command", "selector"), BOXES)
+def test_no_box_leads_out_of_the_folder(served, confine, command, selector, text):
     confine(str(served))
-    _refused_everywhere(text, "lies outside the folder")
+    assert "lies outside the folder" in asyncio.run(typed(selector, text, command))
 
 
-@pytest.mark.slow
-def test_no_box_reads_a_file_without_a_folder(served, confine, monkeypatch):
+@pytest.mark.one_in(8)
+@pytest.mark.parametrize(("command", "selector"), BOXES)
+def test_no_box_reads_a_file_without_a_folder(served, confine, monkeypatch, command, selector):
     monkeypatch.chdir(served)
     confine()
-    _refused_everywhere("a.npy", "files are not readable here")
+    assert "files are not readable here" in asyncio.run(typed(selector, "a.npy", command))
 
 
 def test_what_there_is_outside_is_not_told(served, confine):

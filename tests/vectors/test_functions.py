@@ -68,7 +68,7 @@ def test_every_operation_has_operands_and_a_result():
 
 
 def test_inexact_of_roundings_to_integers_is_raised_unless_told_otherwise():
-    # TestFloat raises it only with -exact.
+    # TestFloat raises inexact only with -exact.
     for name in ("f16_roundToInt", "f16_to_i32"):
         assert parse_function(name).run((0x4100,), Context())[1] is Flags.INEXACT
         assert parse_function(name, exact=False).run((0x4100,), Context())[1] is Flags.NONE

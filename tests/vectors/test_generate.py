@@ -53,7 +53,7 @@ def test_what_is_generated_agrees_when_checked_in_every_function_and_under_every
     names = [f"{format}_{operation}" for operation in OPERATIONS] + [each.format(format) for each in CONVERSIONS]
     for place, name in enumerate(names):
         function = parse_function(name)
-        # Every rule meets every format, and every function some of the rules.
+        # Every rule is combined with every format, and every function with some of the rules.
         for context in (RULES[place % len(RULES)], RULES[(place + 3) % len(RULES)]):
             lines = list(generate_lines(function, context, 1, place, 40))
             assert len(lines) == 40
@@ -65,7 +65,7 @@ def test_the_seed_alone_decides():
     first = list(generate_lines(function, X86, 1, 7, 300))
     assert list(generate_lines(function, X86, 1, 7, 300)) == first
     assert list(generate_lines(function, X86, 1, 8, 300)) != first
-    # More lines begin with the same ones.
+    # A longer output begins with the same lines.
     assert list(generate_lines(function, X86, 1, 7, 400))[:300] == first
 
 
@@ -121,7 +121,7 @@ def from_middle(done: Derivation, data: list[Datum]) -> Fraction:
     ulp = done.result.ulp.as_fraction()
     if done.error is not None:
         return abs(abs(done.error / ulp) - Fraction(1, 2))
-    # A root: between x = r² and the middle's square lie about 2r times their distance.
+    # For a root r: the difference of the squares is about 2r times the distance from the middle.
     root, square = (Fraction(*each.as_integer_ratio()) for each in (done.result, data[0]))
     return min(abs(square - (root + side * ulp / 2) ** 2) for side in (-1, 1)) / (2 * root * ulp)
 

@@ -44,6 +44,7 @@ def words(*values: str, to="mxfp8_e4m3", width=80, **ways) -> str:
         (("1e-400",), {"to": "nvfp4"}, "2^-149, binary32 below the smallest binary32, 2^-149, which is used instead"),
         (("1e400",), {"to": "nvfp4"}, "beyond the largest binary32, ≈ 3.4028235e38, which is used instead"),
         (("0",), {"to": "nvfp4"}, "1, since all values are zero"),
+        (("0.1", "nan"), {"to": "nvfp4"}, "1, since blocks with NaN or ∞ do not count"),
         (("nan",), {"to": "nvfp4:te"}, "tensor_amax NaN or ∞ tensor tensor_amax = nan"),
         (("1",), {"to": "nvfp4/16/channel"}, "a binary32 scale for each row"),
         (("3",), {"to": "hif4"}, "0xbb = 0.4375, e6m2 inverse 1 / scale = 2.28125 groups of 8"),

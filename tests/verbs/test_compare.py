@@ -192,7 +192,7 @@ def test_pictures_are_one_document():
     assert "&lt;a&gt;" in html
     assert "<a>" not in html
     assert "<script" not in html
-    assert html.count("http") == 1  # the name space of SVG: nothing is fetched
+    assert html.count("http") == 1  # the only address is SVG's namespace, which is not fetched
 
 
 def test_json_is_the_model():

@@ -33,7 +33,7 @@ def test_double_rounding_is_found(text, names, through, direct):
 
 def test_a_wide_first_step_does_no_harm():
     # p >= 2p' + 2 makes double rounding of one operation innocuous, but not of every decimal:
-    # binary64 cannot tell this one from the tie.
+    # binary64 cannot distinguish this decimal from the tie.
     assert record("0.1", "fp64", "fp32")["same"] is True
     assert record("1.00048828125000000000000000000001", "fp64", "fp16")["same"] is False
 

@@ -1,4 +1,4 @@
-"""Edits by hand: every edit in every format is the bits that it says, and its text reads back to them."""
+"""Edits by hand: every edit in every format makes the bits that it announces, and its text reads back as these bits."""
 
 import pytest
 from hypothesis import given

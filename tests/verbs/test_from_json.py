@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab.arith.blocks import quantize_blocks
 from floatlab.arrays.compare.measure import compare
+from floatlab.formats.recipes import NAMED_RECIPES, parse_recipe
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
 from floatlab.reduce.results.products import matrix_product
@@ -23,6 +24,8 @@ from floatlab.training.setup import Setup
 from floatlab.training.trace import step
 from floatlab.training.underflow import measure_underflow
 from floatlab.verbs.from_json import from_json
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question
 
 PAIRWISE = parse_schedule("pairwise")
 NUMBERS = st.sampled_from(["0.1", "-1/3", "1e30", "inf", "-nan", "-0", "3", 0.25, Fraction(7, 3), -4])
@@ -215,7 +218,7 @@ def test_updates_come_back(setup, optimizer):
     answer = step("1.125", setup=setup, **asked)
     again = back(answer)
     assert again.to_json() == answer.to_json()
-    assert again.replace(program=answer.program) == answer  # Adam's program holds functions, equal to themselves only
+    assert again.replace(program=answer.program) == answer  # functions are equal only to themselves
 
 
 def test_underflow_and_curves_come_back():
@@ -272,7 +275,7 @@ def places(wire, path=()):
 
 
 def spoiled(wire, path, junk):
-    """Return a copy in which one value is another, or is gone where the junk is this function."""
+    """Return a copy in which one value is another, or is removed if the junk is this function."""
     if not path:
         return junk
     first, *rest = path
@@ -335,3 +338,18 @@ def test_an_error_says_where_in_the_document_it_is():
 
 def test_numbers_of_numpy_are_written_as_numbers():
     assert json.loads(sweep_steps(lambda x: x * x, np.float32(1), "fp32").to_json())["x"] == 1
+
+
+@pytest.mark.parametrize("name", [*NAMED_RECIPES, "nvfp4/16x16:te", "mxfp4:torchao_rceil", "block(e2m1, ue5m3, 16):up"])
+def test_recipes_come_back(name):
+    recipe = parse_recipe(name)
+    assert back(recipe) == recipe
+    [line] = answer_question(Question("formats", (name,)))[0].records()
+    assert from_json(json.dumps(line)) == recipe
+    assert str(back(recipe).page()) == str(recipe.page())
+
+
+def test_json_of_no_recipe_is_refused():
+    for wire in ({"recipe": "bogus/3"}, {"recipe": 3}, {"recipe": ["mxfp4"]}):
+        with pytest.raises(fl.FloatlabError, match="not a valid Recipe"):
+            from_json(json.dumps({"schema": 1, "operation": "formats", **wire}))

@@ -42,7 +42,7 @@ def test_a_row_of_the_table_is_what_its_options_give(command):
     for row in rows:
         asked = question.having(**dict(row.options))
         made = answer_question(asked)[0].found
-        if found.machine is None or asked.option("machine"):  # without the machine the terms are read otherwise
+        if found.machine is None or asked.option("machine"):  # else terms are read in another format
             assert made.result == row.result, command_of(asked)
             assert made.error_ulps == row.error
 

@@ -51,7 +51,11 @@ OPTIONS = {
         {"update": "1e-3", "steps": 7, "remedies": ("plain", "bf16+kahan")},
         {"grad": "-0.5", "lr": "0.1", "optimizer": "adam", "weights": "mxfp4", "state": "fp32"},
     ],
-    "audit": [{}, {"against": "a b.npz", "only": "*.mlp.*"}],
+    "audit": [
+        {},
+        {"against": "a b.npz", "only": "*.mlp.*"},
+        {"to": ("mxfp4", "block(e2m1, ue5m3, 16)"), "min_sqnr": 20.5, "plan": "a b.json", "saturate": True},
+    ],
     "dequantize": [{}, {"to": "bf16", "only": "*.mlp.[ab]*"}],
     "block": [{"to": "mxfp4"}, {"to": "mxint8", "scale": "up"}, {"to": "nvfp4", "tensor_scale": "0.5"}],
 }
@@ -65,7 +69,7 @@ def questions(draw):
     most = 0 if verb in ("audit", "block", "dequantize", "reveal", "train") else 3 if several else 1
     found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=most, unique=True))
     context = draw(contexts)
-    if verb == "block":  # elements saturate, and nothing else can be chosen
+    if verb == "block":  # elements always saturate; only the direction is free
         context = Context(context.rounding, context.seed)
     if verb in ("audit", "compare", "dequantize", "reveal"):  # nothing is rounded
         context = Context()

@@ -20,7 +20,7 @@ def test_numbers_stay_as_they_were_typed(tmp_path):
     assert numbers_named("0.1@bf16") == encode("0.1", "bf16")
     np.save(tmp_path / "x.npy", np.float32([1, 2]))
     assert numbers_named(str(tmp_path / "x.npy")).tolist() == [1, 2]
-    with pytest.raises(FloatlabError, match="is no file, nor a list"):
+    with pytest.raises(FloatlabError, match="is not a file, nor a list"):
         numbers_named("nowhere")
 
 

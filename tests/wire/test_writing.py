@@ -1,4 +1,4 @@
-"""JSON as INTERFACE promises it."""
+"""The JSON of answers: the names, the order and the types of its members."""
 
 import json
 from decimal import Decimal, localcontext

@@ -55,7 +55,7 @@ _MOVERS = {
     "delete", "diagonal", "compress", "extract", "copy", "unstack",
 }  # fmt: skip
 _JOINERS = {"concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "block", "append"}
-# Functions whose result is no number of the format: they are applied to the values.
+# Functions whose result is not a number of the format: they are applied to the values.
 _READERS = {
     "shape", "ndim", "size", "array_equal", "array_equiv", "allclose", "isclose", "argmax", "argmin", "argsort",
     "argwhere", "nonzero", "flatnonzero", "count_nonzero", "any", "all", "histogram", "searchsorted", "digitize",

@@ -118,7 +118,7 @@ def save(path: str | os.PathLike[str], obj: object) -> None:
             if not isinstance(key, str):
                 raise UnsupportedError(f"obj has the key {key!r}; keys are strings")
             if any(0xD800 <= ord(ch) < 0xE000 for ch in key):
-                raise UnsupportedError(f"obj has a key that is no text: {key!r}")
+                raise UnsupportedError(f"obj has a key that is not text: {key!r}")
     elif isinstance(obj, list | tuple):
         kind, pairs = "list", list(enumerate(obj))
     else:
@@ -181,7 +181,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         except FileFormatError as trouble:
             raise FileFormatError(f"{said}: {trouble}") from None
         except zipfile.BadZipFile as trouble:
-            raise FileFormatError(f"{said} is no .npz of floatlab: {_line(trouble)}") from None
+            raise FileFormatError(f"{said} is not an .npz file of floatlab: {_line(trouble)}") from None
         except _UNREADABLE as trouble:
             raise FileFormatError(f"{said} cannot be read: {_line(trouble)}") from None
 
@@ -225,7 +225,7 @@ def read_contents(text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise FileFormatError(f"{CONTENTS} is no JSON") from None
+        raise FileFormatError(f"{CONTENTS} is not JSON") from None
     if not isinstance(found, dict) or found.get("floatlab") != VERSION:
         version = found.get("floatlab") if isinstance(found, dict) else None
         raise FileFormatError(f"{CONTENTS} has version {quoted(str(version))}; this floatlab reads {VERSION}")

@@ -135,12 +135,12 @@ def _place(buffer: int, size: int, reading: int = -1, row: int = 0, stride: int 
     return buffer, row, stride, size, reading
 
 
-_NOWHERE = _place(-1, 1)
+NOWHERE = _place(-1, 1)
 
 
 def packed_stage(
     operation: str, rule: RoundingRule, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
-    flags: tuple[int, ...] = _NOWHERE, marks: tuple[int, ...] = _NOWHERE,
+    flags: tuple[int, ...] = NOWHERE, marks: tuple[int, ...] = NOWHERE,
 ) -> bytes:  # fmt: skip
     """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels.c."""
     way, largest = _way(rule)
@@ -151,11 +151,11 @@ def packed_stage(
         container(rule.format).itemsize, way, rule.direction.is_stochastic, rule.refuses,
         direction if way == _MAGIC or own else 0, own, largest, rule.context.seed,
     ]  # fmt: skip
-    places = [*operands, _NOWHERE, _NOWHERE][:3]
+    places = [*operands, NOWHERE, NOWHERE][:3]
     return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(rule)
 
 
-def _reading_bytes(fmt: Format, word: Format) -> Array:
+def packed_reading(fmt: Format, word: Format) -> Array:
     """Pack the conversion of codes into words: a table, or a Reading of _kernels_word.h."""
     reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
@@ -179,8 +179,8 @@ class KernelPass:
     ) -> None:
         """Pack the kernel's parameters; without a target, codes of the rule's format are written."""
         self._refuses, self._marks = rule.refuses, operation != OPERATIONS[0]
-        of_operands = [None if each == rule.source else _reading_bytes(each, rule.source) for each in sources]
-        self._readings = *of_operands, None if target is None else _reading_bytes(rule.format, target)
+        of_operands = [None if each == rule.source else packed_reading(each, rule.source) for each in sources]
+        self._readings = *of_operands, None if target is None else packed_reading(rule.format, target)
         word, code, many = rule.source.width // 8, container(rule.format).itemsize, len(sources)
         sizes = [container(each).itemsize for each in sources]
         operands = [_place(3 + i, size, 3 + many + i) for i, size in enumerate(sizes)]
@@ -232,7 +232,7 @@ def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
 def reading_program(format: Format, target: Format) -> bytes:
     """Return a kernel program that decodes a format's codes into words."""
     word = target.width // 8
-    places = [_place(1, container(format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
+    places = [_place(1, container(format).itemsize, 2), NOWHERE, NOWHERE, _place(0, word), NOWHERE, NOWHERE]
     header = [word, 0, 0, word, _READ, *[0] * 6]
     rule = _rule(rounding_rule_for(target, Context(), target))  # unused here, since nothing is rounded
     return _as_bytes([*header, *(each for place in places for each in place)]) + rule
@@ -240,7 +240,7 @@ def reading_program(format: Format, target: Format) -> bytes:
 
 def reader(format: Format, word: Format) -> Reader:
     """Return a function that decodes blocks of a format's codes into words."""
-    packed, program = _reading_bytes(format, word), reading_program(format, word)
+    packed, program = packed_reading(format, word), reading_program(format, word)
 
     def read_block(codes: Array, words: Array) -> None:
         _kernels.run(program, (words,), (codes, packed), len(words), 1, 0)
@@ -264,7 +264,7 @@ class KernelProgram:
         rows, number = self._rows, -1
         if rule.format != rule.source:
             number = 2 + len(self.readings)
-            self.readings.append(_reading_bytes(rule.format, rule.source))
+            self.readings.append(packed_reading(rule.format, rule.source))
         given = [_place(0, 8, -1, row + rows * is_now, rows) for row, is_now in operands]
         written = _place(0, 8, number, row=to + rows, stride=rows)
         self.packed += packed_stage(operation, rule, given, written, marks=_place(1, 1))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
@@ -29,6 +31,7 @@ LANES = ("compiled", "numpy", "scalar")
 BLOCK = 1 << 18  # the number of elements per call of a lane; the compiled lane splits further
 _WORTH_THREADS = 1 << 21  # below this many elements, a second thread costs about as much as it saves
 _MOST_THREADS = 64
+_local = threading.local()  # `alone` is true inside `one_thread`
 
 
 def parse_lane(name: str | None) -> str | None:
@@ -205,10 +208,20 @@ def float_reader(format: Format, word: Format, lane: str | None) -> Callable[[Ar
 def threads_for(count: int, threads: int | None) -> int:
     """Return the number of threads for `count` elements; raises UnsupportedError for an invalid `threads`."""
     if threads is None:
-        return min(os.cpu_count() or 1, 8) if count >= _WORTH_THREADS else 1
+        return min(os.cpu_count() or 1, 8) if count >= _WORTH_THREADS and not getattr(_local, "alone", False) else 1
     if not hasattr(threads, "__index__") or isinstance(threads, bool) or not 1 <= threads <= _MOST_THREADS:
         raise UnsupportedError(f"threads is a number from 1 to {_MOST_THREADS}, not {quoted(str(threads))}")
     return int(threads)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Use one thread for each computation of this thread, in one of many processes that share the cores."""
+    before, _local.alone = getattr(_local, "alone", False), True
+    try:
+        yield
+    finally:
+        _local.alone = before
 
 
 _PLAIN = 0x101  # NumPy's flags for aligned arrays in C order

@@ -189,7 +189,7 @@ def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array
     try:
         array = np.asarray(codes)
     except (TypeError, ValueError) as trouble:
-        raise UnsupportedError(f"{name} is no array of integers: {str(trouble).splitlines()[0]}") from None
+        raise UnsupportedError(f"{name} is not an array of integers: {str(trouble).splitlines()[0]}") from None
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.uint8)
     if array.dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.scaling`.
+"""Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.blocks.scaling`.
 
 Arrays are float32 if the working precision is binary32 or narrower, and else float64. If the working format has fewer
 digits than the array (such as bfloat16), an operation is computed in float64 and rounded to this format. Since 53 ≥ 2p
@@ -22,7 +22,7 @@ from floatlab.formats.formulas import Formula
 from floatlab.numbers import encode
 
 Operation = Callable[..., Array]
-_BEYOND = 128.0  # the exponent of ∞, as `arith.scaling` defines it
+_BEYOND = 128.0  # the exponent of ∞, as `arith.blocks.scaling` defines it
 
 
 def word_of(working: Format) -> DType:

@@ -76,7 +76,8 @@ class FormulaLane:
                 codes = np.where(better, other_codes, codes)
         groups = tuple((known[f"micro{size}"][:, ::size] == 2).astype(np.uint8) for size in self.fmt.groups)
         if self.fmt.first_scale:
-            scales = np.minimum(scales - self.fmt.first_scale, (1 << self.fmt.scale_bits) - 1)
+            stored = np.minimum(scales - self.fmt.first_scale, (1 << self.fmt.scale_bits) - 1)
+            scales = stored.astype(np.min_scalar_type((1 << self.fmt.scale_bits) - 1))
         return scales[:, 0], codes, tensor, groups
 
     def _tensor(self, known: dict[str, Array], rows: Array | None, given: object) -> Array | None:
@@ -189,7 +190,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return the size of each block's errors, of shape (blocks, 1), as `arith.scaling.measured` computes it."""
+        """Return the size of each block's errors, of shape (blocks, 1), like `arith.blocks.scaling.measured`."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"

@@ -17,7 +17,6 @@ from floatlab.tui.app.registry import screen_for
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.themes import CYCLE
-from floatlab.verbs.option import RULES
 from floatlab.verbs.registry import VERBS, verb_named
 
 _HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_quit", "copy_text")
@@ -63,7 +62,7 @@ class Palette(Provider):
                 yield f"Copy {description}", "to the clipboard", partial(task.action_copy, name)
             for row in (*CATALOG, *TABLES):
                 yield f"Format: {row.format.name}", row.purpose, partial(task.take_format, row.format.name)
-            for rule in RULES if task.ROUNDS else ():
+            for rule in task.rules:
                 yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.take_rule, rule.name)
         for verb in map(verb_named, VERBS):
             if screen_for(verb.name):

@@ -47,6 +47,12 @@ def _formats() -> type[TaskScreen]:
     return FormatsScreen
 
 
+def _block() -> type[TaskScreen]:
+    from floatlab.tui.screens.block.screen import BlockScreen
+
+    return BlockScreen
+
+
 def _reduce() -> type[TaskScreen]:
     from floatlab.tui.screens.reduce.screen import ReduceScreen
 
@@ -67,6 +73,7 @@ def _train() -> type[TaskScreen]:
 
 _VALUE = ("show", "1.12156456132", "--fp16", "--bf16", "--e4m3", "--fp32")
 _SUM = ("add", "1.125", "0.12457275390625", "--fp16")
+_BLOCK = ("block", "0.1", "-2.5", "3", "7.3", "0.02", "--to", "nvfp4")
 _X = "random:normal:64x64:seed=1"
 _ARRAYS = ("compare", f"{_X}@fp32", f"{_X}@bf16", "--fp32", "--rtol", "0.003")
 _REMEDIES = "plain,master,stochastic,kahan"
@@ -78,6 +85,7 @@ SCREENS: dict[str, ScreenRow] = {
         ScreenRow("inspect", _VALUE, _inspect),
         ScreenRow("arithmetic", _SUM, _arithmetic),
         ScreenRow("formats", ("formats", "fp16", "bf16"), _formats),
+        ScreenRow("block", _BLOCK, _block, slow=True),
         ScreenRow("reduce", ("dot", "--preset", "forum"), _reduce, slow=True),
         ScreenRow("compare", _ARRAYS, _compare, slow=True),
         ScreenRow("train", _TRAINING, _train, slow=True),

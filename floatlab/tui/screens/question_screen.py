@@ -42,6 +42,10 @@ class QuestionScreen(Screen[None]):
         self.prepared: object = None  # the result of `prepare`
         self.pending: BackgroundAnswer | None = None  # the pending answer
         self._kind = ""  # the kind of edit that led to its question
+        self._asked_in: tuple[Input | None, str] = (
+            None,
+            "",
+        )  # the box in which its question was typed, and the box's text
         self._excuse = ""  # why the screen opened with another question than requested
 
     # Methods that a subclass may override.
@@ -174,6 +178,8 @@ class QuestionScreen(Screen[None]):
                 self._show(question, self.answers, self.prepared, kind)
                 return True
             self.pending, self._kind = self._answer(question), kind
+            box = self.focused
+            self._asked_in = (box, box.value) if kind and isinstance(box, Input) else (None, "")
         except FloatlabError as error:
             if self._shown is not None:
                 self._drop()
@@ -189,6 +195,9 @@ class QuestionScreen(Screen[None]):
         if not pending.ends(0):
             self.complain(pending.progress, hint=True)
             return True
+        box, text = self._asked_in
+        if box is not None and box is self.focused and box.value != text:
+            return True  # the message about newer text is on its way; to show this answer would put back the older text
         self.pending = None
         try:
             self._show(pending.question, *pending.result(), self._kind)

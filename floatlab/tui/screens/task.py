@@ -23,9 +23,9 @@ from floatlab.tui.screens.question_screen import QuestionScreen
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, Picker
 from floatlab.tui.widgets.boxes import is_wrong
 from floatlab.verbs.edits import edited, with_bit
-from floatlab.verbs.option import RULES, context_words
+from floatlab.verbs.option import RULES, ContextChoice, context_words
 from floatlab.verbs.question import Question, code_of
-from floatlab.verbs.registry import command_of
+from floatlab.verbs.registry import command_of, verb_named
 
 Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, action
 Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
@@ -115,6 +115,14 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
             for name, text in pick.choices.items() if pick.group and isinstance(pick.choices, Mapping) else ():
                 yield f"{pick.group}: {name}", text, partial(pick.take, name)
 
+    @property
+    def rules(self) -> list[ContextChoice]:
+        """The rounding rules that the verb of the question takes."""
+        if not self.ROUNDS:
+            return []
+        taken = {option.name for option in verb_named(self.base_question().verb).options if option.part == "context"}
+        return [rule for rule in RULES if rule.field in taken]
+
     def boxes(self) -> Iterator[Widget]:
         """Return the input boxes, beginning with the one for the key `/`."""
         yield from self.query("Input")
@@ -125,8 +133,8 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists by name."""
-        rules = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in RULES]
-        holding = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
+        rules = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in self.rules]
+        holding = tuple(rule.name for rule in self.rules if rule.holds(self.question.context))
         copies = {name: description for name, (description, _) in self.copies().items()}
         return {
             "format": self.format_pick(self.take_format, self.AUTOMATIC_FORMAT),

@@ -52,16 +52,19 @@ class ArrayBox(Horizontal):
 
     input = getters.query_one(Input)
 
-    def __init__(self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0) -> None:
+    def __init__(
+        self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0, examples: str = _EXAMPLES
+    ) -> None:
         """Pad the label to `width` columns; `take` receives the box, and whether its array was picked (else typed)."""
         super().__init__(id=id, classes="entry")
+        self._examples = examples
         self.label, self._take, self._width = label, take, width
 
     def compose(self) -> ComposeResult:
         """Compose the label and the input."""
         yield ChoiceBar(self.run_action, (("pick", f"{self.label:<{self._width}} ▾"),))
         suggester = _PathSuggester(use_cache=False, case_sensitive=True)
-        yield _PathInput(compact=True, suggester=suggester, placeholder=_EXAMPLES)
+        yield _PathInput(compact=True, suggester=suggester, placeholder=self._examples)
 
     @property
     def word(self) -> str:

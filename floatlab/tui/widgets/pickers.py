@@ -18,6 +18,10 @@ from floatlab.page.model import Page
 from floatlab.record import Record
 from floatlab.tui.widgets.page_view import PageView
 
+_SHARE = 94  # the height of a window, in percent of the screen
+_ROWS = 18  # most lines of a list
+_FRAME = 4  # lines of a window that are not of its title or its list: the border, the box, and the line below the list
+
 
 class Pick(Record):
     """A pick list, which a key or a click opens.
@@ -126,6 +130,13 @@ class Picker(Window[str | None]):
         """Fill the list."""
         self._fill("")
         self.box.focus()
+
+    def on_resize(self) -> None:
+        """Make the list as high as fits into the window, so that its cursor is never below the window's edge."""
+        title = self.query_one("#title", Label)
+        others = title.get_content_height(self.size, self.size, title.size.width or self.size.width) + _FRAME
+        self.rows.styles.max_height = max(min(self.size.height * _SHARE // 100 - others, _ROWS), 1)
+        self.call_after_refresh(self.rows.scroll_to_highlight)  # rows of several lines now have their places
 
     def offer(self, title: str, choices: list[Choice]) -> None:
         """Show other choices."""

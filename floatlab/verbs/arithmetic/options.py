@@ -29,8 +29,15 @@ _EXPLANATION = (
 _MAX_STEPS = 1000
 
 
+def _precision(text: str, flag: str) -> object:
+    known = {str(bits): bits for bits in PRECISIONS}
+    if text not in known:
+        raise UsageError(f"{flag} takes 24, 53 or 64 bits, the precisions of the x87, not {quoted(text)}")
+    return known[text]
+
+
 _PRECISION = Option(
-    "precision", "BITS", "significand bits of results in x87 (precision control)", read=whole(24, 64),
+    "precision", "BITS", "significand bits of results in x87 (precision control)", read=_precision,
     choices=tuple((bits, f"{bits} bits") for bits in PRECISIONS), title="x87 precision", part="context",
     group="rounding", also=("precision-control", "pc"),
 )  # fmt: skip

@@ -30,7 +30,11 @@ def _records(found: Audit) -> list[dict[str, object]]:
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Return the answer to a question: the audit of one checkpoint. Raises FloatlabError."""
+    """Return the answer to a question: the audit of one checkpoint, or of several with `--to`. Raises FloatlabError."""
+    if question.option("to"):
+        from floatlab.verbs.audit.recipes_answer import recipes_answer
+
+        return [recipes_answer(question, started)]
     [place] = question.values
     found = audit(
         place, question.option("against"), question.option("only"),

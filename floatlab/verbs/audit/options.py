@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import OUTPUT, Option, UsageError, grouped
+from math import isfinite
+
+from floatlab.errors import quoted
+from floatlab.fpmode import in_default_mode
+from floatlab.verbs.option import OUTPUT, Option, OptionRule, UsageError, grouped, whole
 from floatlab.verbs.question import Question, Verb
+
+_MOST_WORST = 1_000_000
+_MOST_JOBS = 256
+
+
+def _recipes(text: str, flag: str) -> object:
+    from floatlab.formats.recipes import parse_recipes
+
+    return tuple(recipe.name for recipe in parse_recipes(text))
+
+
+@in_default_mode
+def _decibels(text: str, flag: str) -> float:
+    try:
+        ratio = float(text.lower().removesuffix("db"))
+    except ValueError:
+        ratio = float("nan")
+    if not isfinite(ratio):
+        raise UsageError(f"{flag} takes a number of decibels, such as 20, not {quoted(text)}")
+    return ratio
 
 
 def _settle(question: Question) -> Question:
-    if len(question.values) != 1:
+    if question.option("to") is None and len(question.values) != 1:
         raise UsageError(f"audit takes one checkpoint, not {len(question.values)}, as in floatlab {VERB.examples[0]}")
+    if not question.values:
+        raise UsageError(f"audit needs a checkpoint, as in floatlab {VERB.examples[1]}")
     return question
 
 
 VERB = Verb(
     name="audit",
-    summary="check a quantised checkpoint, against its original or by its bytes",
+    summary="check a quantised checkpoint; or tell what recipes would do to a checkpoint (--to)",
     examples=(
         "audit model.safetensors --against original.safetensors",
-        "audit model.safetensors --only '*.mlp.*'",
+        "audit original.safetensors --to mxfp4,nvfp4,e4m3/tensor",
     ),
     explanation=(
         "FILE is a checkpoint as for dequantize. With --against, each quantised weight is compared with its "
@@ -25,18 +51,46 @@ VERB = Verb(
         "with the right scales leaves. Possible causes are tried (a reciprocal scale, exchanged or swizzled scales, "
         "nibbles in the other order, another bias). A cause is named only if the weight fits once it is corrected. "
         "Without --against, a weight is broken if its bytes prove it: NaNs, or parts that are missing or do not fit. "
-        "The status is 1 if a weight is broken."
+        "The status is 1 if a weight is broken. With --to, each tensor is rounded by each recipe (floatlab formats "
+        "lists recipes): what becomes 0, subnormal, clipped or NaN, relative errors, SQNR, cosine, scales, bits. The "
+        "cheapest recipe that a tensor survives is recommended."
     ),
-    takes=("FILE", "the quantised checkpoint"),
+    takes=("FILE", "the checkpoint; with --to, also several"),
     options=(
         *grouped(
             "audit",
             Option("against", "ORIGINAL", "the checkpoint before it was quantised", also=("reference", "original")),
-            Option("only", "GLOB", "check the weights whose names match, such as 'model.layers.*.mlp.*'"),
+            Option("only", "GLOB", "take the tensors whose names match, such as 'model.layers.*.mlp.*'"),
+        ),
+        *grouped(
+            "recipes",
+            Option(
+                "to", "RECIPES", "what these recipes would do: mxfp4,nvfp4,e4m3/128x128,int8/channel, …",
+                read=_recipes, also=("recipe", "recipes", "formats"),
+            ),
+            Option("min_sqnr", "DB", "status 1 if a tensor falls below this SQNR in a recipe", read=_decibels),
+            Option("activations", "FILE", "samples of the layers' inputs: compare outputs, too", also=("inputs",)),
+            Option("saturate", "", "clip numbers beyond the largest, in recipes without scales"),
+            Option("plan", "FILE", "write the recommended recipe of each tensor as JSON"),
+            Option("worst", "N", "list the N most damaged tensors (default 40)", read=whole(0, _MOST_WORST)),
+        ),
+        *grouped(
+            "scale",
+            Option("jobs", "N", "measure in N processes", read=whole(1, _MOST_JOBS), default=1, also=("processes",)),
+            Option("scheduler", "ADDRESS", "measure on the Dask cluster of this scheduler", also=("cluster", "dask")),
+            Option("resume", "FILE", "keep finished pieces in FILE, and continue from it after an interruption"),
         ),
         *OUTPUT,
     ),
-    formats_by="the checkpoint says its formats",
+    rules=(
+        OptionRule(("to",), "--to rounds an unquantised checkpoint, --against checks a quantised one", ("against",)),
+        OptionRule(
+            ("min_sqnr", "activations", "saturate", "plan", "worst"), "they are about recipes", needs=("to",)
+        ),
+        OptionRule(("jobs", "scheduler", "resume"), "they divide the work of --to", needs=("to",)),
+        OptionRule(("jobs",), "the cluster has its own processes", ("scheduler",)),
+    ),
+    formats_by="--to RECIPES says what to round to, and the checkpoint has its own formats",
     settle=_settle,
     needs_values=False,
-)
+)  # fmt: skip

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import BlockDerivation
+import math
+import re
+
 from floatlab.arith.blocks import quantize_blocks
+from floatlab.arith.blocks.records import BlockDerivation
 from floatlab.errors import LiteralError, quoted
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.recipes import Recipe, parse_recipe
@@ -11,8 +14,17 @@ from floatlab.numbers import Context, Derivation
 from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.numbers.rounding import DEFAULT
+from floatlab.page.measures import shape_text
 from floatlab.page.model import Page
+from floatlab.sandbox import exists
+from floatlab.verbs.option import can_read
 from floatlab.verbs.question import Answer, Question, Started, read_operand, written
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.arrays.block_part import BlockPart
+
+_FILE = re.compile(r"\.(npy|npz|safetensors|gguf|txt|csv|tsv|dat)(::.*)?\Z", re.IGNORECASE)
 
 
 def block(
@@ -22,10 +34,12 @@ def block(
     *,
     scale: str | None = None,
     tensor_scale: str | None = None,
+    at: str | None = None,
 ) -> Answer:
     """Return the answer of `floatlab block`: values rounded to a block format.
 
-    VALUE@FORMAT is first rounded to that format; all other values are exact.
+    VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may be rows of values
+    (`1,2;3,4`), a file with an array, or a random array. Of an array, the answer has the block with the element `at`.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()
@@ -35,7 +49,73 @@ def block(
     if not values:
         raise LiteralError("block needs at least one value")
     given = None if tensor_scale is None else _value(tensor_scale, context)
-    return answer_of(*quantize_blocks([_value(text, context) for text in values], recipe, scale, context, given))
+    if len(values) == 1 and _names_array(values[0]):
+        return _answer_for_array(values[0], recipe.with_rule(scale), context, given, at)
+    rows = [[_value(text, context) for text in row] for row in _rows(values)]
+    if at is None:
+        return answer_of(*quantize_blocks(rows, recipe, scale, context, given))
+    from floatlab.arrays.block_part import values_part
+
+    place = _place(at, (len(rows), len(rows[0])) if len(rows) > 1 else (len(rows[0]),))
+    return _answer_of_part(values_part(rows, recipe.with_rule(scale), place, context, given), "")
+
+
+def _rows(values: tuple[str, ...]) -> list[list[str]]:
+    """Return the rows of values that are typed as 1,2;3,4, or else the only row."""
+    if len(values) > 1 or not any(mark in values[0] for mark in ",;"):
+        return [list(values)]
+    rows = [[text.strip() for text in row.split(",")] for row in values[0].split(";")]
+    if not all(text for row in rows for text in row):
+        raise LiteralError(f"a number is missing between commas in {quoted(values[0])}")
+    if len({len(row) for row in rows}) > 1:
+        raise LiteralError(f"the rows of {quoted(values[0])} have {' and '.join(str(len(row)) for row in rows)} values")
+    return rows
+
+
+def _names_array(word: str) -> bool:
+    """Return whether a word names a file or a random array; a number is never the name of a file here."""
+    is_name = word.startswith(("random:", "[")) or _FILE.search(word) is not None
+    return (is_name or exists(word)) and not can_read(word, read_operand)
+
+
+def _place(text: str, shape: tuple[int, ...]) -> int:
+    """Return the position in C order of an element given by its index; raises LiteralError."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch("[0-9]{1,12}", part) for part in parts):
+        raise LiteralError(f"--at takes the index of an element, such as 3,17, not {quoted(text)}")
+    index = [int(part) for part in parts]
+    whole = (math.prod(shape),) if len(index) == 1 else shape
+    if len(index) != len(whole) or any(i >= size for i, size in zip(index, whole, strict=True)):
+        raise LiteralError(f"--at {text}: there is no such element in an array of {shape_text(shape)}")
+    place = 0
+    for i, size in zip(index, whole, strict=True):
+        place = place * size + i
+    return place
+
+
+def _answer_for_array(
+    word: str, recipe: Recipe, context: Context, tensor_scale: str | Derivation | None, at: str | None
+) -> Answer:
+    from floatlab.arrays.block_part import block_part
+    from floatlab.arrays.sources import source_of
+    from floatlab.files.readers import open_array
+
+    with open_array(word) as opened:
+        kind, shape = opened.kind, opened.shape
+        source = source_of(opened.whole())
+    place = _place(at, shape) if at is not None else 0
+    return _answer_of_part(
+        block_part(source, recipe, place, context, tensor_scale), f"{word}, {shape_text(shape)} {kind},"
+    )
+
+
+def _answer_of_part(part: BlockPart, name: str) -> Answer:
+    def page() -> Page:
+        from floatlab.verbs.block.page import part_page
+
+        return part_page(part, name)
+
+    return answer_of(part.block).replace(page=page, found=part)
 
 
 def answer_of(*blocks: BlockDerivation) -> Answer:
@@ -46,7 +126,10 @@ def answer_of(*blocks: BlockDerivation) -> Answer:
 
         return block_page(blocks)
 
-    return Answer(page, written(*blocks), lambda: _words(blocks), lambda: [_codes(each) for each in blocks])
+    def codes() -> list[str]:
+        return [_codes(each) for each in blocks]
+
+    return Answer(page, written(*blocks), lambda: _words(blocks), codes, found=blocks)
 
 
 def _value(text: str, context: Context) -> str | Derivation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import BlockDerivation, Element, ScaleStep, TensorScale
+from floatlab.arith.blocks.records import BlockDerivation, Element, ScaleStep, TensorScale
 from floatlab.errors import FileFormatError
 from floatlab.formats.recipes import parse_recipe, parse_rule
 from floatlab.numbers import Datum, Ratio, parse_literal
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.arith.scaling import Value
+    from floatlab.arith.blocks.scaling import Value
     from floatlab.wire.codecs import Scope
 
     Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and its value as the user typed it

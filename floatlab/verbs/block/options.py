@@ -27,6 +27,7 @@ VERB = Verb(
         "block 957 --to mxfp8_e4m3",
         "block 0.1 -2.5 3 7.3 --to mxfp4 --scale up",
         "block 0.3 -1.1 9 --to nvfp4:torchao",
+        "block random:normal:64x64:seed=1 --to nvfp4 --at 3,17",
     ),
     explanation=(
         "A recipe is a block format (mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4 hif4 q8_0 q4_0 "
@@ -36,10 +37,11 @@ VERB = Verb(
         "VALUE@FORMAT rounded to that format; values beyond a full block start the next block. --scale is the rule "
         "that derives the scale from the largest magnitude, amax: floor (OCP's rule: 2^(exponent of amax − emax)), "
         "even (amax rounded to the element's digits first), ceil, up (the smallest scale at which no element "
-        "saturates) and nearest (amax / largest, rounded); nvfp4 accepts only nearest and up. - reads standard input: "
-        "each line is a row of values."
+        "saturates) and nearest (amax / largest, rounded); nvfp4 accepts only nearest and up. Instead of values, one "
+        "array may be named: a file (a.npy, b.safetensors::name), 1,2,3 or random:normal:64x64. It is shown block by "
+        "block, and --at chooses the block. - reads standard input: each line is a row of values."
     ),
-    takes=("VALUE", "a number, VALUE@FORMAT, or - for standard input"),
+    takes=("VALUE", "a number, VALUE@FORMAT, an array, or - for standard input"),
     options=(
         Option(
             "to",
@@ -54,10 +56,12 @@ VERB = Verb(
             Option("scale", "RULE", "floor|even|ceil|up|nearest, or a library's (default: the format's own)"),
             Option("tensor_scale", "VALUE", "nvfp4: the scale of the whole tensor (default: from amax)"),
         ),
+        Option("at", "INDEX", "of an array: the block with this element, such as 3,17 (default: the first)"),
         *DIRECTION,
         *OUTPUT,
     ),
     formats_by="--to mxfp4 names the block format",
     settle=_settle,
     joins=True,
+    reads_files=True,
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import BlockDerivation, Element, element_value
+import math
+
 from floatlab.arith.blocks import ERROR
+from floatlab.arith.blocks.records import BlockDerivation, Element, element_value
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.scaling import BLOCK, PRODUCT, TENSOR
 from floatlab.numbers import Datum, Exact, Flags, Ratio
@@ -11,13 +13,14 @@ from floatlab.numbers.exact import Infinity, NotANumber
 from floatlab.numbers.printing import ratio_text, rounded_decimal, terminating_decimal
 from floatlab.page import words
 from floatlab.page.datum import coded
-from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
+from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, Text, heading, line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from floatlab.arith.scaling import Value
+    from floatlab.arith.blocks.scaling import Value
+    from floatlab.arrays.block_part import BlockPart
 
 
 FEW = 4  # up to this many elements are shown step by step; more elements are shown in a table
@@ -45,6 +48,23 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
             start = last + 1
         parts += [*scale_rows(block), *_element_blocks(block)]
     return Page(tuple(parts), title)
+
+
+def part_page(part: BlockPart, name: str) -> Page:
+    """Return the page of a part of an array; `name` says what the array is, if it is not typed."""
+    block, count = part.block, math.prod(part.shape)
+    title = f"{name or words.counted(count, 'value')} in {block.recipe.name}"
+    first, last = (index_text(part, part.places[end]) for end in (0, -1))
+    which = f"elements {first} to {last}" if last != first else f"element {first}"
+    of = "one block" if len(part.places) == part.size else f"{len(part.places):,} of the {part.size:,} in a block"
+    parts = [heading(title), _format_row(block.format), *_tensor_rows(block), Gap(), heading(f"{which}: {of}")]
+    table = elements_table((block,), [index_text(part, place) for place in part.places])
+    return Page((*parts, *scale_rows(block), table), title)
+
+
+def index_text(part: BlockPart, place: int) -> str:
+    """Return the index of an element as `--at` takes it."""
+    return ",".join(map(str, part.index(place)))
 
 
 def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
@@ -130,7 +150,8 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     if tensor.amax is None:
         return [Row("tensor", "given", _datum(tensor.datum))]
     if not tensor.amax.numerator:
-        return [Row("tensor", "1, since all values are zero", _datum(tensor.datum))]
+        why = "all values are zero" if block.amax is not None else "blocks with NaN or ∞ do not count"
+        return [Row("tensor", f"1, since {why}", _datum(tensor.datum))]
     amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
     made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
     return [Row("tensor", made, _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
@@ -274,9 +295,9 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
 
 
 def _share(element: Element) -> str:
-    """Return the error as a signed percentage of the value; an empty text if there is no error."""
+    """Return the error as a signed percentage of the value; an empty text if there is no error, or the value is 0."""
     error, value = element.error, element.value
-    if not error or not isinstance(value, Ratio):
+    if not error or not isinstance(value, Ratio) or not value.numerator:
         return ""
     towards = 100 * error / abs(value.as_fraction())
     return f"{words.signed_text(rounded_decimal(towards, 3))} %"
@@ -287,7 +308,14 @@ def _element_blocks(block: BlockDerivation) -> list[Block]:
         return [Row("values", ", ".join(words.abbreviated(each, 20) for each in _typed(block)))]
     if len(block.elements) <= FEW:
         return [row for pair in zip(_typed(block), block.elements, strict=True) for row in _rows(*pair, block)]
-    return [_table(block)]
+    return [elements_table((block,))]
+
+
+def element_page(block: BlockDerivation, place: int) -> Page:
+    """Return the page of one element of a block: its steps, and the rows of the block's scale."""
+    element = block.elements[place]
+    alone = block.replace(elements=(element,), literals=block.literals[place : place + 1])
+    return Page((*_element_blocks(alone), *scale_rows(block)), _typed(alone)[0])
 
 
 def _decoded(element: Element) -> str:
@@ -297,7 +325,8 @@ def _decoded(element: Element) -> str:
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     """Return rows that show the steps of an element."""
     fmt, rounded = block.format, element.rounded
-    error = f"error {words.plain_error(element.error)} ({_share(element)}), " if element.error else ""
+    share = f" ({_share(element)})" if _share(element) else ""
+    error = f"error {words.plain_error(element.error)}{share}, " if element.error else ""
     code = line(Span(element_code(element, fmt), Role.CODE), _becomes(element, block).replace("= ≈", "≈"))
     decision = words.decision(rounded, block.context) if rounded else block.rule.rounding
     return [
@@ -325,13 +354,17 @@ def _becomes(element: Element, block: BlockDerivation) -> str:
     return f" = {plain}, {block.rule.value} = {_decoded(element)}"
 
 
-def _table(block: BlockDerivation) -> Table:
-    """Return a table with one row for each element."""
-    fmt = block.format
-    rows = []
-    for typed, element in zip(_typed(block), block.elements, strict=True):
-        scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
-        becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
-        before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
-        rows.append((*before, *becomes, _happened(element, fmt)))
-    return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), rows)
+def elements_table(blocks: tuple[BlockDerivation, ...], names: list[str] | None = None) -> Table:
+    """Return a table with one row for each element of the blocks; `names` are the contents of another first column."""
+    rows: list[tuple[Text, ...]] = []
+    for block in blocks:
+        fmt = block.format
+        for typed, element in zip(_typed(block), block.elements, strict=True):
+            scaled = "NaN" if element.scaled is None else _signed_glance(element.scaled)
+            becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
+            before = Span(typed, Role.VALUE), scaled, digits_line(element, fmt)
+            rows.append((*before, *becomes, _happened(element, fmt)))
+    header = ("value", "scaled", "digits", "code", "becomes", "error", "")
+    if names is None:
+        return Table(header, rows)
+    return Table(("at", *header), [(name, *row) for name, row in zip(names, rows, strict=True)])

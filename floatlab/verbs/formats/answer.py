@@ -6,10 +6,11 @@ from floatlab.formats import CATALOG, catalog_row, parse_format
 from floatlab.formats.catalog import BLOCK_ALIASES
 from floatlab.formats.table_catalog import TABLES
 from floatlab.page.model import Page
-from floatlab.verbs.question import Answer, Question, Started
+from floatlab.verbs.question import Answer, Question, Started, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from floatlab.formats.recipes import Recipe
     from floatlab.wire.codecs import Wire
 
 
@@ -63,16 +64,25 @@ def recipes(names: tuple[str, ...]) -> Answer:
     ['nvfp4', 'e4m3/tensor:te']
     """
     from floatlab.formats.recipes import parse_recipe
-    from floatlab.page.model import joined
-    from floatlab.verbs.formats.recipe_page import recipe_page, recipe_record
 
-    found = [parse_recipe(name) for name in names]
+    return answer_of(*map(parse_recipe, names))
+
+
+def answer_of(*found: Recipe) -> Answer:
+    """Return the answer that shows these recipes."""
+
+    def parts() -> list[Page]:
+        from floatlab.verbs.formats.recipe_page import recipe_page
+
+        return [recipe_page(recipe) for recipe in found]
+
+    def page() -> Page:
+        from floatlab.page.model import joined
+
+        return joined(parts())
+
     named = [recipe.name for recipe in found]
-    parts = [recipe_page(recipe) for recipe in found]
-    return Answer(
-        lambda: joined(parts), lambda: [recipe_record(each) for each in found], lambda: named, lambda: named,
-        parts=lambda: parts,
-    )  # fmt: skip
+    return Answer(page, written(*found), lambda: named, lambda: named, parts=parts)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -1,14 +1,15 @@
-"""The schema of a format: its parameters, its extreme numbers, its codes per class, its names and its source."""
+"""The schemas of a format (parameters, extreme numbers, codes per class, names and source) and of a recipe."""
 
 from __future__ import annotations
 
 from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import Census, census
+from floatlab.formats.recipes import Recipe, parse_recipe, rules_for
 from floatlab.numbers import Datum
 from floatlab.numbers.dialects import dialects_of
-from floatlab.wire.codecs import FORMAT, INTEGER, list_of
+from floatlab.wire.codecs import FORMAT, INTEGER, TEXT, list_of
 from floatlab.wire.derivations import DATUM
-from floatlab.wire.schema import Member, attributes, common_members, derived, flattened, schema, schema_of
+from floatlab.wire.schema import Member, attributes, common_members, derived, field, flattened, schema, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,3 +49,25 @@ SUMMARY = schema(**_ROWS)
 _CODES = derived(lambda row: _data(row.format) if row.format.width <= _SMALL else None, list_of(DATUM))
 _DIALECTS = derived(lambda row: [dialect.name for dialect in dialects_of(row.format)] or None)
 TABLE = schema(**_ROWS, dialects=_DIALECTS.replace(is_optional=True), table=_CODES.replace(is_optional=True))
+
+
+def _tensor_scale(recipe: Recipe) -> str | None:
+    return None if recipe.format.tensor is None else recipe.format.tensor.name
+
+
+# The name of a recipe determines it, so only the name is read back.
+RECIPE = schema(
+    lambda name: parse_recipe(name),
+    **common_members("formats"),
+    recipe=field(TEXT, "name"),
+    element=derived("format.element.name"),
+    scale=derived("format.scale.name"),
+    block=derived("format.shape"),
+    tensor_scale=derived(_tensor_scale),
+    rule=derived("rule.name"),
+    lines=derived(lambda recipe: [str(each) for each in recipe.rule.steps()]),
+    working=derived(lambda recipe: recipe.rule.working or "exact"),
+    value=derived("rule.value"),
+    source=derived("rule.source"),
+    rules=derived(lambda recipe: [each.name for each in rules_for(recipe.format)]),
+)

@@ -64,28 +64,3 @@ def _rule_rows(rule: ScaleRule) -> list[Block]:
     if rule.value != PRODUCT:
         rows.append(Row("decoded", rule.value))
     return rows
-
-
-def recipe_record(recipe: Recipe) -> dict[str, object]:
-    """Return the JSON object of a recipe.
-
-    >>> from floatlab.formats.recipes import parse_recipe
-    >>> recipe_record(parse_recipe("mxfp4"))["block"]
-    '32'
-    """
-    fmt, rule = recipe.format, recipe.rule
-    return {
-        "schema": 1,
-        "operation": "formats",
-        "recipe": recipe.name,
-        "element": fmt.element.name,
-        "scale": fmt.scale.name,
-        "block": fmt.shape,
-        "tensor_scale": None if fmt.tensor is None else fmt.tensor.name,
-        "rule": rule.name,
-        "lines": [str(each) for each in rule.steps()],
-        "working": rule.working or "exact",
-        "value": rule.value,
-        "source": rule.source,
-        "rules": [each.name for each in rules_for(fmt)],
-    }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from floatlab.arrays.sources import Piece, Source
+from floatlab.errors import quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
@@ -68,8 +70,17 @@ def scaled_words(
     if given := [name for name, value in fixed.items() if value is not None]:
         raise UsageError(f"{given[0]} is fixed by --machine {machine}: leave out one of them")
     a, b = arrays_of(words, unit.elements[0], operation)
-    scales = [arrays_of((each,), parse_format("binary64"))[0] for each in (scale_a, scale_b)]
-    return scaled_product(a, b, unit, scales)
+    return scaled_product(a, b, unit, [_scales(word, unit.scale) for word in (scale_a, scale_b)])
+
+
+def _scales(word: str, format: Format) -> Piece:
+    """Return the named array of scales; codes in a list are those of the unit's scales. Raises FloatlabError."""
+    if "bits:" not in word:
+        return arrays_of((word,), parse_format("binary64"))[0]
+    found = arrays_of((word,), format)[0]
+    if isinstance(found, Source) and found.origin is not None and found.origin.inexact:
+        raise UsageError(f"{quoted(word)}: among codes, a scale must be a number of {format.name}")
+    return found
 
 
 def answer_of(found: Reduction | Product | ScaledProduct, preset: str | None = None) -> Answer:

@@ -43,7 +43,7 @@ QUESTIONS = {
     "operation of a number": (compared(inputs=(SQUARE, SQUARE), op=3), "op is text, not '3': matmul"),
     "operation alone": (compared(op="linear"), r"op says .*: give inputs=\(x, y\) too"),
     "bias alone": (compared(bias=ONES), r"bias says .*: give inputs=\(x, y\) too"),
-    "no data": (lambda: fl.compare(OnNoDevice(), SQUARE), "actual is no array of numbers: 'Cannot copy"),
+    "no data": (lambda: fl.compare(OnNoDevice(), SQUARE), "actual is not an array of numbers: 'Cannot copy"),
     "no elements": (
         lambda: fl.compare(SQUARE[:0], SQUARE[:0], inputs=(SQUARE[:0], SQUARE)),
         r"shapes \(0, 3\) and \(3, 3\) give a result without elements",
@@ -56,7 +56,7 @@ QUESTIONS = {
     "adder of a list": (lambda: fl.dot(ONES, ONES, adder=[]), "adder is a name"),
     "fma of numbers": (lambda: fl.matmul(ONES, ONES, fma=ONES), "fma is True or False"),
     "fma of text": (lambda: fl.dot(ONES, ONES, fma="no"), "fma is True or False"),
-    "a list in itself": (lambda: fl.sum(ENDLESS), "x is no array of numbers"),
+    "a list in itself": (lambda: fl.sum(ENDLESS), "x is not an array of numbers"),
     "tolerances of one": (lambda: fl.compare(ONES, ONES, torch_tolerances=1), "torch_tolerances are two numbers"),
     "tolerances of bytes": (lambda: fl.compare(ONES, ONES, torch_tolerances=b"12"), "torch_tolerances are two"),
     "huge tolerances": (lambda: fl.compare(ONES, ONES, rtol=10**400), "rtol is 1000"),

@@ -1,4 +1,4 @@
-"""Targets that are no products: garbage, other shapes, random numbers, NaN, errors; the answer is one clear line."""
+"""Targets that are not products: garbage, other shapes, random numbers, NaN, errors; the answer is one clear line."""
 
 import sys
 import warnings
@@ -55,10 +55,10 @@ def recursion(a, b):
 BAD = {
     "none": (lambda a, b: None, "an array of object"),
     "text": (lambda a, b: "garbage", "an array of strings"),
-    "ragged": (lambda a, b: [[1.0], [2.0, 3.0]], "is no array of numbers"),
+    "ragged": (lambda a, b: [[1.0], [2.0, 3.0]], "is not an array of numbers"),
     "a function": (lambda a, b: np.matmul, "an array of object"),
     "a generator": (lambda a, b: (row for row in a), "an array of object"),
-    "what raises when it is read": (lambda a, b: NoArray(), "is no array of numbers"),
+    "what raises when it is read": (lambda a, b: NoArray(), "is not an array of numbers"),
     "complex numbers": (lambda a, b: (a @ b).astype(complex), "an array of complex128"),
     "truth": (lambda a, b: a @ b > 0, "an array of bool"),
     "digits": (filled("1.5", "U3"), "an array of strings"),

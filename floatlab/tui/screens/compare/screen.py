@@ -279,7 +279,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     @on(Input.Changed, "#rtol, #atol")
     def _tolerance_typed(self, event: Input.Changed) -> None:
         name = event.input.id or ""
-        valid = self.attempt(lambda: self.question.having(**{name: self._tolerance(name, event.value)}), name)
+        valid = self.attempt(lambda: self.question.having(**{name: self._tolerance(name, event.input.value)}), name)
         mark_valid(event.input, valid)
 
     def action_nan(self) -> None:

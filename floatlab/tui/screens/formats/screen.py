@@ -237,7 +237,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     @on(Input.Changed, "#names")
     def _names_typed(self, event: Input.Changed) -> None:
-        question = self.question.replace(values=tuple(event.value.replace(",", " ").split()))
+        question = self.question.replace(values=tuple(event.input.value.replace(",", " ").split()))
         mark_valid(event.input, self.open(question, "names"))
 
     # The codes.

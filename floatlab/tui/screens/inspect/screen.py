@@ -278,7 +278,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     @on(Input.Changed, "#value")
     def _value_typed(self, event: Input.Changed) -> None:
-        question, value = self.question, event.value
+        question, value = self.question, event.input.value
         if value.strip().lower().startswith("bits:") and "@" not in value:
             value = f"{value.strip()}@{short_name(self.data[self._active_row].format)}"  # a code needs its format
         if not question.formats:
@@ -295,7 +295,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     @on(Input.Changed, "#field")
     def _field_typed(self, event: Input.Changed) -> None:
         if name := self.fields.names.current:
-            edit = partial(self.edited, lambda datum: with_field(datum, name, event.value))
+            edit = partial(self.edited, lambda datum: with_field(datum, name, event.input.value))
             mark_valid(event.input, self.attempt(edit, name))
 
     # The active row.

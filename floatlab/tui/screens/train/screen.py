@@ -201,7 +201,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     @on(Input.Changed, "#numbers Input")
     def _typed(self, event: Input.Changed) -> None:
-        self._put(event.input.id or "", event.value, event.input)
+        self._put(event.input.id or "", event.input.value, event.input)
 
     def _put(self, name: str, text: str, box: Input) -> None:
         mark_valid(box, self.open(with_text(self.question, _PARTS[name], text), name))

@@ -7,8 +7,8 @@ import pytest
 
 from floatlab import Flags, UnsupportedError, encode
 from floatlab.arith.blocks import quantize_blocks
-from floatlab.arith.scaling import ratio, value_of
-from floatlab.arith.searches import qkx2
+from floatlab.arith.blocks.scaling import ratio, value_of
+from floatlab.arith.blocks.searches import qkx2
 from floatlab.arrays.blocks import encode_blocks
 
 RNG_SEEDS = range(12)

@@ -1,7 +1,8 @@
-"""Checkpoints: the named tensors of a model, in one file, in several files, or in memory. Each is read in pieces.
+"""Opens checkpoints: the named tensors of a model, in one file, in several files, or in memory.
 
 A checkpoint is a `.safetensors`, `.npz`, `.npy` or `.gguf` file, a folder of these files, an index of several
-`.safetensors` (`model.safetensors.index.json`), or a mapping of names to arrays. Opening it reads only headers. A file
+`.safetensors` (`model.safetensors.index.json`), or a mapping of names to arrays. Files and folders are at paths or
+URLs. Opening a checkpoint reads only headers. A file
 is opened again for each tensor, so that the number of open files does not depend on the number of files in the
 checkpoint.
 """
@@ -9,95 +10,28 @@ checkpoint.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
-from fnmatch import fnmatchcase
+from collections.abc import Mapping
 from functools import partial
-from typing import Self
 
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
+from floatlab.files.checkpoints.checkpoint import Checkpoint, StoredTensor
 from floatlab.files.gguf import open_tensor, plain_kind, read_gguf
 from floatlab.files.json_files import read_json
 from floatlab.files.npy import open_npy
-from floatlab.files.npz import Bundle
+from floatlab.files.npz import Bundle, NpzEntry
 from floatlab.files.pickles import pickle_kind, refuse_pickle
+from floatlab.files.remote import opening
+from floatlab.files.remote.urls import folder_of, inside, is_url, plain
 from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import kind_called, open_entry, read_safetensors
-from floatlab.record import Record
 from floatlab.sandbox import admitted, is_folder
 
 INDEX = ".safetensors.index.json"  # how the name of an index ends
 KINDS = (".safetensors", ".gguf", ".npz", ".npy")  # if a folder has files of several kinds, the first kind is read
-MOST_FILES, MOST_TENSORS = 4096, 1 << 19
+MOST_FILES = 4096
 _MOST_LISTED = 20_000  # the largest number of entries in a folder
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-
-
-class StoredTensor(Record):
-    """A tensor in a checkpoint: its name, its dtype as the file names it, its shape, and a function that opens it.
-
-    `kind` is the name of NumPy's dtype, or else of floatlab's format. It is empty for GGUF's quantised types and for
-    types that are not supported. `open` returns the numbers; for GGUF's quantised types, it returns bytes, with one row
-    for each block.
-    """
-
-    name: str
-    dtype: str
-    kind: str
-    shape: tuple[int, ...]
-    open: Callable[[], ArraySource]
-
-
-class Checkpoint:
-    """The tensors of a checkpoint by name, in file order; close it after use, or open it in a `with` statement.
-
-    `kind` is the kind of file: safetensors, npz, npy, gguf, or memory. `metadata` has the texts in the headers of the
-    files. `configs` has the JSON objects of the files `config.json` and `hf_quant_config.json` beside them.
-    """
-
-    def __init__(self, name: str, kind: str) -> None:
-        """Start without tensors."""
-        self.name, self.kind = name, kind
-        self.tensors: dict[str, StoredTensor] = {}
-        self.metadata: dict[str, object] = {}
-        self.configs: dict[str, dict[str, object]] = {}
-        self._held = ExitStack()
-
-    def add(self, found: Iterable[StoredTensor], where: str) -> None:
-        """Add the tensors of the file `where`; raises FileFormatError for a name that has already been added."""
-        for each in found:
-            if each.name in self.tensors:
-                raise FileFormatError(f"{shown(where)} has the tensor {quoted(each.name, 80)}, which another file has")
-            self.tensors[each.name] = each
-        if len(self.tensors) > MOST_TENSORS:
-            raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which are not read")
-
-    def matching(self, only: str | None) -> list[str]:
-        """Return the names that a glob matches, or all names if it is None; raises UnsupportedError if none matches."""
-        return matching(list(self.tensors), only, self.name)
-
-    def open(self, name: str) -> ArraySource:
-        """Open a tensor by `StoredTensor.open`; raises FileFormatError for an unknown name."""
-        if name not in self.tensors:
-            raise FileFormatError(f"{shown(self.name)} has no tensor {quoted(name, 80)}")
-        return self.tensors[name].open()
-
-    def close(self) -> None:
-        """Close the files."""
-        self._held.close()
-
-    def __enter__(self) -> Self:
-        """Return the checkpoint; it is closed at the end of the `with`."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the files."""
-        self.close()
-
-    def holding(self, bundle: Bundle) -> None:
-        """Keep a file open until the checkpoint is closed."""
-        self._held.callback(bundle.close)
 
 
 def has_several(path: str) -> bool:
@@ -105,26 +39,10 @@ def has_several(path: str) -> bool:
 
     Raises the same errors as `open_checkpoint`.
     """
-    if is_folder(path) or path.endswith(INDEX):
+    if _is_folder(path) or plain(path).endswith(INDEX):
         return True
     with _of_files(path, [path]) as checkpoint:
         return len(checkpoint.tensors) != 1
-
-
-def matching(names: list[str], only: str | None, where: str) -> list[str]:
-    """Return the names that a glob (`*`, `?`, `[…]`) matches; raises UnsupportedError if it matches none.
-
-    >>> matching(["a.weight", "a.bias", "b.weight"], "*.weight", "model")
-    ['a.weight', 'b.weight']
-    """
-    if only is None:
-        return names
-    found = [name for name in names if fnmatchcase(name, only)]
-    if not found:
-        few = ", ".join(quoted(each, 60) for each in names[:2]) + ", …" * (len(names) > 2)
-        has = f"it has {few}" if names else "it has no tensors"
-        raise UnsupportedError(f"--only {quoted(only)} matches no tensor of {shown(where)}; {has}")
-    return found
 
 
 def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Checkpoint:
@@ -141,14 +59,29 @@ def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Che
     if isinstance(place, Mapping):
         return _of_mapping(place)
     path = os.fspath(place)
-    admitted(path)
-    if is_folder(path):
+    if not is_url(path):
+        admitted(path)
+    if _is_folder(path):
         return _of_folder(path)
-    if path.endswith(INDEX):
+    if plain(path).endswith(INDEX):
         return _of_index(path)
     checkpoint = _of_files(path, [path])
-    _read_configs(checkpoint, os.path.dirname(path))
+    _read_configs(checkpoint, folder_of(path))
     return checkpoint
+
+
+def _is_folder(path: str) -> bool:
+    if not is_url(path):
+        return is_folder(path)
+    with named(path):
+        return opening.is_folder_url(path)
+
+
+def _exists(path: str) -> bool:
+    if not is_url(path):
+        return os.path.lexists(path)
+    with named(path):
+        return opening.exists_at(path)
 
 
 def _of_mapping(arrays: Mapping[str, object]) -> Checkpoint:
@@ -167,10 +100,8 @@ def _itself(array: ArraySource) -> ArraySource:
 
 def _of_folder(folder: str) -> Checkpoint:
     """Open a folder by its index; if it has none, open all files of the first kind in KINDS that it has."""
-    try:
-        names = sorted(os.listdir(admitted(folder)))
-    except OSError as trouble:
-        raise FileFormatError(f"{shown(folder)} cannot be read: {trouble.strerror or trouble}") from None
+    with named(folder):
+        names = sorted(opening.listed(folder) if is_url(folder) else os.listdir(admitted(folder)))
     if len(names) > _MOST_LISTED:
         raise FileFormatError(f"{shown(folder)} has {len(names):,} entries; at most {_MOST_LISTED:,} are read")
     indices = [name for name in names if name.endswith(INDEX)]
@@ -178,14 +109,14 @@ def _of_folder(folder: str) -> Checkpoint:
         few = " and ".join(map(quoted, indices[:2]))
         raise FileFormatError(f"{shown(folder)} has several checkpoints: name one index, such as {few}")
     if indices:
-        return _of_index(os.path.join(folder, indices[0]))
+        return _of_index(inside(folder, indices[0]))
     for kind in KINDS:
-        if found := [os.path.join(folder, name) for name in names if name.endswith(kind) and name[0] != "."]:
+        if found := [inside(folder, name) for name in names if name.endswith(kind) and name[0] != "."]:
             checkpoint = _of_files(folder, found)
             _read_configs(checkpoint, folder)
             return checkpoint
     if pickled := next((name for name in names if name.endswith(_PICKLED)), None):
-        path = os.path.join(folder, pickled)
+        path = inside(folder, pickled)
         raise refuse_pickle(path, pickle_kind(path, b"") or "torch")
     raise FileFormatError(f"{shown(folder)} has no checkpoint: no .safetensors, .gguf, .npz or .npy")
 
@@ -202,14 +133,15 @@ def _of_index(path: str) -> Checkpoint:
                 f"{shown(path)} places the tensor {quoted(name)} in {said}, "
                 "but the files of a checkpoint are .safetensors in the folder of the index"
             )
-    folder = os.path.dirname(path)
-    checkpoint = _of_files(path, [os.path.join(folder, name) for name in dict.fromkeys(placed.values())], placed)
+    folder = folder_of(path)
+    checkpoint = _of_files(path, [inside(folder, name) for name in dict.fromkeys(placed.values())], placed)
     missing = next((name for name in placed if name not in checkpoint.tensors), None)
     if missing is not None:
         raise FileFormatError(
             f"{shown(path)} places the tensor {quoted(missing, 80)} in {quoted(placed[missing], 80)}, which lacks it"
         )
     checkpoint.tensors = {name: checkpoint.tensors[name] for name in placed}
+    checkpoint.files.append(path)
     _read_configs(checkpoint, folder)
     return checkpoint
 
@@ -223,7 +155,7 @@ def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None)
     """Open files of one kind; `placed` maps each tensor to the file from which it is read."""
     if len(paths) > MOST_FILES:
         raise FileFormatError(f"{shown(name)} has {len(paths):,} files; at most {MOST_FILES:,} are read")
-    kind = next((kind for kind in KINDS if paths[0].lower().endswith(kind)), None)
+    kind = next((kind for kind in KINDS if plain(paths[0]).lower().endswith(kind)), None)
     if kind is None:
         if (pickled := pickle_kind(paths[0], b"")) is not None:
             raise refuse_pickle(paths[0], pickled)
@@ -232,8 +164,9 @@ def _of_files(name: str, paths: list[str], placed: dict[str, str] | None = None)
     try:
         for path in paths:
             found = _READERS[kind](checkpoint, path)
+            checkpoint.files.append(path)
             if placed is not None:
-                base = os.path.basename(path)
+                base = os.path.basename(plain(path))
                 found = [each for each in found if placed.get(each.name) == base]
             checkpoint.add(found, path)
     except FloatlabError:
@@ -268,7 +201,7 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
     found = []
     for name in bundle.names:
         array = bundle.open(name)
-        found.append(StoredTensor(name, array.kind, array.kind, array.shape, partial(bundle.open, name)))
+        found.append(StoredTensor(name, array.kind, array.kind, array.shape, NpzEntry(bundle, name)))
         array.close()
     return found
 
@@ -276,7 +209,7 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
 def _npy(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
     """Return the only array of a `.npy` file, under the name of the file."""
     with open_npy(path) as array:
-        name = os.path.basename(path)[: -len(".npy")]
+        name = os.path.basename(plain(path))[: -len(".npy")]
         return [StoredTensor(name, array.kind, array.kind, array.shape, partial(open_npy, path))]
 
 
@@ -288,6 +221,7 @@ def _read_configs(checkpoint: Checkpoint, folder: str) -> None:
     if checkpoint.kind != "safetensors":
         return
     for name in ("config.json", "hf_quant_config.json"):
-        path = os.path.join(folder, name)
-        if os.path.lexists(path):
+        path = inside(folder, name)
+        if _exists(path):
             checkpoint.configs[name] = read_json(path)
+            checkpoint.files.append(path)

@@ -1,12 +1,8 @@
-"""Quantizes blocks by a recipe: finds the largest magnitude and the scale, then scales and rounds the elements.
-
-The rules of floatlab compute with exact intermediate values: the tensor scale, the block scale and the elements are
-each rounded once. The rules of libraries round after each operation; `formats.scale_rules` has their formulas.
-"""
+"""The quantizer of the blocks of a tensor: the steps to the scales, and the rounding of the elements."""
 
 from __future__ import annotations
 
-from floatlab.arith.block_records import (
+from floatlab.arith.blocks.records import (
     BlockDerivation,
     Element,
     ScaleStep,
@@ -14,18 +10,7 @@ from floatlab.arith.block_records import (
     element_value,
     zero_code,
 )
-from floatlab.arith.block_values import (
-    exact_value,
-    first_run,
-    greatest,
-    input_format,
-    largest_magnitude,
-    measures,
-    tiles,
-    typed_text,
-    without_tens,
-)
-from floatlab.arith.scaling import (
+from floatlab.arith.blocks.scaling import (
     NAN,
     Value,
     evaluate,
@@ -36,124 +21,38 @@ from floatlab.arith.scaling import (
     positive,
     power_of_two,
     ratio,
-    rounded,
     stored,
     value_of,
 )
-from floatlab.arith.searches import SEARCHES, Found
-from floatlab.errors import ContextError, UnsupportedError, quoted
+from floatlab.arith.blocks.searches import Found
+from floatlab.arith.blocks.tensor_scale import read_tensor_scale
+from floatlab.arith.blocks.values import (
+    first_run,
+    greatest,
+    largest_magnitude,
+    measures,
+    without_tens,
+)
+from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.formats.blocks import BlockFormat, Integers
 from floatlab.formats.format import Format
 from floatlab.formats.formulas import parse_formula
-from floatlab.formats.recipes import Recipe, parse_recipe
 from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR, ScaleRule
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.derivation import Derivation
 from floatlab.numbers.exact import Infinity, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, Tail, infinity_code, round_exact
-from floatlab.numbers.reading import encode
-from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Negative, Overflow, as_context
+from floatlab.numbers.rounding import Context, Direction, Flags
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from floatlab.numbers.rounding import AnyContext
-
-    OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
-    Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
+# What the blocks of a tensor have in common: its scale, the steps to it, and all named values.
+OfTensor = tuple[TensorScale | None, tuple[ScaleStep, ...], dict[str, Value]]
+# A block rounded with one factor `grow`: scale, steps, elements, named values, exponents of groups.
+Attempt = tuple[Datum, tuple[ScaleStep, ...], tuple[Element, ...], dict[str, Value], tuple[tuple[int, ...], ...]]
 
 BY_EXPONENT = ("floor", "even", "ceil")  # the rules that choose the exponent of a power of two
 ERROR = "error at grow"  # the first words in the names of the steps that measure the errors of a choice
 TIES_TO_ZERO, TIES_DOWN = "RNZ", "RND"
 _DISTANCE = parse_formula("q * scale - x")
-
-
-def element_context(context: Context, format: BlockFormat) -> Context:
-    """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
-
-    In a format with minima, negative elements become 0. For integers, `flush_results` has no effect. Raises
-    ContextError for `flush_inputs`, because an input has no format before it is scaled, and cannot be subnormal.
-
-    >>> from floatlab.formats.blocks import parse_block_format
-    >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
-    Context(rounding='RTZ', overflow='saturate')
-    """
-    if context.flush_inputs:
-        raise ContextError("flush_inputs is not for blocks: flush subnormal numbers before they are scaled")
-    flushes = context.flush_results and not isinstance(format.element, Integers)
-    below = Negative.ZERO if format.minimum else context.negative
-    return context.replace(overflow=Overflow.SATURATE, flush_results=flushes, negative=below)
-
-
-def quantize_blocks(
-    values: Sequence[object],
-    format: BlockFormat | Recipe | str,
-    rule: ScaleRule | str | None = None,
-    context: AnyContext = DEFAULT,
-    tensor_scale: object = None,
-) -> tuple[BlockDerivation, ...]:
-    """Scale and round values by a recipe, and record every step; the last block may be shorter.
-
-    `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts;
-    of a derivation from `read`, the result is used. Text and fractions are used exactly, without rounding them first.
-    The rules of libraries are an exception: they first round values to binary32, or to a narrower format that all
-    values have. The default tensor scale is amax / (largest element · largest scale), rounded to nearest into its
-    format. The random draw of a stochastic rounding has the index of its value. Raises LiteralError for values that are
-    not numbers, and UnsupportedError for numbers that are too long for exact arithmetic and for an invalid tensor
-    scale.
-
-    >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
-    >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
-    (Datum(e8m0fnu 0x80 = 2), [('0x7e', '896'), ('0x30', '1')])
-    """
-    recipe = parse_recipe(format)
-    fmt, chosen = recipe.format, recipe.with_rule(rule).rule
-    rounding = element_context(as_context(context), fmt)
-    rows = [list(row) for row in values if isinstance(row, list | tuple)] or [list(values)]
-    flat = [value for row in rows for value in row]
-    found, literals = [exact_value(value) for value in flat], tuple(typed_text(value) for value in flat)
-    source = None if chosen.is_exact else parse_format(chosen.takes) if chosen.takes else input_format(flat)
-    found = [rounded(value, source) for value in found]
-    blocks = tiles(fmt, len(rows), len(rows[0]))
-    work = _Quantizer(fmt, chosen, rounding, source, tensor_scale)
-    cut = [[found[at] for at in block] for block in blocks]
-    searched = [SEARCHES[chosen.search](block) for block in cut] if chosen.search else [Found()] * len(cut)
-    tensors = work.tensor_scales(cut, searched, blocks, len(rows[0]))
-    return tuple(
-        work.block(each, tuple(literals[at] for at in places), places, best, tensor)
-        for each, places, best, tensor in zip(cut, blocks, searched, tensors, strict=True)
-    )
-
-
-def read_tensor_scale(value: object, kind: Format) -> Datum:
-    """Return the caller's tensor scale, rounded to nearest into its format; raises UnsupportedError if it is invalid.
-
-    >>> from floatlab import parse_format
-    >>> read_tensor_scale("0.1", parse_format("fp32"))
-    Datum(binary32 0x3dcccccd = 0.1)
-    """
-    scale = encode(value.result if isinstance(value, Derivation) else value, kind)
-    if not scale.is_finite or scale.sign_bit or not scale.magnitude:
-        raise UnsupportedError(
-            f"tensor_scale is a positive number of {kind.name}, not {quoted(typed_text(value) or str(value))}"
-        )
-    return scale
-
-
-def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
-    """Return the scale of a tensor with largest magnitude `amax`; it is never zero or ∞, and is 1 if `amax` is zero.
-
-    >>> from floatlab.formats.blocks import parse_block_format
-    >>> tensor_scale_for(2688, parse_block_format("nvfp4")), tensor_scale_for(0, parse_block_format("nvfp4"))
-    (Datum(binary32 0x3f800000 = 1), Datum(binary32 0x3f800000 = 1))
-    """
-    kind = format.tensor
-    assert kind is not None
-    wanted = amax / (format.magnitudes.largest * format.scale.largest) if amax else 1
-    return positive(encode(wanted, kind, Context(overflow="saturate")))
 
 
 def wider(numbers: Format) -> Format:
@@ -166,7 +65,7 @@ def wider(numbers: Format) -> Format:
     return Format(numbers.name, numbers.precision, more, bias=numbers.bias, infinities=False, nans=0)
 
 
-class _Quantizer:
+class Quantizer:
     """Quantizes the blocks of a tensor; holds what is common to all of its blocks."""
 
     def __init__(
@@ -202,11 +101,12 @@ class _Quantizer:
         for n, group in enumerate(groups):
             members.setdefault(group, []).append(n)
         found = {
-            group: self._tensor([blocks[n] for n in own], [searched[n] for n in own]) for group, own in members.items()
+            group: self.tensor([blocks[n] for n in own], [searched[n] for n in own]) for group, own in members.items()
         }
         return [found[group] for group in groups]
 
-    def _tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
+    def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
+        """Return the scale that these blocks share, the steps to it, and all named values."""
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]
         if self.rule.is_exact:  # in exact rules, a NaN or an infinity affects only the block that contains it

@@ -1,4 +1,4 @@
-"""Searches of libraries for the scale and the minimum of a block: algorithms that are no formulas.
+"""Searches of libraries for the scale and the minimum of a block: algorithms that are not formulas.
 
 A search computes in binary32, in the library's order of operations. Each operation is computed in binary64 and then
 rounded into binary32; with 53 ≥ 2·24 + 2 digits, the first rounding of a sum, difference, product, quotient or square
@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from struct import pack, unpack
 
-from floatlab.arith.block_records import ScaleStep
-from floatlab.arith.scaling import NAN, Value, ratio
+from floatlab.arith.blocks.records import ScaleStep
+from floatlab.arith.blocks.scaling import NAN, Value, ratio
 from floatlab.numbers.exact import Infinity, NotANumber
 from floatlab.record import Record
 

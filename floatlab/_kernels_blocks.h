@@ -1,0 +1,367 @@
+/* Blocks of binary32 words: the largest magnitude, the code of the scale, and the elements divided by the scale and rounded.
+
+   Only scales by floatlab's exact rules, with elements of up to 8 bits that saturate, in the directions RNE, RNA and RTZ
+   (arrays/lanes/compiled_blocks.py says when). `write32` and `write64` round. */
+
+enum { GROUP = 1024 }; /* elements that are computed at a time; they stay in the first-level cache */
+
+/* The numbers of a recipe, as arrays/lanes/compiled_blocks.py packs them in this order. */
+typedef struct {
+    Stage element, scale; /* the roundings of words of binary32, and of binary64 */
+    int64_t size;         /* elements of a block */
+    int64_t by_exponent;  /* the code of a scale is that of the exponent field of the largest magnitude plus `carry` */
+    int64_t carry, normal /* magnitudes below this word are not in the table */;
+    int64_t by_power;  /* scales are powers of two */
+    int64_t in_double; /* elements are multiplied by scales in binary64 */
+    int64_t direct;    /* elements are the numbers of the format that they are rounded into */
+    int64_t least, nan;    /* codes of scales: the smallest one, and that of blocks with infinities or NaNs */
+    int64_t most;          /* the word of the largest element */
+    double divisor, tensor; /* of the largest magnitudes; the scale of the tensor */
+} BlockRule;
+
+/* A call. */
+typedef struct {
+    BlockRule rule;
+    Py_ssize_t count;
+    const uint32_t *x;
+    const uint8_t *by_field;    /* 256 codes of scales */
+    const void *scale_reading;  /* to words of binary64 */
+    const uint32_t *elements;   /* 256 words */
+    const uint8_t *stored;      /* 256 codes as they are stored, or NULL if these are the same */
+    uint8_t *scales, *codes;    /* codes or values may be NULL */
+    float *values;
+} BlockCall;
+
+/* Call a loop with the size of its blocks as a constant, if it is a common one: only then are its inner loops fast. */
+#define FOR_SIZE(size, loop, ...)                                                                                      \
+    do {                                                                                                               \
+        if (size == 16)                                                                                                \
+            loop(__VA_ARGS__, 16);                                                                                     \
+        else if (size == 32)                                                                                           \
+            loop(__VA_ARGS__, 32);                                                                                     \
+        else                                                                                                           \
+            loop(__VA_ARGS__, size);                                                                                   \
+    } while (0)
+
+static INLINE void largest_loop(const uint32_t *restrict x, Py_ssize_t blocks, uint32_t *restrict largest, Py_ssize_t size)
+{
+    for (Py_ssize_t k = 0; k < blocks; k++) {
+        uint32_t most = 0;
+        for (Py_ssize_t i = 0; i < size; i++) {
+            uint32_t magnitude = x[k * size + i] & 0x7fffffff;
+            most = magnitude > most ? magnitude : most;
+        }
+        largest[k] = most;
+    }
+}
+
+CLONES static void largest_of(const uint32_t *restrict x, Py_ssize_t blocks, Py_ssize_t size, uint32_t *restrict largest)
+{
+    FOR_SIZE(size, largest_loop, x, blocks, largest);
+}
+
+/* Return a word without what is beyond the largest element, which saturates; zero in blocks with infinities or NaNs. */
+static INLINE uint32_t clamped(uint32_t word, uint32_t most, uint32_t keep)
+{
+    uint32_t magnitude = word & 0x7fffffff;
+    return ((magnitude < most ? magnitude : most) | (word & 0x80000000)) & keep;
+}
+
+/* x times the reciprocals of powers of two. */
+static INLINE void shift_loop(const uint32_t *restrict x, const double *restrict by, Py_ssize_t blocks, uint32_t most,
+                              uint32_t *restrict scaled, Py_ssize_t size)
+{
+    for (Py_ssize_t k = 0; k < blocks; k++) {
+        const uint32_t keep = by[k] == by[k] ? ~(uint32_t)0 : 0;
+        const float reciprocal = (float)(1 / by[k]);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            Punned32 word = {.bits = x[k * size + i]};
+            word.number *= reciprocal;
+            scaled[k * size + i] = clamped(word.bits, most, keep);
+        }
+    }
+}
+
+/* x divided by any scales: binary64, rounded to odd into binary32, so that the next rounding is as that of the quotient. */
+static INLINE void divide_loop(const uint32_t *restrict x, const double *restrict by, Py_ssize_t blocks, uint32_t most,
+                               uint32_t *restrict scaled, Py_ssize_t size)
+{
+    const uint64_t lost = ((uint64_t)1 << 29) - 1; /* the bits of a significand that binary32 lacks */
+    for (Py_ssize_t k = 0; k < blocks; k++) {
+        const uint32_t keep = by[k] == by[k] ? ~(uint32_t)0 : 0;
+        for (Py_ssize_t i = 0; i < size; i++) {
+            Punned32 from = {.bits = x[k * size + i]}, word;
+            Punned64 quotient = {.number = from.number / by[k]};
+            quotient.bits |= ((quotient.bits & lost) + lost) & (lost + 1);
+            quotient.bits &= ~lost;
+            word.number = (float)quotient.number;
+            scaled[k * size + i] = clamped(word.bits, most, keep);
+        }
+    }
+}
+
+CLONES static void scale_down(const BlockRule *r, const uint32_t *restrict x, const double *restrict by, Py_ssize_t blocks,
+                              Py_ssize_t size, uint32_t *restrict scaled)
+{
+    const uint32_t most = (uint32_t)r->most;
+    if (r->by_power)
+        FOR_SIZE(size, shift_loop, x, by, blocks, most, scaled);
+    else
+        FOR_SIZE(size, divide_loop, x, by, blocks, most, scaled);
+}
+
+static INLINE void multiply_loop(const float *restrict elements, const double *restrict by, Py_ssize_t blocks,
+                                 float *restrict values, int in_double, Py_ssize_t size)
+{
+    for (Py_ssize_t k = 0; k < blocks; k++) {
+        const float single = (float)by[k];
+        for (Py_ssize_t i = 0; i < size; i++)
+            values[k * size + i] = in_double ? (float)(elements[k * size + i] * by[k]) : elements[k * size + i] * single;
+    }
+}
+
+CLONES static void scale_up(const BlockRule *r, const float *restrict elements, const double *restrict by, Py_ssize_t blocks,
+                            Py_ssize_t size, float *restrict values)
+{
+    if (r->in_double)
+        FOR_SIZE(size, multiply_loop, elements, by, blocks, values, 1);
+    else
+        FOR_SIZE(size, multiply_loop, elements, by, blocks, values, 0);
+}
+
+#define RAISE_CODES(Code)                                                                                              \
+    for (Py_ssize_t k = 0; k < blocks; k++) {                                                                          \
+        Code *code = (Code *)to + k, least = (Code)r->least;                                                           \
+        *code = largest[k] >= 0x7f800000 ? (Code)r->nan : *code < least ? least : *code;                               \
+    }
+
+/* Write the codes of scales; return whether the table has those of all magnitudes. */
+static int write_scales(const BlockCall *c, const uint32_t *largest, Py_ssize_t blocks, uint8_t *to)
+{
+    const BlockRule *r = &c->rule;
+    if (r->by_exponent) {
+        int known = 1;
+        for (Py_ssize_t k = 0; k < blocks; k++) {
+            uint8_t code = c->by_field[(largest[k] + (uint32_t)r->carry) >> 23 & 0xff];
+            known &= largest[k] >= (uint32_t)r->normal || !largest[k];
+            to[k] = largest[k] >= 0x7f800000 ? (uint8_t)r->nan : largest[k] ? code : (uint8_t)r->least;
+        }
+        return known;
+    }
+    uint64_t wanted[GROUP];
+    for (Py_ssize_t k = 0; k < blocks; k++) {
+        Punned32 amax = {.bits = largest[k] < 0x7f800000 ? largest[k] : 0};
+        Punned64 quotient = {.number = amax.number / r->divisor};
+        wanted[k] = quotient.bits;
+    }
+    write64(&r->scale, wanted, to, NULL, NULL, blocks, 0);
+    if (r->scale.code_size == 1)
+        RAISE_CODES(uint8_t)
+    else if (r->scale.code_size == 2)
+        RAISE_CODES(uint16_t)
+    else
+        RAISE_CODES(uint32_t)
+    return 1;
+}
+
+/* Round the elements of some blocks, or of a part of one, that begin at an index. */
+static void write_elements(const BlockCall *c, Py_ssize_t first, Py_ssize_t blocks, Py_ssize_t size, const double *by)
+{
+    const BlockRule *r = &c->rule;
+    const Py_ssize_t count = blocks * size;
+    uint32_t scaled[GROUP], elements[GROUP];
+    uint8_t rounded[GROUP], *codes = c->codes ? c->codes + first : rounded;
+    scale_down(r, c->x + first, by, blocks, size, scaled);
+    if (c->codes || !r->direct) {
+        write32(&r->element, scaled, codes, NULL, NULL, count, 0);
+        if (c->values)
+            look_up32(codes, elements, count, c->elements);
+        for (Py_ssize_t i = 0; i < count && c->codes && c->stored; i++)
+            codes[i] = c->stored[codes[i]];
+    } else
+        write32(&r->element, scaled, elements, c->elements, NULL, count, 0);
+    if (c->values)
+        scale_up(r, (const float *)elements, by, blocks, size, c->values + first);
+}
+
+/* Return whether all scales are known by the rule's table. */
+static int round_blocks(const BlockCall *c)
+{
+    const BlockRule *r = &c->rule;
+    const Py_ssize_t size = (Py_ssize_t)r->size, at_once = size < GROUP ? GROUP / size : 1;
+    const Py_ssize_t rows = c->count / size, code_size = (Py_ssize_t)r->scale.code_size;
+    uint32_t largest[GROUP];
+    union {
+        uint64_t words[GROUP];
+        double numbers[GROUP];
+    } by;
+    for (Py_ssize_t row = 0; row < rows; row += at_once) {
+        const Py_ssize_t blocks = rows - row < at_once ? rows - row : at_once;
+        uint8_t *scales = c->scales + row * code_size;
+        largest_of(c->x + row * size, blocks, size, largest);
+        if (!write_scales(c, largest, blocks, scales))
+            return 0;
+        read64(scales, code_size, by.words, blocks, c->scale_reading);
+        for (Py_ssize_t k = 0; k < blocks; k++)
+            by.numbers[k] *= r->tensor;
+        if (size <= GROUP)
+            write_elements(c, row * size, blocks, size, by.numbers);
+        else
+            for (Py_ssize_t at = 0; at < size; at += GROUP)
+                write_elements(c, row * size + at, 1, size - at < GROUP ? size - at : GROUP, by.numbers);
+    }
+    return 1;
+}
+
+/* Whether the numbers of a rounding lead to no undefined access; it writes codes, and reads words. */
+static int is_rounding(const Stage *s, int64_t word_size)
+{
+    return s->word_size == word_size && has_kernel(word_size, s->code_size) && s->way > WHOLE - 1 && s->way < READ &&
+           !s->drawn && s->way != DRAWN && !s->own && s->direction >= 0 && s->direction < 4 &&
+           (word_size == 4 ? is_sound32(s->rule) : is_sound64(s->rule));
+}
+
+/* Return an error message for a call, or NULL if it leads to no undefined access. `held`: x, by_field, scale_reading,
+   elements, stored, scales, codes, values. */
+static const char *fault_of_blocks(BlockCall *c, const Py_buffer *held)
+{
+    const BlockRule *r = &c->rule;
+    if (!is_rounding(&r->element, 4) || !is_rounding(&r->scale, 8) || r->element.code_size != 1 || r->scale.code_size > 4 ||
+        r->size < 1 || r->carry < 0 || r->carry >= 1 << 23 || (r->by_exponent && r->scale.code_size != 1))
+        return "a rule has a number out of range";
+    c->count = held[0].len / 4;
+    if (r->size > c->count ? c->count != 0 : c->count % r->size)
+        return "x is no whole number of blocks";
+    const Py_ssize_t rows = c->count / (Py_ssize_t)r->size, code_size = (Py_ssize_t)r->scale.code_size;
+    const Py_ssize_t reading = code_size == 1 ? 256 * 8 : (Py_ssize_t)sizeof(Reading64);
+    const Py_ssize_t lengths[] = {4 * c->count, 256, reading, 256 * 4, 256, rows * code_size, c->count, 4 * c->count};
+    const uintptr_t sizes[] = {4, 1, 8, 4, 1, (uintptr_t)code_size, 1, 4};
+    const int may_lack[] = {0, !r->by_exponent, 0, !held[7].buf, 1, 0, 1, 1};
+    for (int i = 0; i < 8; i++)
+        if (!(held[i].buf || !lengths[i] ? held[i].len == lengths[i] && (uintptr_t)held[i].buf % sizes[i] == 0 : may_lack[i]))
+            return "a buffer is not aligned, or has another length";
+    if (code_size > 1 && !is_readable64(held[2].buf))
+        return "a reading has a number out of range";
+    return NULL;
+}
+
+/* The largest magnitude of the blocks without infinities and NaNs. */
+static uint32_t largest_finite(const uint32_t *x, Py_ssize_t count, Py_ssize_t size)
+{
+    uint32_t most = 0, largest;
+    largest_of(x, 1, count, &largest);
+    if (largest < 0x7f800000)
+        return largest;
+    for (Py_ssize_t at = 0; at < count; at += size) {
+        largest_of(x + at, 1, size, &largest);
+        most = largest < 0x7f800000 && largest > most ? largest : most;
+    }
+    return most;
+}
+
+PyDoc_STRVAR(largest_doc,
+             "largest_finite(x, size) -> word\n\n"
+             "Return the largest magnitude in the blocks of binary32 words that have no infinities and NaNs.");
+
+static PyObject *take_largest(PyObject *self, PyObject *args)
+{
+    Py_buffer x;
+    Py_ssize_t size;
+    uint32_t most = 0;
+    if (!PyArg_ParseTuple(args, "y*n", &x, &size))
+        return NULL;
+    const int fine = x.len % 4 == 0 && (uintptr_t)x.buf % 4 == 0 && size > 0 && x.len / 4 % size == 0;
+    if (fine) {
+        Py_BEGIN_ALLOW_THREADS
+        most = largest_finite(x.buf, x.len / 4, size);
+        Py_END_ALLOW_THREADS
+    } else
+        PyErr_SetString(PyExc_ValueError, "needs aligned words of binary32, in whole blocks");
+    PyBuffer_Release(&x);
+    return fine ? PyLong_FromUnsignedLong(most) : NULL;
+}
+
+PyDoc_STRVAR(blocks_doc,
+             "round_blocks(rule, x, by_field, scale_reading, elements, stored, scales, codes, values) -> whether all is known\n\n"
+             "Round the blocks of words of binary32 by a BlockRule. Codes of scales are written; also codes of elements and\n"
+             "values, unless these are None. The table `by_field` and `stored` may also be None.");
+
+static PyObject *take_blocks(PyObject *self, PyObject *args)
+{
+    PyObject *given[8], *result = NULL;
+    Py_buffer rule, held[8] = {{0}};
+    BlockCall c = {.count = 0};
+    if (!PyArg_ParseTuple(args, "y*OOOOOOOO", &rule, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5], &given[6],
+                          &given[7]))
+        return NULL;
+    int fine = rule.len == (Py_ssize_t)sizeof c.rule;
+    if (!fine)
+        PyErr_SetString(PyExc_ValueError, "no BlockRule");
+    for (int i = 0; i < 8 && fine; i++)
+        if (given[i] != Py_None)
+            fine = PyObject_GetBuffer(given[i], &held[i], i < 5 ? PyBUF_SIMPLE : PyBUF_WRITABLE) == 0;
+    if (fine) {
+        memcpy(&c.rule, rule.buf, sizeof c.rule);
+        const char *fault = fault_of_blocks(&c, held);
+        if (fault)
+            PyErr_SetString(PyExc_ValueError, fault);
+        else {
+            c.x = held[0].buf, c.by_field = held[1].buf, c.scale_reading = held[2].buf, c.elements = held[3].buf;
+            c.stored = held[4].buf, c.scales = held[5].buf, c.codes = held[6].buf, c.values = held[7].buf;
+            fenv_t mode;
+            int known = 1;
+            Py_BEGIN_ALLOW_THREADS
+            fegetenv(&mode);
+            fesetenv(FE_DFL_ENV);
+            known = !c.count || round_blocks(&c);
+            fesetenv(&mode);
+            Py_END_ALLOW_THREADS
+            result = PyBool_FromLong(known);
+        }
+    }
+    for (int i = 0; i < 8; i++)
+        PyBuffer_Release(&held[i]);
+    PyBuffer_Release(&rule);
+    return result;
+}
+
+PyDoc_STRVAR(multiply_doc,
+             "scale_elements(codes, elements, by, values, in_double)\n\n"
+             "Write the words of binary32 that a table of 256 has for the codes, times float64 factors, one for each block. The\n"
+             "product is rounded once, from binary64 or in binary32.");
+
+static PyObject *scale_elements(PyObject *self, PyObject *args)
+{
+    Py_buffer held[4];
+    int in_double;
+    if (!PyArg_ParseTuple(args, "y*y*y*w*p", &held[0], &held[1], &held[2], &held[3], &in_double))
+        return NULL;
+    const uint8_t *codes = held[0].buf;
+    const double *by = held[2].buf;
+    float *values = held[3].buf;
+    const Py_ssize_t count = held[0].len, blocks = held[2].len / 8, size = blocks ? count / blocks : 0;
+    const BlockRule rule = {.in_double = in_double};
+    const int fine = held[1].len == 1024 && held[2].len == 8 * blocks && blocks * size == count && held[3].len == 4 * count &&
+                     ((uintptr_t)held[1].buf | (uintptr_t)values) % 4 == 0 && (uintptr_t)by % 8 == 0;
+    if (fine) {
+        uint32_t words[GROUP];
+        const Py_ssize_t at_once = !size ? 0 : size < GROUP ? GROUP / size : 1;
+        fenv_t mode;
+        Py_BEGIN_ALLOW_THREADS
+        fegetenv(&mode);
+        fesetenv(FE_DFL_ENV);
+        for (Py_ssize_t row = 0; row < blocks && size; row += at_once)
+            for (Py_ssize_t at = 0; at < size; at += GROUP) {
+                const Py_ssize_t many = blocks - row < at_once ? blocks - row : at_once, first = row * size + at;
+                const Py_ssize_t some = size - at < GROUP ? size - at : GROUP;
+                look_up32(codes + first, words, many * some, held[1].buf);
+                scale_up(&rule, (const float *)words, by + row, many, some, values + first);
+            }
+        fesetenv(&mode);
+        Py_END_ALLOW_THREADS
+    } else
+        PyErr_SetString(PyExc_ValueError, "needs a table of 256 words, whole blocks, and a value for each code");
+    for (int i = 0; i < 4; i++)
+        PyBuffer_Release(&held[i]);
+    return fine ? Py_NewRef(Py_None) : NULL;
+}

@@ -1,0 +1,133 @@
+"""The compiled lane of blocks: finds amax, encodes scales and rounds elements in one pass over an array of binary32.
+
+It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero; the other
+lanes support all. `_kernels_blocks.h` has the loops.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.compiled import NOWHERE, packed_reading, packed_stage
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, can_read, can_round, container, rounding_rule_for
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.numbers import Context, Direction
+from floatlab.record import Individual
+
+_DIRECTIONS = (Direction.RNE, Direction.RNA, Direction.RTZ)
+_CODES = 256
+_MOST_SCALE = 32  # bits
+
+
+class ByField(Individual):
+    """The codes of scales for each exponent field of amax, after `carry` is added to its word.
+
+    They hold for magnitudes from `normal` (a word) on.
+    """
+
+    codes: Array
+    carry: int
+    normal: int
+
+
+class BlockParameters(Individual):
+    """What the kernel needs to know of a block format and its scale rule.
+
+    Elements are rounded to `numbers`. `stored` maps their codes to those that are stored, and `values` to numbers, if
+    these differ. `divisor` is the largest element. `by_field` is given if the scale depends only on the exponent of
+    amax. `by_power`: scales are powers of two; `in_double`: elements and scales are multiplied in binary64.
+    """
+
+    numbers: Format
+    scale: Format
+    stored: Array | None
+    values: Array
+    divisor: float
+    least: int
+    by_field: ByField | None
+    by_power: bool
+    in_double: bool
+
+
+def can_round_blocks(numbers: Format, context: Context, scale: Format) -> bool:
+    """Return whether the kernel has the rounding of these elements, and can encode and decode such scales.
+
+    >>> from floatlab import parse_format
+    >>> e2m1, e4m3 = parse_format("e2m1"), parse_format("e4m3")
+    >>> can_round_blocks(e2m1, Context(), e4m3), can_round_blocks(e2m1, Context("RTP"), e4m3)
+    (True, False)
+    """
+    if not compiled.is_built() or numbers.is_table or scale.is_table or numbers.width > 8 or scale.width > _MOST_SCALE:
+        return False
+    if context.rounding not in _DIRECTIONS or not scale.has_nan:
+        return False
+    if not (can_round(SINGLE, numbers) and can_read(numbers, SINGLE) and can_round(DOUBLE, scale)):
+        return False
+    return can_read(scale, DOUBLE) and rounding_rule_for(numbers, context, SINGLE).is_plain
+
+
+class BlockKernel:
+    """Rounds arrays of blocks of one format, by one rule and one context."""
+
+    def __init__(self, of: BlockParameters, context: Context, stored: Context, size: int) -> None:
+        """Pack the parameters; `stored` is the context in which scales are rounded, `size` the elements of a block."""
+        element, scale = rounding_rule_for(of.numbers, context, SINGLE), rounding_rule_for(of.scale, stored, DOUBLE)
+        stages = b"".join(packed_stage("convert", rule, (NOWHERE,), NOWHERE) for rule in (element, scale))
+        by_field = of.by_field
+        carry, normal = (by_field.carry, by_field.normal) if by_field else (0, 0)
+        self._packed = stages + struct.pack(
+            "=10q", size, by_field is not None, carry, normal, of.by_power, of.in_double, of.stored is None, of.least,
+            of.scale.nan_code, element.largest,
+        )  # fmt: skip
+        self._divisor, self._size, self._container = of.divisor, size, container(of.scale)
+        # Codes of scales by the exponent field, values of scales, values of elements, codes of elements as stored.
+        table = None if by_field is None else by_field.codes
+        self.tables = table, packed_reading(of.scale, DOUBLE), of.values, of.stored
+
+    def packed_rule(self, tensor: float) -> bytes:
+        """Return a BlockRule of `_kernels_blocks.h`; `tensor` is the scale of the tensor, or 1."""
+        return self._packed + struct.pack("=2d", self._divisor * tensor, tensor)
+
+    def __call__(
+        self, x: Array, tensor: float, as_codes: bool, as_values: bool
+    ) -> tuple[Array, Array | None, Array | None] | None:
+        """Return the codes of scales and elements, and values, as requested; x is contiguous float32.
+
+        The result is None if the scale of a block with tiny numbers is not in the table.
+        """
+        scales = np.empty(x.size // self._size, self._container)
+        codes = np.empty(x.size, np.uint8) if as_codes else None
+        values = np.empty(x.size, np.float32) if as_values else None
+        kernels = compiled.extension()
+        assert kernels is not None
+        if kernels.round_blocks(self.packed_rule(tensor), x, *self.tables, scales, codes, values):
+            return scales, codes, values
+        return None
+
+
+def largest_finite(x: Array, size: int) -> float:
+    """Return the largest magnitude in the blocks of contiguous float32 that are finite, 0 if there are none."""
+    kernels = compiled.extension()
+    assert kernels is not None
+    return float(np.uint32(kernels.largest_finite(x, size)).view(np.float32))
+
+
+def scaled_elements(codes: Array, elements: Array, by: Array, in_double: bool) -> Array | None:
+    """Return the products of decoded elements and the factors of their blocks, as float32; None without the extension.
+
+    `elements` is float32: the number of each code of one byte. `by` is float64, and has one number for each row of
+    codes. The products are rounded once; if not `in_double`, float32 contains the factors.
+    """
+    kernels = compiled.extension()
+    if kernels is None:
+        return None
+    values = np.empty(codes.shape, np.float32)
+    table = np.zeros(_CODES, np.float32)
+    table[: len(elements)] = elements
+    octets = np.ascontiguousarray(codes, np.uint8)
+    kernels.scale_elements(octets, table, np.ascontiguousarray(by, np.float64), values, in_double)
+    return values

@@ -1,0 +1,148 @@
+"""The figures of an array and its rounded copy, as the lanes of `arrays.tally` compute them: compiled, or in NumPy.
+
+Both give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk
+i // 2048 and to lane i mod 16. The numbers of a chunk and a lane are added one after the other, then the lanes in
+halves (lane j and lane j + 8, then 4, 2, 1), then the chunks one after the other. No operation is fused.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.types import Array
+
+CHUNK, LANES = 2048, 16
+EXPONENTS = 1 << 11  # exponent fields of binary64
+UPPER_HALVES = 1 << 15  # of the positive numbers of binary32
+_SLAB = 16 * CHUNK  # the number of elements that the NumPy lane computes at a time
+
+
+class Raw(NamedTuple):
+    """The figures, as `Tally` explains them. A histogram is a pair: bins that are not empty, and their counts.
+
+    `sums` are those of (y − x)², x², y², x·y, and of the relative errors.
+    """
+
+    nonfinite: int
+    zeros: int
+    exact: int
+    lost: int
+    saturated: int
+    flushed: int
+    subnormal: int
+    largest: float
+    smallest: float
+    largest_error: float
+    largest_relative: float
+    largest_relative_at: int
+    sums: tuple[float, ...]
+    exponents: tuple[Array, Array]
+    relative_errors: tuple[Array, Array]
+
+
+def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, built: bool) -> Raw:
+    """Return the figures of contiguous arrays, which have limits for each run; `built`: use the compiled lane."""
+    kernels = compiled.extension()
+    if not built or kernels is None:
+        return _measure(x, y, run, smallest, threshold)
+    *figures, exponents, relative = kernels.tally(x.itemsize, x, y, run, smallest, threshold)
+    return Raw._make([*figures, _histogram(*exponents), _histogram(*relative)])
+
+
+def _histogram(bins: bytes, counts: bytes) -> tuple[Array, Array]:
+    return np.frombuffer(bins, np.uint16), np.frombuffer(counts, np.int64)
+
+
+def nonempty(counts: Array) -> tuple[Array, Array]:
+    """Return the bins that are not empty, and their counts.
+
+    >>> nonempty(np.array([0, 5, 0, 7]))
+    (array([1, 3], dtype=uint16), array([5, 7]))
+    """
+    bins = np.flatnonzero(counts)
+    return bins.astype(np.uint16), counts[bins]
+
+
+def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array) -> Raw:
+    """Return the figures, computed in NumPy."""
+    exponents, relative = np.zeros(EXPONENTS, np.int64), np.zeros(UPPER_HALVES, np.int64)
+    counts = np.zeros(7, np.int64)
+    extremes = np.array([0.0, -inf, 0.0, -inf])  # |x|, −|x|, |y − x|, relative error
+    sums, at = np.zeros(5), 0
+    for start in range(0, len(x), _SLAB):
+        count = min(_SLAB, len(x) - start)
+        runs = slice(start // run, (start + count - 1) // run + 1)
+        of_element = np.repeat(np.stack([smallest[runs], threshold[runs]]), run, axis=1) if run < len(x) else None
+        least, beyond = (smallest[0], threshold[0]) if of_element is None else of_element[:, start % run :][:, :count]
+        with np.errstate(all="ignore"):
+            a, b = x[start : start + _SLAB].astype(np.float64), y[start : start + _SLAB].astype(np.float64)
+            exponents += np.bincount(a.view(np.int64) >> 52 & EXPONENTS - 1, minlength=EXPONENTS)
+            finite, kept = np.isfinite(a), np.isfinite(b)
+            measured = finite & kept
+            size = np.abs(np.where(finite, a, 0))
+            a, b = np.where(measured, a, 0), np.where(measured, b, 0)
+            rounded_size, nonzero = np.abs(b), measured & (a != 0)
+            error = b - a
+            distance = np.abs(error)
+            ratio = np.divide(distance, np.abs(a), where=nonzero, out=np.zeros(len(a)))
+            counts += [
+                np.count_nonzero(each)
+                for each in (
+                    finite & (size == 0),
+                    measured & (error == 0),
+                    finite & ~kept,
+                    measured & (size >= beyond),
+                    nonzero & (b == 0),
+                    (rounded_size < least) & (b != 0),
+                    nonzero,
+                )
+            ]
+            found = [
+                size.max(),
+                np.max(-size, where=size > 0, initial=-inf),
+                distance.max(),
+                np.max(ratio, where=nonzero, initial=-inf),
+            ]
+            if found[3] > extremes[3]:
+                at = start + int(np.argmax(np.where(nonzero, ratio, -1)))
+            extremes = np.maximum(extremes, found)
+            upper = ratio.astype(np.float32).view(np.uint32) >> 16
+            relative += np.bincount(upper, minlength=UPPER_HALVES)
+            terms = (error * error, a * a, b * b, a * b, ratio)
+            sums = np.array([_added(total, each) for total, each in zip(sums, terms, strict=True)])
+    nonfinite = int(exponents[-1])
+    exponents[-1] = 0
+    exponents[0] -= counts[0]
+    relative[0] -= len(x) - counts[6]
+    return Raw(
+        nonfinite=nonfinite,
+        zeros=int(counts[0]),
+        exact=int(counts[1]),
+        lost=int(counts[2]),
+        saturated=int(counts[3]),
+        flushed=int(counts[4]),
+        subnormal=int(counts[5]),
+        largest=float(extremes[0]),
+        smallest=-float(extremes[1]),
+        largest_error=float(extremes[2]),
+        largest_relative=max(float(extremes[3]), 0.0),
+        largest_relative_at=at if counts[6] else -1,
+        sums=tuple(sums.tolist()),
+        exponents=nonempty(exponents),
+        relative_errors=nonempty(relative),
+    )
+
+
+def _added(total: float, terms: Array) -> float:
+    """Return the total plus the sums of the chunks, in the order that the module defines."""
+    padded = np.zeros(-(-len(terms) // CHUNK) * CHUNK)
+    padded[: len(terms)] = terms
+    lanes = np.add.reduce(padded.reshape(-1, CHUNK // LANES, LANES), axis=1)
+    while (half := lanes.shape[1] // 2) > 0:
+        lanes = lanes[:, :half] + lanes[:, half:]
+    found: Array = np.add.accumulate(np.concatenate([[total], lanes[:, 0]]))
+    return float(found[-1])

@@ -1,0 +1,265 @@
+"""Counts, histograms, extremes and sums of an array and its rounded copy: what a format does to the numbers.
+
+The figures are the same bits in every lane. `lanes.tally_lanes` computes them, and defines the order of the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import fsum, inf
+
+import numpy as np
+
+from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.tally_lanes import EXPONENTS, UPPER_HALVES, measure, nonempty
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
+from floatlab.fpmode import in_default_mode
+from floatlab.record import Record
+
+_MOST = (1 << 32) - 2  # counters have 32 bits
+_KINDS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class Histogram(Record):
+    """How many numbers fall into each bin: the bins that are not empty, in ascending order, and their counts."""
+
+    bins: Array
+    counts: Array
+
+    @property
+    def total(self) -> int:
+        """The sum of all counts."""
+        return int(self.counts.sum())
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all bins and counts."""
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return np.array_equal(self.bins, other.bins) and np.array_equal(self.counts, other.counts)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays are mutable
+
+
+class Tally(Record):
+    """The figures of an array x and its rounded copy y. `merge` unites those of several pieces.
+
+    Counts of elements:
+
+    * `elements`: all of them; `nonfinite`: those that are NaN or infinite in x;
+    * `zeros`: those that are 0 in x; `exact`: those of which y equals x;
+    * `lost`: finite in x, but NaN or infinite in y; `saturated`: finite, and at least the overflow threshold;
+    * `flushed`: not 0 in x, but 0 in y; `subnormal`: not 0 in y, but below the smallest normal number.
+
+    `exponents` has the finite nonzero numbers of x by the exponent field of binary64, which is floor(log2 |x|) + 1023,
+    and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest of their magnitudes, 0 and ∞ if x has
+    no such number.
+
+    Errors and sums are those of the elements that are finite in both arrays. `largest_error` is the largest |y − x|;
+    `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. Relative
+    errors |y − x| / |x| are those of the nonzero x among them: `relative_errors` has them by the upper 16 bits of their
+    binary32 numbers, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at` the index
+    of the first element that has it (−1 if there is none).
+    """
+
+    elements: int
+    nonfinite: int
+    zeros: int
+    exact: int
+    lost: int
+    saturated: int
+    flushed: int
+    subnormal: int
+    exponents: Histogram
+    largest: float
+    smallest: float
+    largest_error: float
+    relative_errors: Histogram
+    relative_sum: float
+    largest_relative: float
+    largest_relative_at: int
+    error_squares: float
+    squares: float
+    rounded_squares: float
+    products: float
+
+    @property
+    def measured(self) -> int:
+        """The number of elements that are finite in both arrays."""
+        return self.elements - self.nonfinite - self.lost
+
+    @property
+    def mean_relative(self) -> float:
+        """The mean of the relative errors; 0 if there are none."""
+        count = self.relative_errors.total
+        return self.relative_sum / count if count else 0.0
+
+    def relative_quantile(self, share: float) -> float:
+        """Return a bound that this share of the relative errors does not exceed, too large by less than 1/128.
+
+        >>> x = np.arange(1, 1001, dtype=np.float32)
+        >>> found = tally(x, x + 1)
+        >>> found.relative_quantile(0.999), found.largest_relative
+        (0.50390625, 1.0)
+        """
+        counts = self.relative_errors.counts
+        if not len(counts):
+            return 0.0
+        reached = np.cumsum(counts)
+        at = int(np.searchsorted(reached, share * float(reached[-1])))
+        upper = int(self.relative_errors.bins[min(at, len(counts) - 1)])
+        bound = float(np.uint32(upper + (upper > 0) << 16).view(np.float32))
+        return min(bound, self.largest_relative)
+
+
+@in_default_mode
+def tally(
+    x: Array,
+    y: Array,
+    run: int | None = None,
+    smallest: object = 0.0,
+    threshold: object = inf,
+    first: int = 0,
+    lane: str | None = None,
+) -> Tally:
+    """Count and measure what a rounding did to an array.
+
+    Parameters
+    ----------
+    x
+        The original numbers, float32 or float64.
+    y
+        The rounded numbers, of the same dtype and shape.
+    run
+        The number of consecutive elements, in C order, that share a smallest normal number and a threshold; by default
+        all of them.
+    smallest
+        The smallest normal number of the target format in units of x: one number, or one for each run.
+    threshold
+        The smallest magnitude that rounds beyond the largest number, in units of x: one number, or one for each run.
+    first
+        The index of the first element, for `largest_relative_at`.
+    lane
+        `compiled` or `numpy`; by default the fastest. Their results are the same.
+
+    Returns
+    -------
+    Tally
+
+    Raises
+    ------
+    UnsupportedError
+        For other dtypes, for shapes that do not match, and for more than 2^32 − 2 elements.
+
+    Examples
+    --------
+    >>> from floatlab import arrays
+    >>> x = np.array([0.1, 3, 500, 1e-3, 0, 1e-9], np.float32)
+    >>> y = arrays.quantize(x, "e4m3", overflow="saturate")
+    >>> found = tally(x, y, smallest=2.0**-6, threshold=464.0)
+    >>> found.exact, found.saturated, found.subnormal, found.flushed, found.largest_error
+    (2, 1, 1, 1, 52.0)
+    >>> found.largest_relative, found.largest_relative_at
+    (1.0, 5)
+    """
+    compiled = dispatch.is_compiled(dispatch.parse_lane(lane))
+    flat, rounded = np.ascontiguousarray(x).reshape(-1), np.ascontiguousarray(y).reshape(-1)
+    if flat.size > _MOST:
+        raise UnsupportedError(f"x has {flat.size:,} elements; at most {_MOST:,} are tallied at once: merge pieces")
+    if flat.dtype not in _KINDS or flat.dtype != rounded.dtype or np.shape(x) != np.shape(y):
+        raise UnsupportedError(
+            f"x and y are arrays of one shape, both float32 or both float64, not {flat.dtype.name} {np.shape(x)} and "
+            f"{rounded.dtype.name} {np.shape(y)}"
+        )
+    length = max(flat.size if run is None else run, 1)
+    limits = _limits(smallest, "smallest", length, flat.size), _limits(threshold, "threshold", length, flat.size)
+    raw = measure(flat, rounded, length, *limits, compiled)
+    errors, squares, rounded_squares, products, relative_sum = raw.sums
+    return Tally(
+        elements=flat.size,
+        nonfinite=raw.nonfinite,
+        zeros=raw.zeros,
+        exact=raw.exact,
+        lost=raw.lost,
+        saturated=raw.saturated,
+        flushed=raw.flushed,
+        subnormal=raw.subnormal,
+        exponents=Histogram(*raw.exponents),
+        largest=raw.largest,
+        smallest=raw.smallest,
+        largest_error=raw.largest_error,
+        relative_errors=Histogram(*raw.relative_errors),
+        relative_sum=relative_sum,
+        largest_relative=raw.largest_relative,
+        largest_relative_at=-1 if raw.largest_relative_at < 0 else raw.largest_relative_at + first,
+        error_squares=errors,
+        squares=squares,
+        rounded_squares=rounded_squares,
+        products=products,
+    )
+
+
+def merge(tallies: Iterable[Tally]) -> Tally:
+    """Return the figures of several pieces together; they do not depend on the order of the pieces.
+
+    Sums are rounded once, from the exact sum of those of the pieces. With no pieces, all counts are 0.
+
+    >>> x = np.float32([1, 2, 3, 5])
+    >>> pieces = [tally(x[i:i + 2], x[i:i + 2] * 2, first=i) for i in (0, 2)]
+    >>> merge(pieces) == tally(x, x * 2), merge(pieces).squares
+    (True, 39.0)
+    """
+    pieces = list(tallies)
+    largest = max((each.largest_relative for each in pieces), default=0.0)
+    at = [each.largest_relative_at for each in pieces if each.largest_relative == largest]
+
+    def total(name: str) -> float:
+        values = [getattr(each, name) for each in pieces]
+        try:
+            return fsum(values)
+        except (OverflowError, ValueError):  # beyond binary64, or infinities of both signs
+            return float(sum(values))
+
+    def count(name: str) -> int:
+        return sum(getattr(each, name) for each in pieces)
+
+    return Tally(
+        elements=count("elements"),
+        nonfinite=count("nonfinite"),
+        zeros=count("zeros"),
+        exact=count("exact"),
+        lost=count("lost"),
+        saturated=count("saturated"),
+        flushed=count("flushed"),
+        subnormal=count("subnormal"),
+        exponents=_united([each.exponents for each in pieces], EXPONENTS),
+        largest=max((each.largest for each in pieces), default=0.0),
+        smallest=min((each.smallest for each in pieces), default=inf),
+        largest_error=max((each.largest_error for each in pieces), default=0.0),
+        relative_errors=_united([each.relative_errors for each in pieces], UPPER_HALVES),
+        relative_sum=total("relative_sum"),
+        largest_relative=largest,
+        largest_relative_at=min((each for each in at if each >= 0), default=-1),
+        error_squares=total("error_squares"),
+        squares=total("squares"),
+        rounded_squares=total("rounded_squares"),
+        products=total("products"),
+    )
+
+
+def _limits(given: object, name: str, run: int, count: int) -> Array:
+    """Return one number of float64, or one for each run."""
+    limits, runs = np.asarray(given, np.float64), -(-count // run)
+    if limits.ndim == 0:
+        return np.full(runs, limits)
+    limits = np.ascontiguousarray(limits).reshape(-1)
+    if len(limits) != runs:
+        raise UnsupportedError(f"{name} has {len(limits)} numbers; {count} elements in runs of {run} need {runs}")
+    return limits
+
+
+def _united(histograms: list[Histogram], length: int) -> Histogram:
+    counts = np.zeros(length, np.int64)
+    for each in histograms:
+        counts[each.bins] += each.counts
+    return Histogram(*nonempty(counts))

@@ -1,0 +1,1 @@
+"""Measures what recipes would do to the tensors of checkpoints, piece by piece, and recommends recipes."""

@@ -1,0 +1,34 @@
+"""Samples of the inputs of layers, from a file of arrays that are named as the layers."""
+
+from __future__ import annotations
+
+from math import prod
+
+from floatlab.auditing.quantized import QuantizedCheckpoint
+from floatlab.errors import FileFormatError, quoted
+from floatlab.files.safe_open import shown
+
+_ENDS = ("", ".input", ".inputs")
+
+
+def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ...]) -> str:
+    """Return the name of the samples of a weight's inputs; an empty text if there are none for it.
+
+    The samples of `mlp.weight` are called `mlp.weight`, `mlp` or `mlp.input`. Raises FileFormatError if their last axis
+    is not that of the weight.
+    """
+    stem = tensor.removesuffix(".weight")
+    for name in dict.fromkeys((tensor, *(f"{stem}{end}" for end in _ENDS))):
+        if name not in samples:
+            continue
+        weight = samples.weights.get(name)
+        found = samples.checkpoint.tensors[name].shape if weight is None else weight.shape
+        if len(shape) != 2 or not found or found[-1] != shape[1] or not prod(found):
+            sizes = ["×".join(map(str, each)) or "one number" for each in (found, shape)]
+            raise FileFormatError(
+                f"{quoted(name, 80)} in {shown(samples.name)} has the shape {sizes[0]}, but inputs of "
+                f"{quoted(tensor, 80)} ({sizes[1]}) have {shape[1] if len(shape) == 2 else 'two axes, as matrices do,'}"
+                f"{' columns' if len(shape) == 2 else ''}"
+            )
+        return name
+    return ""

@@ -1,0 +1,212 @@
+"""The figures of an audit: what each recipe makes of each tensor, in the measures of the field."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf, log10, sqrt
+
+from floatlab.arrays.tally import Tally
+from floatlab.auditing.survival.outputs import OutputErrors
+from floatlab.auditing.survival.scale_tally import ScaleTally
+from floatlab.presenter import Answering
+from floatlab.record import Record
+
+SURVIVES, DAMAGED, OVERFLOWS = "survives", "damaged", "overflows"
+QUANTILE = 0.999  # the share of relative errors that `relative_999` is not exceeded by
+_EXPONENT_BIAS = 1023  # of the bins of Tally.exponents
+_SINGLE_BIAS = 127  # of binary32, whose upper halves are the bins of Tally.relative_errors
+
+
+class RecipeFigures(Record):
+    """What a recipe makes of a tensor, or of all tensors together.
+
+    `bits` is the number of bits of an element with its share of the scales. Of the `elements`, `exact` are unchanged,
+    `flushed` become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to its
+    largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (that 99.9 % do not exceed, to 1
+    part in 128) and `largest_relative` are the relative errors of the nonzero numbers; `largest_relative_at` is the
+    index of an element that has the largest one. `squares` is the sum of the squares of the numbers, `error_squares`
+    that of the errors, `mse` its mean. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without
+    errors and None without numbers. `error_exponents` counts relative errors by floor(log2), in ascending order; errors
+    of 0 are left out. `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error. Elements that
+    are lost, or that are not finite in the source, are left out of all errors and sums.
+
+    `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
+    normally distributed numbers.
+    """
+
+    recipe: str
+    bits: float
+    elements: int
+    exact: int
+    flushed: int
+    subnormal: int
+    saturated: int
+    lost: int
+    mean_relative: float
+    relative_999: float
+    largest_relative: float
+    largest_relative_at: int | None
+    largest_error: float
+    squares: float
+    error_squares: float
+    mse: float
+    sqnr: float | None
+    cosine: float | None
+    error_exponents: tuple[tuple[int, int], ...]
+    scales: ScaleTally | None
+    output_sqnr: float | None
+    output_error: float | None
+    expected: float
+    verdict: str
+    reason: str
+
+    @property
+    def decisive_sqnr(self) -> float | None:
+        """The SQNR by which the recipe is judged: that of the output if it is known, else that of the numbers."""
+        return self.sqnr if self.output_sqnr is None else self.output_sqnr
+
+
+class TensorFigures(Record):
+    """A tensor, and what each recipe makes of it.
+
+    `kind` is the type of its numbers, `convention` the convention of a quantised weight, which is read as numbers.
+    `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are those of the nonzero
+    finite magnitudes, and `exponents` counts these by floor(log2), in ascending order. `choice` is the recommended
+    recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.
+    """
+
+    source: str
+    tensor: str
+    kind: str
+    shape: tuple[int, ...]
+    convention: str
+    elements: int
+    zeros: int
+    nonfinite: int
+    largest: float | None
+    smallest: float | None
+    exponents: tuple[tuple[int, int], ...]
+    recipes: tuple[RecipeFigures, ...]
+    choice: str
+    is_readable: bool
+    left_out: str
+
+
+class Recommendation(Record):
+    """The cheapest recipe for each tensor that it survives, and the size and the error of the whole.
+
+    `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
+    recipe of most elements. `words` says it in a sentence, `rule` what a recipe must reach.
+    """
+
+    words: str
+    rule: str
+    base: str
+    plan: tuple[tuple[str, str], ...]
+    bits: float | None
+    sqnr: float | None
+
+    def __str__(self) -> str:
+        """Return the recommendation in words."""
+        return self.words
+
+
+class RecipeAudit(Record, Answering):
+    """What recipes would do to the tensors of checkpoints: figures for each tensor, the most damaged ones first.
+
+    `totals` has the figures of all tensors together, one for each recipe. `inputs` is the name of the file of
+    activations.
+    """
+
+    _ASKS = ".survives"
+
+    sources: tuple[str, ...]
+    recipes: tuple[str, ...]
+    tensors: tuple[TensorFigures, ...]
+    totals: tuple[RecipeFigures, ...]
+    recommendation: Recommendation
+    min_sqnr: float | None
+    inputs: str
+
+    @property
+    def failing(self) -> tuple[TensorFigures, ...]:
+        """The tensors that cannot be read, and those below the smallest SQNR that was asked for, in any recipe."""
+        return tuple(each for each in self.tensors if not each.is_readable or self._is_below(each))
+
+    def _is_below(self, tensor: TensorFigures) -> bool:
+        if self.min_sqnr is None:
+            return False
+        judged = [(each.lost, each.decisive_sqnr) for each in tensor.recipes]
+        return any(lost or (sqnr is not None and sqnr < self.min_sqnr) for lost, sqnr in judged)
+
+    @property
+    def survives(self) -> bool:
+        """Whether every tensor survives every recipe."""
+        verdicts = (each.verdict for tensor in self.tensors for each in tensor.recipes)
+        return not self.failing and all(verdict == SURVIVES for verdict in verdicts)
+
+    def __repr__(self) -> str:
+        """Return one line with the number of tensors and the recommendation."""
+        return f"RecipeAudit(tensors: {len(self.tensors)}, recommendation: {self.recommendation})"
+
+
+def sqnr_of(noise: float, signal: float) -> float | None:
+    """Return the ratio of signal to noise in dB; ∞ without noise, None without signal.
+
+    >>> sqnr_of(1.0, 100.0), sqnr_of(0.0, 1.0), sqnr_of(0.0, 0.0)
+    (20.0, inf, None)
+    """
+    if not signal:
+        return -inf if noise else None
+    if not noise:
+        return inf
+    return 10 * (log10(signal) - log10(noise))
+
+
+def exponents_of(tally: Tally) -> tuple[tuple[int, int], ...]:
+    """Return how many nonzero numbers have each exponent."""
+    found = zip(tally.exponents.bins.tolist(), tally.exponents.counts.tolist(), strict=True)
+    return tuple((field - _EXPONENT_BIAS, count) for field, count in found)
+
+
+def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
+    counts: Counter[int] = Counter()
+    bins, found = tally.relative_errors.bins.tolist(), tally.relative_errors.counts.tolist()
+    for upper, count in zip(bins, found, strict=True):
+        if upper:
+            counts[(upper >> 7) - _SINGLE_BIAS] += count
+    return tuple(sorted(counts.items()))
+
+
+def figures_of(
+    recipe: str, bits: float, tally: Tally, scales: ScaleTally | None, output: OutputErrors | None, expected: float
+) -> RecipeFigures:
+    """Return the figures of a tally, without a verdict."""
+    both = sqrt(tally.squares) * sqrt(tally.rounded_squares)
+    return RecipeFigures(
+        recipe=recipe,
+        bits=bits,
+        elements=tally.elements,
+        exact=tally.exact,
+        flushed=tally.flushed,
+        subnormal=tally.subnormal,
+        saturated=tally.saturated,
+        lost=tally.lost,
+        mean_relative=tally.mean_relative,
+        relative_999=tally.relative_quantile(QUANTILE),
+        largest_relative=tally.largest_relative,
+        largest_relative_at=tally.largest_relative_at if tally.largest_relative_at >= 0 else None,
+        largest_error=tally.largest_error,
+        squares=tally.squares,
+        error_squares=tally.error_squares,
+        mse=tally.error_squares / tally.measured if tally.measured else 0.0,
+        sqnr=sqnr_of(tally.error_squares, tally.squares),
+        cosine=tally.products / both if both else None,
+        error_exponents=_error_exponents(tally),
+        scales=scales,
+        output_sqnr=None if output is None else sqnr_of(output.error_squares, output.squares),
+        output_error=None if output is None else output.largest_error,
+        expected=expected,
+        verdict="",
+        reason="",
+    )

@@ -1,0 +1,70 @@
+"""Unites the results of jobs as they arrive, in any order, without keeping them all.
+
+Sums are combined in fixed groups, in the order of the tensor, so that the figures do not depend on the order in which
+results arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from floatlab.arrays.tally import merge
+from floatlab.auditing.survival.jobs import Measured, Result
+from floatlab.auditing.survival.outputs import merged_outputs
+from floatlab.auditing.survival.scale_tally import merged_scales
+
+_GROUP = 64  # the number of results that are united at a time
+
+
+def united(parts: Iterable[Measured]) -> Measured:
+    """Return the measures of several parts together."""
+    found = list(parts)
+    if len(found) == 1:
+        return found[0]
+    return Measured(
+        merge(each.tally for each in found),
+        merged_scales(each.scales for each in found),
+        merged_outputs(each.output for each in found),
+    )
+
+
+class Pile:
+    """Measures that are united in groups of 64, and groups of groups, in the order in which they are added."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._levels: list[list[Measured]] = []
+
+    def add(self, found: Measured) -> None:
+        """Add one part."""
+        for level in self._levels:
+            level.append(found)
+            if len(level) < _GROUP:
+                return
+            found = united(level)
+            level.clear()
+        self._levels.append([found])
+
+    def total(self) -> Measured:
+        """Return all parts together."""
+        return united(each for level in self._levels[::-1] for each in level)
+
+
+class Gathering:
+    """The results of some jobs of a tensor, which arrive in any order and are added in the order of the tensor."""
+
+    def __init__(self, jobs: int, recipes: int) -> None:
+        """Expect this number of jobs."""
+        self.left = jobs
+        self.piles = [Pile() for _ in range(recipes)]
+        self._next = 0
+        self._early: dict[int, Result] = {}
+
+    def add(self, order: int, result: Result) -> None:
+        """Add the result of the job with this place in the order."""
+        self.left -= 1
+        self._early[order] = result
+        while (ready := self._early.pop(self._next, None)) is not None:
+            for pile, measured in zip(self.piles, ready.measured, strict=False):
+                pile.add(measured)
+            self._next += 1

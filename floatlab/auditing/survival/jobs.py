@@ -1,0 +1,267 @@
+"""The work of an audit in pieces: an `AuditJob` is a region of a tensor and the recipes in which it is rounded.
+
+`work` is a pure function of its job, so that jobs can be done in any order, in other processes and on other machines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Mapping
+from math import isnan, nan
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.round_trips import is_unscaled, numbers_of, round_trip, spans, tally_of
+from floatlab.arrays.sources import ArraySource, HeldSource, Piece, Source
+from floatlab.arrays.tally import Tally
+from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
+from floatlab.auditing.survival.outputs import OutputErrors, output_errors
+from floatlab.auditing.survival.regions import TensorRegion
+from floatlab.auditing.survival.scale_tally import ScaleTally, scale_tally
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
+from floatlab.files.checkpoints import states_of
+from floatlab.files.safe_open import shown
+from floatlab.formats.recipes import Recipe, parse_recipe
+from floatlab.fpmode import in_default_mode
+from floatlab.record import Record
+
+Place = object  # a path, or a mapping of names to arrays
+
+
+class AuditJob(Record):
+    """A piece of work: a region of a tensor, rounded by each of the recipes.
+
+    `subject` numbers the tensors of an audit, `group` the groups of recipes of a tensor that share regions, and `order`
+    the regions of a group. `peaks` has, for each recipe, the number with the largest magnitude that
+    determines the scales of the region but may lie outside of it; None if the region does not need it. If
+    `only_peaks`, these numbers are looked for, and nothing is rounded. `inputs` is the place of the activations, if the
+    outputs of the layer are compared.
+
+    `version` identifies the contents of the files at `place`. `piece` and `samples` are the region and the activations
+    themselves, if they are sent to another process because `place` or `inputs` is a mapping.
+    """
+
+    place: Place
+    tensor: str
+    subject: int
+    group: int
+    order: int
+    region: TensorRegion
+    recipes: tuple[str, ...]
+    peaks: tuple[float | None, ...] = ()
+    only_peaks: bool = False
+    overflow: str = "native"
+    inputs: Place = None
+    layer: str = ""
+    version: str = ""
+    piece: Piece | None = None
+    samples: Piece | None = None
+
+
+class Measured(Record):
+    """What the recipe of a job makes of its region."""
+
+    tally: Tally
+    scales: ScaleTally | None = None
+    output: OutputErrors | None = None
+
+
+class Result(Record):
+    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the peak of the region.
+
+    `trouble` says why the tensor cannot be read, if it cannot.
+    """
+
+    measured: tuple[Measured, ...] = ()
+    peaks: tuple[float | None, ...] = ()
+    trouble: str = ""
+
+
+@in_default_mode
+def work(job: AuditJob) -> Result:
+    """Do a job."""
+    try:
+        return _done(job)
+    except FloatlabError as trouble:
+        return Result(trouble=str(trouble))
+
+
+def _done(job: AuditJob) -> Result:
+    recipes = [parse_recipe(name) for name in job.recipes]
+    piece = _piece_of(job)
+    if job.only_peaks:
+        return Result(peaks=tuple(peak_of(piece, recipe) for recipe in recipes))
+    samples = _samples_of(job)
+    inputs = None if samples is None else np.asarray(native(samples), np.float64).reshape(-1, job.region.width)
+    found = []
+    for recipe, peak in zip(recipes, job.peaks or (None,) * len(recipes), strict=True):
+        trip = round_trip(piece, recipe, peak, job.overflow)
+        output = None
+        if inputs is not None:
+            shape = job.region.rows, job.region.columns
+            output = output_errors(inputs, trip.x.reshape(shape), trip.values.reshape(shape))
+        whole_scales = _has_first_scale(recipe, job.region) or peak is None
+        found.append(
+            Measured(
+                tally_of(trip, recipe, job.region.first, job.region.width),
+                scale_tally(trip, recipe) if whole_scales else None,
+                output,
+            )
+        )
+    return Result(tuple(found))
+
+
+def _piece_of(job: AuditJob) -> Piece:
+    if job.piece is not None:
+        return job.piece
+    with _opened(job.place, job.tensor, job.version) as source:
+        return read_region(source, job.region)
+
+
+def _samples_of(job: AuditJob) -> Piece | None:
+    if job.inputs is None:
+        return job.samples
+    with _opened(job.inputs, job.layer) as source:
+        return source.whole()
+
+
+def packed(job: AuditJob) -> AuditJob:
+    """Return a job as it can be sent to another process: with its piece if the tensor is in the memory of this one."""
+    if isinstance(job.place, Mapping):
+        try:
+            job = job.replace(piece=_piece_of(job), place=None)
+        except FloatlabError:
+            return job.replace(place={})  # the tensor cannot be read there either, and the result says so
+    if isinstance(job.inputs, Mapping):
+        job = job.replace(samples=_samples_of(job), inputs=None)
+    return job
+
+
+def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
+    """Return whether the scales of a region are to be counted; a scale of several regions is counted in the first."""
+    if recipe.format.block is not None or is_unscaled(recipe):
+        return True
+    return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
+
+
+def read_region(source: ArraySource, region: TensorRegion) -> Piece:
+    """Return a region as a matrix.
+
+    >>> source = HeldSource(np.arange(12.0).reshape(3, 4))
+    >>> read_region(source, TensorRegion(1, 2, 1, 2, 4)).tolist()
+    [[5.0, 6.0], [9.0, 10.0]]
+    """
+    if source.by_columns:
+        whole = source.whole()
+        held = whole.replace(codes=np.ascontiguousarray(whole.codes)) if isinstance(whole, Source) else whole
+        source = HeldSource(held if isinstance(held, Source) else np.ascontiguousarray(held), source.name)
+    shape = region.rows, region.columns
+    if region.is_contiguous:
+        parts = [source.read(region.first, region.size)]
+    else:
+        parts = [source.read(region.first + row * region.width, region.columns) for row in range(region.rows)]
+    first = parts[0]
+    if isinstance(first, Source):
+        codes = [each.codes for each in parts if isinstance(each, Source)]
+        return first.replace(codes=(codes[0] if len(codes) == 1 else np.concatenate(codes)).reshape(shape))
+    return (first if len(parts) == 1 else np.concatenate(parts)).reshape(shape)  # type: ignore[arg-type]
+
+
+def peak_of(x: Piece, recipe: Recipe) -> float | None:
+    """Return the first number with the largest magnitude, on which a recipe's scales depend; NaN if there is a NaN.
+
+    For floatlab's own rules for tensor scales (`nvfp4`), blocks with NaNs or infinities are left out, since they have
+    no influence on the scale of the tensor.
+
+    >>> peak_of(np.float32([[1, -3, 3, 2]]), parse_recipe("e4m3/tensor"))
+    -3.0
+    """
+    if not spans(recipe):
+        return None
+    numbers, fmt = numbers_of(x), recipe.format
+    if recipe.rule.is_exact and fmt.tensor is not None and not np.isfinite(numbers).all():
+        rows, columns = numbers.shape
+        down, across = np.arange(rows) // (fmt.rows or 1), np.arange(columns) // (fmt.block or 1)
+        bad = np.zeros((down[-1] + 1, across[-1] + 1), bool)
+        at = np.argwhere(~np.isfinite(numbers))
+        bad[down[at[:, 0]], across[at[:, 1]]] = True
+        numbers = np.where(bad[down[:, None], across], 0, numbers)
+    sizes = np.abs(numbers).reshape(-1)
+    return float(numbers.reshape(-1)[int(sizes.argmax())]) if sizes.size else 0.0  # argmax finds a NaN first
+
+
+def joint_peak(peaks: list[float | None]) -> float | None:
+    """Return the peak of several regions, in the order of the tensor.
+
+    >>> joint_peak([1.0, -2.0, 2.0]), joint_peak([None]), joint_peak([nan, 1.0])
+    (-2.0, None, nan)
+    """
+    found = [each for each in peaks if each is not None]
+    if any(map(isnan, found)):
+        return nan
+    return max(found, key=abs, default=None)
+
+
+# Each process keeps the headers of the last checkpoints that it has read.
+_KEPT: dict[object, tuple[str, QuantizedCheckpoint]] = {}
+_MOST_KEPT = 4
+_lock = threading.Lock()
+
+
+def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
+    """Open a checkpoint, or return it if it is still open from the job before.
+
+    Raises FileFormatError if `version` is given and the sizes of the files are not those of this version.
+    """
+    key = id(place) if isinstance(place, Mapping) else place
+    with _lock:
+        opened, found = _KEPT.get(key, ("", None))
+        if found is not None and version in ("", opened or version):
+            return found
+        while len(_KEPT) >= _MOST_KEPT or key in _KEPT:
+            _KEPT.pop(key if key in _KEPT else next(iter(_KEPT)))[1].close()
+        found = load_quantized(place)  # type: ignore[arg-type]
+        if version and version_of(found).partition(".")[0] != version.partition(".")[0]:
+            found.close()
+            raise FileFormatError(f"{shown(str(place))} is another file here than where the audit was started")
+        _KEPT[key] = version, found
+        return found
+
+
+def version_of(read: QuantizedCheckpoint) -> str:
+    """Return a text that identifies the contents of the files of a checkpoint: their sizes, and when they changed.
+
+    Times follow a point. They differ if a file is copied to another computer. The text is empty for a mapping.
+    """
+    states = states_of(read.checkpoint)
+    parts = [[(each.name, each.size) for each in states], [each.changed for each in states]]
+    return ".".join(hashlib.blake2s(repr(part).encode(), digest_size=8).hexdigest() for part in parts) if states else ""
+
+
+def forget() -> None:
+    """Close the checkpoints that jobs have opened; files may have changed when the next audit begins."""
+    with _lock:
+        while _KEPT:
+            _KEPT.popitem()[1][1].close()
+
+
+def _begin_after_fork() -> None:
+    """Open all checkpoints again in a forked process: it shares the positions in open files with the first process."""
+    global _lock
+    _lock = threading.Lock()
+    forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_after_fork)
+
+
+def _opened(place: Place, tensor: str, version: str = "") -> ArraySource:
+    source = checkpoint_at(place, version).open(tensor)
+    if source.dtype is not None and source.dtype.kind != "f":
+        source.close()
+        raise UnsupportedError(f"{source.name} is an array of {source.dtype.name}, not of floats")
+    return source

@@ -1,0 +1,50 @@
+"""Writes the recommended recipes of an audit as a JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from floatlab.auditing.survival.figures import RecipeAudit
+from floatlab.errors import FileFormatError
+from floatlab.files.safe_open import shown
+
+
+def plan_text(found: RecipeAudit) -> str:
+    """Return the plan as JSON: the recipe of each tensor, null for those that stay as they are.
+
+    >>> import numpy as np
+    >>> from floatlab.auditing.survival.survey import audit_recipes
+    >>> print(plan_text(audit_recipes({"w": np.float32([1, 2])}, "e4m3", min_sqnr=20)), end="")
+    {
+      "schema": 1,
+      "sources": ["the mapping"],
+      "rule": "a recipe must reach 20 dB, and make no number NaN or infinite",
+      "base": "e4m3",
+      "bits": 8.0,
+      "sqnr": null,
+      "tensors": {
+        "w": "e4m3"
+      }
+    }
+    """
+    advice = found.recommendation
+    members = {
+        "schema": 1, "sources": list(found.sources), "rule": advice.rule, "base": advice.base or None,
+        "bits": advice.bits, "sqnr": advice.sqnr if advice.sqnr is not None and abs(advice.sqnr) < 1e9 else None,
+    }  # fmt: skip
+    lines = [f"  {json.dumps(name)}: {json.dumps(value)},\n" for name, value in members.items()]
+    rows = [f"    {json.dumps(name)}: {json.dumps(recipe or None)}" for name, recipe in advice.plan]
+    return "".join(("{\n", *lines, '  "tensors": {\n', ",\n".join(rows), "\n" * bool(rows), "  }\n}\n"))
+
+
+def write_plan(found: RecipeAudit, path: str | os.PathLike[str]) -> None:
+    """Write the plan to a file. Raises FileFormatError if it cannot be written."""
+    from floatlab.atomic_write import replacing
+
+    try:
+        with replacing(path) as file:
+            file.write(plan_text(found).encode())
+    except (OSError, ValueError) as trouble:
+        said = getattr(trouble, "strerror", None) or str(trouble)
+        raise FileFormatError(f"{shown(os.fspath(path))} cannot be written: {said}") from None

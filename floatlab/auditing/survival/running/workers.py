@@ -1,0 +1,147 @@
+"""Where the jobs of an audit are done: in processes of this computer, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from floatlab.errors import MissingPartError, RefusedError, UnsupportedError, quoted
+from floatlab.sandbox import confined
+
+Found = TypeVar("Found")
+
+_ADDRESS = re.compile(r"((tcp|tls|wss?)://)?[^\s/]+:[0-9]{1,5}/?")
+_PATIENCE = "10s"  # how long a connection to a scheduler may take
+
+
+class Processes(Executor):
+    """A pool of processes that starts with the first call, and can be renewed if one of them dies.
+
+    The processes ignore Ctrl-C, which ends them with this process. They end if this process is killed, too.
+    """
+
+    def __init__(self, count: int) -> None:
+        """Take the number of processes; none is started yet. Raises RefusedError in a confined process."""
+        if confined():
+            raise RefusedError("visitors of a served explorer cannot start processes")
+        self.count = count
+        self._pool: ProcessPoolExecutor | None = None
+
+    def submit(self, call: Callable[..., Found], /, *words: object, **options: object) -> Future[Found]:
+        """Call a function in one of the processes."""
+        if self._pool is None:
+            # Processes that are forked would share locks and threads with this one.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.count, context, _begin)
+        with _interrupts_held():  # a new process inherits that, so that Ctrl-C does not end it while it starts
+            return self._pool.submit(call, *words, **options)
+
+    def renew(self) -> None:
+        """End the processes; the next call starts others."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            processes = list((getattr(pool, "_processes", None) or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                with suppress(OSError, ValueError):
+                    process.terminate()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes, after the calls that have been made, or at once with `cancel_futures`."""
+        if cancel_futures:
+            self.renew()
+        elif self._pool is not None:
+            self._pool.shutdown(wait)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End the processes, at once after an error or Ctrl-C."""
+        self.shutdown(cancel_futures=kind is not None)
+
+
+def _begin() -> None:
+    """Prepare a new process: Ctrl-C is left to the process that started it, whose end is also the end of this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Deliver Ctrl-C after the `with` block; where signals cannot be held back, do nothing."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
+    """Return an executor for `jobs` processes, or for a Dask cluster by its address; None for this process alone.
+
+    Raises MissingPartError if a cluster is asked for and `distributed` is not installed, and UnsupportedError if no
+    scheduler answers.
+    """
+    if scheduler is not None:
+        with _cluster(scheduler) as executor:
+            yield executor
+    elif jobs > 1:
+        with Processes(jobs) as processes:
+            yield processes
+    else:
+        yield None
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Executor]:
+    if confined():
+        raise RefusedError("visitors of a served explorer cannot connect to a cluster")
+    if not _ADDRESS.fullmatch(address):
+        raise UnsupportedError(f"{quoted(address, 80)} is no address of a Dask scheduler, such as tcp://10.0.0.5:8786")
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingPartError("--scheduler needs distributed: pip install 'floatlab[cluster]'") from None
+    for name in [each for each in logging.root.manager.loggerDict if each.partition(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # it reports workers that die, whose tasks are repeated
+
+    class Quiet(Client):  # type: ignore[misc]
+        def __del__(self) -> None:
+            """Do nothing: a client that has not connected would wait and write a traceback."""
+
+    try:
+        client = Quiet(address, timeout=_PATIENCE, set_as_default=False)
+    except Exception as trouble:
+        words = quoted(" ".join(str(trouble).split()) or type(trouble).__name__, 100)
+        raise UnsupportedError(f"no Dask scheduler answers at {quoted(address, 80)}: {words}") from None
+    with client:
+        # The tasks of a worker that dies are repeated, up to this many times.
+        yield client.get_executor(pure=False, retries=3)
+
+
+def shares_memory(executor: Executor) -> bool:
+    """Return whether an executor calls functions in this process."""
+    return isinstance(executor, ThreadPoolExecutor)
+
+
+def is_loss(trouble: Exception) -> bool:
+    """Return whether an error of a call means that its process has died, and not that the call has failed."""
+    lost = ("KilledWorker", "FutureCancelledError", "CancelledError")  # the names of distributed's errors
+    return isinstance(trouble, BrokenExecutor | CancelledError) or type(trouble).__name__ in lost

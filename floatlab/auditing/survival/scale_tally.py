@@ -1,0 +1,109 @@
+"""Counts the scales of a recipe: their spread, their histogram, and those that do not fit their format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from math import log2
+
+import numpy as np
+
+from floatlab.arrays.round_trips import RoundTrip
+from floatlab.arrays.types import Array
+from floatlab.formats.recipes import Recipe
+from floatlab.record import Record
+
+
+class ScaleTally(Record):
+    """The scales of a tensor's blocks, as they are stored (without the scale of the tensor).
+
+    `empty` blocks have only zeros, and are left out of the other figures. `clipped` blocks would need a scale above the
+    largest number of the scale's format, `underflowed` ones a scale below its smallest positive number. `zeros` scales
+    are 0, `nans` are NaN. `largest` and `smallest` are those of the positive scales, and `exponents` has them by
+    floor(log2 scale), in ascending order.
+    """
+
+    blocks: int
+    empty: int
+    zeros: int
+    nans: int
+    clipped: int
+    underflowed: int
+    largest: float | None
+    smallest: float | None
+    exponents: tuple[tuple[int, int], ...]
+
+    @property
+    def spread(self) -> float | None:
+        """The largest scale divided by the smallest, as a power of two: log2 of the quotient."""
+        return log2(self.largest) - log2(self.smallest) if self.largest and self.smallest else None
+
+
+def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
+    """Count the scales of a round trip; None if the recipe has none.
+
+    >>> from floatlab.arrays.round_trips import round_trip
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> recipe = parse_recipe("mxfp4")
+    >>> found = scale_tally(round_trip(np.float32([[4.0] * 32 + [1.0] * 32 + [0.0] * 32]), recipe), recipe)
+    >>> found.blocks, found.empty, found.largest, found.smallest, found.spread, found.exponents
+    (3, 1, 1.0, 0.25, 2.0, ((-2, 1), (0, 1)))
+    """
+    if trip.scales is None or trip.unit is None:
+        return None
+    scales = np.abs(trip.scales)
+    with np.errstate(all="ignore"):
+        clipped, underflowed, empty = _misfits(trip, recipe, scales)
+    sizes = scales[np.isfinite(scales) & (scales > 0) & ~empty]
+    exponents, counts = np.unique(np.frexp(sizes)[1] - 1, return_counts=True)
+    return ScaleTally(
+        blocks=scales.size,
+        empty=int(np.count_nonzero(empty)),
+        zeros=int(np.count_nonzero((scales == 0) & ~empty)),
+        nans=int(np.count_nonzero(~np.isfinite(scales))),
+        clipped=clipped,
+        underflowed=underflowed,
+        largest=float(sizes.max()) if sizes.size else None,
+        smallest=float(sizes.min()) if sizes.size else None,
+        exponents=tuple(zip(exponents.tolist(), counts.tolist(), strict=True)),
+    )
+
+
+def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, Array]:
+    """Return how many blocks need a scale above the largest, and below the smallest one; and which blocks are empty."""
+    fmt, none = recipe.format, np.zeros(scales.shape, bool)
+    top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
+    is_reciprocal = recipe.rule.value.endswith("/ scale")
+    if not is_reciprocal and not ((scales >= top) | (scales <= least)).any():
+        return 0, 0, none
+    rows, columns = trip.x.shape
+    amax = np.abs(trip.x)
+    for axis, step in ((0, fmt.rows or rows), (1, fmt.block or columns)):
+        amax = np.maximum.reduceat(amax, np.arange(0, amax.shape[axis], step), axis=axis)
+    empty = amax == 0
+    if is_reciprocal or trip.unit is None:  # stored as binary32, in which reciprocals fit
+        return 0, 0, empty
+    wanted = amax / (np.abs(trip.unit) * float(fmt.magnitudes.largest))
+    known = np.isfinite(wanted) & ~empty
+    return int(np.count_nonzero(known & (wanted > top))), int(np.count_nonzero(known & (wanted < least))), empty
+
+
+def merged_scales(parts: Iterable[ScaleTally | None]) -> ScaleTally | None:
+    """Return the scales of several parts together; None if none of them has scales."""
+    found = [each for each in parts if each is not None]
+    if not found:
+        return None
+    exponents: Counter[int] = Counter()
+    for each in found:
+        exponents.update(dict(each.exponents))
+    return ScaleTally(
+        blocks=sum(each.blocks for each in found),
+        empty=sum(each.empty for each in found),
+        zeros=sum(each.zeros for each in found),
+        nans=sum(each.nans for each in found),
+        clipped=sum(each.clipped for each in found),
+        underflowed=sum(each.underflowed for each in found),
+        largest=max((each.largest for each in found if each.largest is not None), default=None),
+        smallest=min((each.smallest for each in found if each.smallest is not None), default=None),
+        exponents=tuple(sorted(exponents.items())),
+    )

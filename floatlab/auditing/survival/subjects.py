@@ -1,0 +1,93 @@
+"""The tensors that an audit measures, and how each is cut into regions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from floatlab.auditing.survival.activations import layer_inputs
+from floatlab.auditing.survival.jobs import checkpoint_at, version_of
+from floatlab.auditing.survival.regions import Cut, cuts
+from floatlab.errors import FloatlabError, UnsupportedError, quoted
+from floatlab.files.checkpoints import matching
+from floatlab.files.safe_open import shown
+from floatlab.formats.recipes import Recipe
+from floatlab.record import Individual
+
+Place = str | os.PathLike[str] | Mapping[str, object]
+
+
+class Subject(Individual):
+    """A tensor to measure: where it is, what is known of it, and the regions of each group of recipes.
+
+    `bits` is the width of its numbers as they are stored. `layer` is the name of the samples of its inputs.
+    """
+
+    place: Place
+    source: str
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    convention: str
+    bits: int
+    version: str
+    left_out: str
+    is_readable: bool
+    layer: str
+    groups: tuple[Cut, ...]
+
+
+def subjects_of(
+    places: Sequence[Place], recipes: tuple[Recipe, ...], only: str | None, activations: Place | None
+) -> list[Subject]:
+    """Return the tensors to measure, in the order of the files."""
+    named = [(place, checkpoint_at(place)) for place in places]
+    samples = None if activations is None else checkpoint_at(activations)
+    where = " and ".join(read.name for _, read in named[:3])
+    chosen = set(matching(list(dict.fromkeys(name for _, read in named for name in read.names)), only, where))
+    if not chosen:
+        raise UnsupportedError(f"{shown(where)} has no tensors")
+    found = []
+    for place, read in named:
+        version = version_of(read)
+        for name in read.names:
+            if name not in chosen:
+                continue
+            weight, stored = read.weights.get(name), read.checkpoint.tensors.get(name)
+            shape = weight.shape if weight is not None else stored.shape if stored is not None else ()
+            kind = "number" if weight is not None else stored.kind or stored.dtype if stored is not None else ""
+            trouble, is_readable = read.unreadable.get(name, ""), name not in read.unreadable
+            if not trouble and kind.startswith(("int", "uint", "bool")):
+                trouble = f"{'truth values' if kind == 'bool' else 'integers'}, not floats"
+            layer = ""
+            if samples is not None and not trouble:
+                layer = layer_inputs(samples, name, shape)
+            found.append(
+                Subject(
+                    place=place,
+                    source=read.name,
+                    name=name,
+                    kind=kind,
+                    shape=shape,
+                    convention="" if weight is None else weight.convention,
+                    bits=_width(kind),
+                    version=version,
+                    left_out=trouble,
+                    is_readable=is_readable,
+                    layer=layer,
+                    groups=() if trouble else tuple(cuts(shape, recipes, whole_rows=bool(layer))),
+                )
+            )
+    if samples is not None and not any(each.layer for each in found):
+        few = ", ".join(quoted(name, 60) for name in samples.names[:2]) or "nothing"
+        raise UnsupportedError(f"{shown(samples.name)} has no inputs of these layers; it has {few}")
+    return found
+
+
+def _width(kind: str) -> int:
+    from floatlab.formats import parse_format
+
+    try:
+        return parse_format(kind).width
+    except FloatlabError:
+        return 32

@@ -1,0 +1,363 @@
+"""Measures what recipes would do to the tensors of checkpoints: cuts them into jobs, and unites the results."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from fractions import Fraction
+from math import inf, prod
+from typing import TypedDict, Unpack
+
+from floatlab.arrays.round_trips import check_supported, is_unscaled, spans
+from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures, exponents_of, figures_of
+from floatlab.auditing.survival.gathering import Gathering, Pile
+from floatlab.auditing.survival.jobs import AuditJob, Measured, checkpoint_at, forget, joint_peak, work
+from floatlab.auditing.survival.regions import TensorRegion, as_matrix, needs_peaks
+from floatlab.auditing.survival.running.resumption import Resumption, files_of
+from floatlab.auditing.survival.running.runner import run
+from floatlab.auditing.survival.subjects import Place, Subject, subjects_of
+from floatlab.auditing.survival.verdicts import choice_of, judged, recommendation, usual
+from floatlab.errors import UnsupportedError, quoted
+from floatlab.formats.recipes import Recipe, parse_recipes
+from floatlab.fpmode import in_default_mode
+
+Progress = Callable[[int], None]
+
+
+class RecipeOptions(TypedDict, total=False):
+    """Keywords of audits of recipes; `audit_recipes` explains them."""
+
+    min_sqnr: float | None
+    activations: Place | None
+    overflow: str
+    executor: Executor | None
+    resume: str | os.PathLike[str] | None
+
+
+@in_default_mode
+def audit_recipes(
+    places: Place | Sequence[Place],
+    to: str | Recipe | Sequence[str | Recipe],
+    *,
+    only: str | None = None,
+    progress: Callable[[int, int], Progress] | None = None,
+    **options: Unpack[RecipeOptions],
+) -> RecipeAudit:
+    """Measure what recipes would do to the tensors of checkpoints, and recommend a recipe for each.
+
+    Parameters
+    ----------
+    places
+        One or several checkpoints, given as for `load_quantized`. Quantised weights are read as numbers.
+    to
+        Recipes, such as "mxfp4,nvfp4,e4m3/128x128"; a format without a shape, such as "e4m3", has no scales.
+    only
+        A glob that chooses tensors by name.
+    progress
+        A function that is called with the number of bytes to read and the number of tensors. It returns a function that
+        is called with the number of bytes read since its last call.
+    **options
+        The keywords that follow.
+    min_sqnr
+        The smallest ratio of signal to quantisation noise that is good enough, in dB. By default a recipe must stay
+        within 3 dB of what it reaches on normally distributed numbers.
+    activations
+        Samples of the inputs of layers: arrays that are named as the layers, of any number of rows. Weights with
+        samples are judged by the error of the layer's output.
+    overflow
+        The result of numbers beyond the largest, without scales: `native` (∞ or NaN, if the format has them) or
+        `saturate`. With scales, they saturate.
+    executor
+        Where the pieces of tensors are measured: any executor of `concurrent.futures` or of Dask
+        (`Client.get_executor()`); by default this process. The result does not depend on it.
+    resume
+        A file in which finished pieces are kept. An audit that was interrupted continues from it. It is refused if it
+        belongs to other files, recipes or settings.
+
+    Returns
+    -------
+    RecipeAudit
+        Its `tensors` have the figures of each tensor in each recipe, `totals` those of all tensors, and
+        `recommendation` the cheapest recipe for each tensor.
+
+    Raises
+    ------
+    RecipeError
+        For an unknown recipe, with a caret under the place.
+    FileFormatError
+        If a file is not valid.
+    UnsupportedError
+        For a recipe that arrays do not support, and if a glob matches no tensor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = {"w": np.float32([[0.5, 1, 448, 500]])}
+    >>> found = audit_recipes(x, "e4m3,e4m3/tensor")
+    >>> [(each.recipe, each.lost, each.verdict) for each in found.tensors[0].recipes]
+    [('e4m3', 1, 'overflows'), ('e4m3/tensor', 0, 'survives')]
+    >>> print(found.recommendation)
+    e4m3/tensor for the tensor. On average 16 bits a number, SQNR 32.3 dB
+    """
+    recipes = parse_recipes(to)
+    for recipe in recipes:
+        check_supported(recipe)
+    overflow, activations = options.get("overflow", "native"), options.get("activations")
+    if overflow not in ("native", "saturate"):
+        raise UnsupportedError(f"overflow is native or saturate, not {quoted(str(overflow))}")
+    many = list(places) if isinstance(places, Sequence) and not isinstance(places, str) else [places]
+    forget()
+    try:
+        subjects = subjects_of(many, recipes, only, activations)
+        found = _Survey(subjects, recipes, activations, overflow, options.get("min_sqnr"))
+        with ExitStack() as held:
+            resume = options.get("resume")
+            kept = None if resume is None else held.enter_context(found.resumption(os.fspath(resume)))
+            found.measure(progress, options.get("executor"), kept)
+        return found.result()
+    finally:
+        forget()
+
+
+class _Survey:
+    """The audit in progress: results are united as they arrive."""
+
+    def __init__(
+        self, subjects: list[Subject], recipes: tuple[Recipe, ...], inputs: Place | None, overflow: str,
+        min_sqnr: float | None,
+    ) -> None:  # fmt: skip
+        self.subjects, self.recipes, self.inputs, self.overflow = subjects, recipes, inputs, overflow
+        self.min_sqnr = min_sqnr
+        self.troubles: dict[int, str] = {}
+        self.peaks: dict[tuple[int, int, int], float | None] = {}  # by subject, recipe, and row (−1: the tensor)
+        self.tensors: list[TensorFigures] = []
+        self.piles = [Pile() for _ in recipes]
+
+    def resumption(self, path: str) -> Resumption:
+        """Open the file that keeps finished jobs of these tensors, regions, recipes and settings."""
+        places = {each.source: each.place for each in self.subjects}
+        tensors = [(each.name, each.kind, each.shape, each.groups) for each in self.subjects]
+        return Resumption(
+            path,
+            {
+                "files": [files_of(place) for place in places.values()],
+                "tensors": hashlib.blake2s(repr(tensors).encode("utf-8", "backslashreplace")).hexdigest(),
+                "recipes": [each.name for each in self.recipes],
+                "activations": None if self.inputs is None else files_of(self.inputs),
+                "overflow": self.overflow,
+            },
+        )
+
+    def measure(
+        self, progress: Callable[[int, int], Progress] | None, executor: Executor | None, resume: Resumption | None
+    ) -> None:
+        """Do all jobs: first those that look for peaks, then those that round."""
+        first = list(self._peak_jobs())
+        done = None
+        if progress is not None:
+            whole = sum(prod(each.shape) * each.bits * len(each.groups) for each in self.subjects)
+            add = progress((whole + sum(map(self._bits, first))) // 8, len(self.subjects))
+            rest = 0
+
+            def done(job: AuditJob) -> None:
+                nonlocal rest
+                count, rest = divmod(rest + self._bits(job), 8)
+                add(count)
+
+        self._find_peaks(first, executor, done, resume)
+        gatherings = self._gatherings()
+        number = 0
+        for job, result in run(self._jobs(), work, executor, progress=done, resume=resume):
+            if result.trouble:
+                self.troubles.setdefault(job.subject, result.trouble)
+            gatherings[job.subject, job.group].add(job.order, result)
+            while number < len(self.subjects) and self._is_done(number, gatherings):
+                self._finish(number, gatherings)
+                number += 1
+        for rest in range(number, len(self.subjects)):
+            self._finish(rest, gatherings)
+
+    def _bits(self, job: AuditJob) -> int:
+        """Return the number of bits that a job reads."""
+        return job.region.size * self.subjects[job.subject].bits
+
+    def _peak_jobs(self) -> Iterator[AuditJob]:
+        for number, subject in enumerate(self.subjects):
+            for group, (which, regions) in enumerate(subject.groups):
+                names = tuple(self.recipes[i].name for i in which if needs_peaks(self.recipes[i], regions))
+                for order, region in enumerate(regions if names else ()):
+                    yield AuditJob(
+                        subject.place, subject.name, number, group, order, region, names, only_peaks=True,
+                        version=subject.version,
+                    )  # fmt: skip
+
+    def _find_peaks(
+        self,
+        jobs: list[AuditJob],
+        executor: Executor | None,
+        done: Callable[[AuditJob], None] | None,
+        resume: Resumption | None,
+    ) -> None:
+        found: dict[tuple[int, int, int], dict[int, float | None]] = {}
+        numbers = {recipe.name: i for i, recipe in enumerate(self.recipes)}
+        for job, result in run(jobs, work, executor, progress=done, resume=resume):
+            if result.trouble:
+                self.troubles.setdefault(job.subject, result.trouble)
+            for name, peak in zip(job.recipes, result.peaks, strict=False):
+                i = numbers[name]
+                found.setdefault((job.subject, i, self._unit(i, job.region)), {})[job.order] = peak
+        self.peaks = {key: joint_peak([peaks[order] for order in sorted(peaks)]) for key, peaks in found.items()}
+
+    def _unit(self, recipe: int, region: TensorRegion) -> int:
+        return region.row if spans(self.recipes[recipe]) == "row" else -1
+
+    def _jobs(self) -> Iterator[AuditJob]:
+        for number, subject in enumerate(self.subjects):
+            if number in self.troubles:
+                continue
+            for group, (which, regions) in enumerate(subject.groups):
+                names = tuple(self.recipes[i].name for i in which)
+                for order, region in enumerate(regions):
+                    peaks = tuple(self.peaks.get((number, i, self._unit(i, region))) for i in which)
+                    with_inputs = subject.layer and region.has_whole_rows
+                    yield AuditJob(
+                        subject.place, subject.name, number, group, order, region, names, peaks,
+                        overflow=self.overflow,
+                        inputs=self.inputs if with_inputs else None, layer=subject.layer if with_inputs else "",
+                        version=subject.version,
+                    )  # fmt: skip
+
+    def _gatherings(self) -> dict[tuple[int, int], Gathering]:
+        return {
+            (number, group): Gathering(len(regions), len(which))
+            for number, subject in enumerate(self.subjects)
+            if number not in self.troubles
+            for group, (which, regions) in enumerate(subject.groups)
+        }
+
+    def _is_done(self, number: int, gatherings: dict[tuple[int, int], Gathering]) -> bool:
+        return not any(
+            gatherings[number, group].left
+            for group in range(len(self.subjects[number].groups))
+            if (number, group) in gatherings
+        )
+
+    def _finish(self, number: int, gatherings: dict[tuple[int, int], Gathering]) -> None:
+        """Make the figures of a tensor, and add it to the totals."""
+        subject = self.subjects[number]
+        found: list[Measured | None] = [None] * len(self.recipes)
+        for group, (which, _) in enumerate(subject.groups):
+            gathering = gatherings.pop((number, group), None)
+            for i, pile in zip(which, gathering.piles if gathering is not None else (), strict=False):
+                found[i] = pile.total()
+        trouble = self.troubles.get(number, "")
+        measured = [each for each in found if each is not None]
+        if trouble or len(measured) < len(self.recipes):
+            measured = []
+        self.tensors.append(_figures(subject, self.recipes, measured, trouble, self.min_sqnr))
+        for pile, each in zip(self.piles, measured, strict=False):
+            pile.add(each.replace(output=None))
+
+    def result(self) -> RecipeAudit:
+        """Return the audit, with the most damaged tensors first."""
+        totals = self._totals()
+        several = len({each.source for each in self.subjects}) > 1
+        names = [f"{each.source}::{each.name}" if several else each.name for each in self.subjects]
+        advice = recommendation(self.tensors, [each.bits for each in self.subjects], self.min_sqnr, names)
+        ranked = sorted(self.tensors, key=_rank)
+        return RecipeAudit(
+            sources=tuple(dict.fromkeys(each.source for each in self.subjects)),
+            recipes=tuple(each.name for each in self.recipes),
+            tensors=tuple(ranked),
+            totals=totals,
+            recommendation=advice,
+            min_sqnr=self.min_sqnr,
+            inputs="" if self.inputs is None else checkpoint_at(self.inputs).name,
+        )
+
+    def _totals(self) -> tuple[RecipeFigures, ...]:
+        measured = [each for each in self.tensors if each.recipes]
+        count = sum(each.elements for each in measured)
+        nonfinite = sum(each.nonfinite for each in measured)
+        zeros = sum(each.zeros for each in measured)
+        found = []
+        for i, (recipe, pile) in enumerate(zip(self.recipes, self.piles, strict=True)):
+            whole = pile.total()
+            bits = sum(Fraction(each.recipes[i].bits) * each.elements for each in measured)
+            figures = figures_of(
+                recipe.name, float(bits / count) if count else 0.0, whole.tally, whole.scales, None,
+                usual(recipe).sqnr,
+            )  # fmt: skip
+            figures = figures.replace(largest_relative_at=None)  # an index is that of one tensor
+            found.append(judged(figures, usual(recipe).flushed, count - zeros - nonfinite, nonfinite, self.min_sqnr))
+        return tuple(found)
+
+
+def _rank(found: TensorFigures) -> tuple[float, ...]:
+    """Return the key that sorts tensors: those that cannot be read, then by the damage in the first recipe."""
+    if not found.is_readable:
+        return (0, 0, 0)
+    if not found.recipes:
+        return (2, 0, 0)
+    first = found.recipes[0]
+    sqnr = first.decisive_sqnr
+    return (1, -first.lost / max(first.elements, 1), inf if sqnr is None else sqnr)
+
+
+def _figures(
+    subject: Subject, recipes: tuple[Recipe, ...], measured: list[Measured], trouble: str, min_sqnr: float | None
+) -> TensorFigures:
+    tally = measured[0].tally if measured else None
+    figures = []
+    for recipe, each in zip(recipes, measured, strict=False):
+        bits = bits_of(recipe, subject.shape)
+        made = figures_of(recipe.name, bits, each.tally, each.scales, each.output, usual(recipe).sqnr)
+        nonzero = each.tally.elements - each.tally.zeros - each.tally.nonfinite
+        figures.append(judged(made, usual(recipe).flushed, nonzero, each.tally.nonfinite, min_sqnr))
+    found = TensorFigures(
+        source=subject.source,
+        tensor=subject.name,
+        kind=subject.kind,
+        shape=subject.shape,
+        convention=subject.convention,
+        elements=prod(subject.shape),
+        zeros=tally.zeros if tally else 0,
+        nonfinite=tally.nonfinite if tally else 0,
+        largest=tally.largest if tally and tally.smallest < inf else None,
+        smallest=tally.smallest if tally and tally.smallest < inf else None,
+        exponents=exponents_of(tally) if tally else (),
+        recipes=tuple(figures),
+        choice="",
+        is_readable=subject.is_readable and not trouble,
+        left_out=subject.left_out or trouble,
+    )
+    return found.replace(choice=choice_of(found))
+
+
+def bits_of(recipe: Recipe, shape: tuple[int, ...]) -> float:
+    """Return the bits of an element of a tensor of this shape in a recipe, with its share of all scales.
+
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> bits_of(parse_recipe("nvfp4"), (64, 64)), bits_of(parse_recipe("e4m3/channel"), (64, 64))
+    (4.5078125, 8.5)
+    """
+    fmt, (outer, high, wide) = recipe.format, as_matrix(shape)
+    count = outer * high * wide
+    if is_unscaled(recipe) or not count:
+        return float(fmt.element.width)
+    if fmt.flat:
+        outer, high, wide = 1, 1, count
+    elif fmt.rows is None:
+        outer, high = 1, outer * high
+    rows, columns = fmt.rows or high, fmt.block or wide
+    blocks = outer * -(-high // rows) * -(-wide // columns)
+    bits = count * fmt.element.width + blocks * fmt.scale_bits * (1 + fmt.minimum)
+    for size in fmt.groups:
+        bits += blocks * rows * columns // size
+    if fmt.tensor is not None:
+        tensors = -(-count // fmt.superblock) if fmt.superblock else outer * -(-high // rows) if fmt.by_row else 1
+        bits += tensors * fmt.tensor.width * (1 + fmt.minimum)
+    return bits / count

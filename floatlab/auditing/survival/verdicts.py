@@ -1,0 +1,178 @@
+"""Whether a tensor survives a recipe, in plain words, and which recipe is recommended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arrays.round_trips import is_unscaled, round_trip, tally_of
+from floatlab.auditing.survival.figures import (
+    DAMAGED,
+    OVERFLOWS,
+    SURVIVES,
+    RecipeFigures,
+    Recommendation,
+    TensorFigures,
+    sqnr_of,
+)
+from floatlab.formats.recipes import Recipe
+from floatlab.record import Record
+
+MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
+MOST_FLUSHED = 0.1  # so many more numbers may become 0 than of normally distributed ones: the SQNR hides them
+_NAMED = 3
+_NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
+
+
+class Usual(Record):
+    """What a recipe makes of normally distributed numbers: the SQNR in dB, and the share of numbers that become 0."""
+
+    sqnr: float
+    flushed: float
+
+
+@lru_cache(maxsize=256)
+def usual(recipe: Recipe) -> Usual:
+    """Return what a recipe makes of normally distributed numbers; without scales, of numbers of the best size.
+
+    >>> from floatlab.formats.recipes import parse_recipe
+    >>> [round(usual(parse_recipe(name)).sqnr, 1) for name in ("e4m3", "mxfp4", "nvfp4")]
+    [31.5, 18.8, 20.4]
+    """
+    # The generator of RandomState is the one whose numbers NumPy promises never to change.
+    x = np.random.RandomState(1).standard_normal((128, 256)).astype(np.float32)
+    sizes = [2.0**k for k in range(-4, 9, 2)] if is_unscaled(recipe) else [1.0]
+    tallies = [tally_of(round_trip(x * np.float32(size), recipe), recipe) for size in sizes]
+    found = [
+        Usual(sqnr_of(each.error_squares, each.squares) or 0.0, each.flushed / each.elements)
+        for each in tallies
+        if not each.lost
+    ]
+    return max(found, key=lambda each: each.sqnr, default=Usual(0.0, 0.0))
+
+
+def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
+    """Return figures with their verdict: by the smallest SQNR that was asked for, or by what the recipe can reach.
+
+    `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` is the number of
+    nonzero numbers, `nonfinite` that of NaNs and infinities in the source.
+    """
+    sqnr = found.decisive_sqnr
+    needed = found.expected - MARGIN if min_sqnr is None else min_sqnr
+    causes = _causes(found, nonzero)
+    if found.lost:
+        first = f"{_share(found.lost, found.elements)} become NaN or infinite"
+        if nonfinite and found.scales is not None:
+            first += " with the NaNs and infinities in their blocks"
+        return found.replace(verdict=OVERFLOWS, reason="; ".join([first, *causes]))
+    if sqnr is not None and sqnr < needed:
+        what = "the output has" if found.output_sqnr is not None else "it has"
+        asked = f"{needed:.4g} dB are asked for" if min_sqnr is not None else f"{found.expected:.1f} dB are usual"
+        return found.replace(verdict=DAMAGED, reason="; ".join([f"{what} {sqnr:.1f} dB, {asked}", *causes]))
+    if min_sqnr is None and nonzero and found.flushed > (flushed + MOST_FLUSHED) * nonzero:
+        few = "none" if not flushed else f"{100 * flushed:.2g} %"
+        said = f"{_share(found.flushed, nonzero)} become 0, {few} are usual: a few large numbers set the scales"
+        return found.replace(verdict=DAMAGED, reason="; ".join([said, *causes[1:]]))
+    return found.replace(verdict=SURVIVES, reason="; ".join(causes))
+
+
+def _causes(found: RecipeFigures, nonzero: int) -> list[str]:
+    shares = (
+        (found.flushed, "become 0"),
+        (found.subnormal, "become subnormal, with fewer digits"),
+        (found.saturated, "are clipped to the largest number"),
+    )
+    return [f"{_share(count, nonzero)} {words}" for count, words in shares if nonzero and count > _NOTABLE * nonzero]
+
+
+def _share(count: int, of: int) -> str:
+    """Return a count as a percentage with two digits; a small count as it is.
+
+    >>> _share(3, 1_000_000), _share(125_000, 1_000_000), _share(999, 1000), _share(7, 7)
+    ('3 numbers', '12 %', 'over 99 %', 'all')
+    """
+    if count == of:
+        return "all"
+    if count < 1000 and count < of / 100:
+        return f"{count:,} number{'' if count == 1 else 's'}"
+    share = 100 * count / of
+    return f"{share:.2g} %" if share < 99 else "over 99 %"
+
+
+def choice_of(tensor: TensorFigures) -> str:
+    """Return the cheapest recipe that a tensor survives, and of equally cheap ones that with less noise; or nothing."""
+    fitting = [each for each in tensor.recipes if each.verdict == SURVIVES]
+    if not fitting or not tensor.elements:
+        return ""
+    return min(fitting, key=lambda each: (each.bits, -(each.sqnr if each.sqnr is not None else 0.0))).recipe
+
+
+def recommendation(
+    tensors: list[TensorFigures], widths: list[int], min_sqnr: float | None, names: list[str]
+) -> Recommendation:
+    """Return the plan that the choices of tensors make; `widths` are the bits of their numbers as they are stored.
+
+    `names` are the names of the tensors in the plan.
+    """
+    if min_sqnr is None:
+        rule = (
+            f"a recipe must stay within {MARGIN:g} dB of its SQNR on normally distributed numbers, make none NaN or "
+            f"infinite, and at most {100 * MOST_FLUSHED:g} % more than usual 0"
+        )
+    else:
+        rule = f"a recipe must reach {min_sqnr:g} dB, and make no number NaN or infinite"
+    measured = [
+        (each, width, name)
+        for each, width, name in zip(tensors, widths, names, strict=True)
+        if each.choice or (each.recipes and each.elements)
+    ]
+    plan = tuple((name, each.choice) for each, _, name in measured)
+    sizes: Counter[str] = Counter()
+    bits = noise = signal = 0.0
+    for each, width, _ in measured:
+        sizes[each.choice] += each.elements
+        chosen = next((found for found in each.recipes if found.recipe == each.choice), None)
+        bits += each.elements * (width if chosen is None else chosen.bits)
+        signal += max(found.squares for found in each.recipes)
+        noise += 0.0 if chosen is None else chosen.error_squares
+    total = sum(sizes.values())
+    base = max((name for name in sizes if name), key=lambda name: sizes[name], default="")
+    mean = bits / total if total else None
+    sqnr = sqnr_of(noise, signal) if total else None
+    words = _words(base, plan)
+    if mean is not None and base:
+        words += f". On average {mean:.3g} bits a number"
+        if sqnr is not None and noise:
+            words += f", SQNR {sqnr:.1f} dB"
+    return Recommendation(words, rule, base, plan, mean, sqnr)
+
+
+def _words(base: str, plan: tuple[tuple[str, str], ...]) -> str:
+    total = len(plan)
+    if not base:
+        return f"none of these recipes: {'all tensors' if total > 1 else 'the tensor'} should stay as stored"
+    apart: dict[str, list[str]] = {}
+    for name, recipe in plan:
+        if recipe != base:
+            apart.setdefault(recipe, []).append(name)
+    others = sum(map(len, apart.values()))
+    if not others:
+        return f"{base} for all {total:,} tensors" if total > 1 else f"{base} for the tensor"
+    parts = [
+        f"{f'in {recipe}' if recipe else 'as stored'}: {_few(names)}"
+        for recipe, names in sorted(apart.items(), key=lambda item: (not item[0], -len(item[1])))
+    ]
+    return f"{base} for all but {others:,} of {total:,} tensors; {'; '.join(parts)}"
+
+
+def _few(names: list[str]) -> str:
+    """Return up to three names, and how many more there are.
+
+    >>> _few(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    if len(names) <= _NAMED + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} more"

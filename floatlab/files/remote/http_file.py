@@ -1,0 +1,216 @@
+"""Reads files from servers of http(s), which may be hostile: bounded time and memory for each request.
+
+fsspec's own reader is not used. It keeps all bytes that a server sends, decompresses them if the server says so, and
+waits as long as bytes trickle in.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from email.message import Message
+from threading import Timer
+from urllib.error import HTTPError, URLError
+from urllib.parse import urljoin
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
+
+from floatlab.errors import FileFormatError, quoted
+from floatlab.files.remote.range_file import RangeFile
+from floatlab.files.remote.urls import scheme_of
+
+_PATIENCE = 30.0  # seconds without any byte before a request is given up
+_LATEST = 60.0  # seconds that a request may take, in addition to its bytes at the slowest rate
+_SLOWEST = 1 << 15  # bytes a second
+_PIECE = 1 << 18  # bytes per read call
+_MOST_REDIRECTS = 10
+_MOVED, _ABSENT, _BEYOND = (301, 302, 303, 307, 308), (404, 410), 416
+_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
+_SIZE = re.compile(r"bytes \*/(\d{1,18})")
+
+
+class HttpFile(RangeFile):
+    """A file at a URL of http or https."""
+
+    _size: int | None = None
+    _version: str | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of bytes in the file, as its server says."""
+        if self._size is None:
+            self._start, self._ahead = 0, self._fetch(0, 1 << 16)
+        if self._size is None:
+            raise FileFormatError("cannot be read: its server does not say its length")
+        return self._size
+
+    @property
+    def version(self) -> str:
+        """The entity tag of the file, or else the time of its last change."""
+        self.size  # noqa: B018 — sends a request if there was none
+        return self._version or ""
+
+    def _fetch(self, first: int, count: int) -> bytes:
+        with _plain_errors(), _limited(count) as (opener, deadline):
+            try:
+                with _answer(opener, self.url, f"bytes={first}-{first + count - 1}") as answer:
+                    expected = self._expected(answer.status, answer.headers, first, count)
+                    return _received(answer, expected, deadline)
+            except HTTPError as refusal:
+                with refusal:
+                    if refusal.code != _BEYOND:
+                        raise
+                    if found := _SIZE.fullmatch(refusal.headers.get("Content-Range", "")):
+                        self._same(int(found[1]), refusal.headers)
+                    return b""
+
+    def _expected(self, status: int, headers: Message, first: int, count: int) -> int:
+        """Return how many bytes an answer has to have; raises FileFormatError if they are not those requested."""
+        if headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
+            raise FileFormatError("cannot be read: its server sends it compressed")
+        if status == 206:
+            found = _RANGE.fullmatch(headers.get("Content-Range", ""))
+            if not found:
+                raise FileFormatError("cannot be read: its server does not say which bytes it sends")
+            start, last, size = map(int, found.groups())
+            if (start, last) != (first, min(first + count, size) - 1) or last < start:
+                raise FileFormatError(
+                    f"is sent wrongly: bytes {start:,} to {last:,} of {size:,}, "
+                    f"where {count:,} from {first:,} on were requested"
+                )
+            self._same(size, headers)
+            return last + 1 - start
+        length = headers.get("Content-Length", "")
+        if status == 200 and first == 0 and re.fullmatch(r"\d{1,18}", length) and int(length) <= count:
+            self._same(int(length), headers)  # servers may send a whole file if the range has all of it
+            return int(length)
+        raise FileFormatError("cannot be read: its server does not send ranges of bytes")
+
+    def _same(self, size: int, headers: Message) -> None:
+        """Keep the size and the version of the file; raises FileFormatError if they differ from those before."""
+        version = headers.get("ETag") or headers.get("Last-Modified") or ""
+        if (self._size, self._version) not in ((None, None), (size, version)):
+            raise FileFormatError("has changed while it was read")
+        self._size, self._version = size, version
+
+
+def is_at(url: str) -> bool:
+    """Return whether a server has a file at a URL of http(s); raises FileFormatError if that cannot be told."""
+    with _plain_errors(), _limited(0) as (opener, _):
+        try:
+            _answer(opener, url, "bytes=0-0").close()
+        except HTTPError as refusal:
+            refusal.close()
+            if refusal.code in _ABSENT:
+                return False
+            if refusal.code != _BEYOND:
+                raise
+        return True
+
+
+def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPResponse:
+    """Return a server's answer; redirections lead from http(s) to http(s) only, and never from https to http."""
+    for _ in range(_MOST_REDIRECTS):
+        headers = {"Range": wanted, "Accept-Encoding": "identity", "User-Agent": "floatlab"}
+        try:
+            answer: http.client.HTTPResponse = opener.open(Request(url, headers=headers), timeout=_PATIENCE)
+            return answer
+        except HTTPError as refusal:
+            if refusal.code not in _MOVED:
+                raise
+            with refusal:
+                target = urljoin(url, refusal.headers.get("Location", ""))
+            if scheme_of(target) not in ("https", scheme_of(url)):
+                raise FileFormatError(f"is not read: its server redirects to {quoted(target, 80)}") from None
+            url = target
+    raise FileFormatError("is not read: its server redirects without end")
+
+
+def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> bytes:
+    """Return the bytes of an answer. No more than `count` are read; fewer are an error."""
+    found = bytearray()
+    while len(found) < count:
+        piece = answer.read1(min(count - len(found), _PIECE))
+        if not piece:
+            late = time.monotonic() >= deadline
+            raise FileFormatError("is sent too slowly" if late else f"ends early: {count - len(found):,} bytes missing")
+        found += piece
+    return bytes(found)
+
+
+@contextmanager
+def _limited(count: int) -> Iterator[tuple[OpenerDirector, float]]:
+    """Return what opens URLs, and the time at which its connections are shut down, wherever they are waiting."""
+    seconds = _LATEST + count / _SLOWEST
+    sockets: list[socket.socket] = []
+    deadline = time.monotonic() + seconds
+    timer = Timer(seconds, _shut, (sockets,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield _opener(sockets), deadline
+    except (OSError, http.client.HTTPException):
+        if time.monotonic() >= deadline:
+            raise FileFormatError("is sent too slowly") from None
+        raise
+    finally:
+        timer.cancel()
+
+
+def _shut(sockets: list[socket.socket]) -> None:
+    for each in sockets:
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
+def _opener(sockets: list[socket.socket]) -> OpenerDirector:
+    """Return an opener of http(s) URLs only, which lists its sockets; unlike urllib's own, it does not redirect."""
+
+    class Plain(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            sockets.append(self.sock)
+
+    class Secure(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            sockets.append(self.sock)
+
+    class PlainHandler(HTTPHandler):
+        def http_open(self, request: Request) -> http.client.HTTPResponse:
+            return self.do_open(Plain, request)
+
+    class SecureHandler(HTTPSHandler):
+        def https_open(self, request: Request) -> http.client.HTTPResponse:
+            return self.do_open(Secure, request)
+
+    opener = OpenerDirector()
+    for handler in (ProxyHandler(), PlainHandler(), SecureHandler(), HTTPDefaultErrorHandler(), HTTPErrorProcessor()):
+        opener.add_handler(handler)
+    return opener
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Turn the errors of requests into FileFormatErrors of one line, to follow the name of the file."""
+    try:
+        yield
+    except HTTPError as refusal:
+        refusal.close()
+        said = "is not a file" if refusal.code in _ABSENT else f"cannot be read: its server answers {refusal.code}"
+        raise FileFormatError(said) from None
+    except (OSError, http.client.HTTPException, ValueError) as trouble:
+        reason = trouble.reason if isinstance(trouble, URLError) else trouble
+        words = getattr(reason, "strerror", None) or reason or type(trouble).__name__
+        raise FileFormatError(f"cannot be read: {quoted(' '.join(str(words).split()), 100)}") from None

@@ -1,0 +1,45 @@
+"""Opens files at URLs, and looks into folders at URLs."""
+
+from __future__ import annotations
+
+from floatlab.errors import RefusedError, quoted
+from floatlab.files.remote import filesystem_file, http_file
+from floatlab.files.remote.range_file import RangeFile
+from floatlab.files.remote.urls import inside, scheme_of
+from floatlab.sandbox import confined
+
+_HTTP = ("http", "https")
+_USUAL = ("model.safetensors.index.json", "model.safetensors")  # what a folder of http(s) is searched for
+
+
+def open_url(url: str) -> RangeFile:
+    """Return the file at a URL, for reading by ranges; a missing file is an error of the first read.
+
+    Raises FileFormatError for a URL that is not read, MissingPartError if a package is missing, and RefusedError in a
+    confined process.
+    """
+    return http_file.HttpFile(url) if _is_http(url) else filesystem_file.FilesystemFile(url)
+
+
+def is_folder_url(url: str) -> bool:
+    """Return whether a URL leads to a folder; for http(s), whether it ends with a slash."""
+    return url.endswith("/") if _is_http(url) else filesystem_file.is_directory(url)
+
+
+def exists_at(url: str) -> bool:
+    """Return whether a URL leads to a file."""
+    return http_file.is_at(url) if _is_http(url) else filesystem_file.is_at(url)
+
+
+def listed(url: str) -> list[str]:
+    """Return the names in a folder; for http(s), which has no listings, those of the usual names that exist."""
+    if _is_http(url):
+        return [name for name in _USUAL if http_file.is_at(inside(url, name))]
+    return filesystem_file.names_in(url)
+
+
+def _is_http(url: str) -> bool:
+    """Return whether a URL is one of http(s). Every function here asks this first, so that none escapes the sandbox."""
+    if confined():
+        raise RefusedError(f"{quoted(url, 80)}: URLs are not read here (tui --serve)")
+    return scheme_of(url) in _HTTP

@@ -1,0 +1,54 @@
+"""`audit --to`: measures what recipes would do to checkpoints, and writes the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from warnings import catch_warnings, simplefilter
+
+from floatlab.auditing.survival.figures import RecipeAudit
+from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning
+from floatlab.auditing.survival.running.workers import workers
+from floatlab.auditing.survival.survey import audit_recipes
+from floatlab.page.words import counted
+from floatlab.verbs.audit.recipes_page import LISTED, recipes_page
+from floatlab.verbs.question import Answer, Question, Started, plain_answer
+
+
+def recipes_answer(question: Question, started: Started | None = None) -> Answer:
+    """Answer `audit FILE… --to RECIPE[,RECIPE…]`. Raises FloatlabError."""
+    where = workers(question.option("jobs", 1), question.option("scheduler"))
+    with catch_warnings(record=True) as told, where as executor:
+        simplefilter("always", ReplacedWorkerWarning)
+        found = audit_recipes(
+            question.values,
+            question.option("to"),
+            only=question.option("only"),
+            min_sqnr=question.option("min_sqnr"),
+            activations=question.option("activations"),
+            overflow=(question.option("saturate") and "saturate") or "native",
+            progress=None if started is None else _counting(started),
+            executor=executor,
+            resume=question.option("resume"),
+        )
+    answer = recipes_answer_of(found, question.option("worst", LISTED))
+    if plan := question.option("plan"):
+        from floatlab.auditing.survival.plans import write_plan
+
+        write_plan(found, plan)
+    return answer.replace(hints=tuple(str(each.message) for each in told if each.category is ReplacedWorkerWarning))
+
+
+def _counting(started: Started) -> Callable[[int, int], Callable[[int], None]]:
+    return lambda total, tensors: started(total, f"bytes of {counted(tensors, 'tensor')}")
+
+
+def recipes_answer_of(found: RecipeAudit, most: int = LISTED) -> Answer:
+    """Return the answer that shows an audit; its JSON has a line for each tensor, and one for all together."""
+    answer = plain_answer(found, lambda: recipes_page(found, most), found.recommendation.words)
+    return answer.replace(records=lambda: _records(found), status=1 if found.failing else 0)
+
+
+def _records(found: RecipeAudit) -> list[dict[str, object]]:
+    from floatlab.verbs.from_json import document_of
+
+    return [document_of(each) for each in (*found.tensors, found)]
