@@ -119,7 +119,7 @@ def test_what_people_bring_is_answered(capsys, monkeypatch, folder, words, first
         ("a.npy b.npy --inputs scalar.npy y.npy", "matmul: x has shape () and y (5, 3): both need at least one axis"),
         ("a.npy row.npy --inputs x.npy y.npy", "a product of (4, 5) and (5, 3) is (4, 3), and expected is (5,)"),
         ("none.npy none.npy --inputs x0.npy y.npy", "shapes (0, 5) and (5, 3) give a result without elements"),
-        ("a.npy b.npy --inputs x.npy y.npy --op sum", "sum takes one input: leave y out, or give 1"),
+        ("a.npy b.npy --inputs x.npy y.npy --op sum", "sum takes one input: give 1 in place of y"),
         ("a.npy b.npy --inputs x.npy 1 --op linear", "y is (outputs, inputs), so y of shape (OUT, 5) would fit"),
         ("a.npy b.npy --inputs x.npy 1 --op sum:5", "sum: x has shape (4, 5), so it has no axis 5"),
         ("a.npy b.npy --inputs x.npy 1 --op sum:x", "the axes of a sum are written like sum:0,2 or sum:all"),

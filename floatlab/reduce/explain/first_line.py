@@ -200,6 +200,8 @@ def _cause_text(cause: DiagnosedCause) -> str:
         many = not ranges.isdecimal()
         did = "missing" if cause.name == "terms-missing" else "counted twice"
         return f"term{'s' * many} {ranges}{more} of {whose} {'are' if many else 'is'} {did}"
+    if "the given bias" in known:
+        return f"the bias {known['the given bias']} in {whose}"
     if cause.name == "bias":
         each = known.get("one number a", "row or column")
         size = f", {known['number']}" if "number" in known else ""
@@ -209,6 +211,8 @@ def _cause_text(cause: DiagnosedCause) -> str:
         return f"{whose} {are} the product times {known.get('factor', 'a factor')}"
     if cause.name == "clipped":
         return f"in {whose}, {' and '.join(value for key, value in cause.evidence if key != 'elements')}"
+    if cause.name == "function-applied":
+        return f"{whose} {are} {known['function']} of the product"
     if cause.name.startswith("transposed"):
         which = known.get("transposed", "")
         return f"{whose} {are} {_TRANSPOSED.get(which, f'the product with {which} transposed')}"
@@ -217,8 +221,7 @@ def _cause_text(cause: DiagnosedCause) -> str:
             f"{whose} is not the product of these inputs"
         )  # fmt: skip
     if cause.name == "fast-product":
-        levels = f"{known['levels']} level{'s' * (known['levels'] != '1')} of {known['algorithm']}'s algorithm"
-        return f"{_NOUNS[cause.name]} in {whose} ({levels})"
+        return f"{_NOUNS[cause.name]} in {whose} ({known['algorithm']}'s algorithm)"
     words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
     if cause.name == "accumulator" and "format" in known:
         return f"sums of {whose} in {words}"

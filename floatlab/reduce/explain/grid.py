@@ -123,12 +123,15 @@ class CandidateGrid:
                 self.tick()
                 yield direction, candidate, evaluator.sampled(candidate)
 
-    def flushing_share(self, side: Side) -> float:
-        """Return the largest share of the replayed elements that one flushing sum reproduces.
+    def flushing_share(self, side: Side, wrong: Array) -> float:
+        """Return the largest share that one flushing sum reproduces: of the replayed elements, and of the wrong ones.
 
         Such a sum flushes subnormal inputs, subnormal results of operations, or both to zero.
         """
         goal, best = self._observed(side), 0.0
+        off = wrong[np.ix_(self.rows, self.columns)].reshape(-1)
+        if not off.any():
+            return 0.0
         formats = self.sides[0].format, self.sides[1].format
         for inputs, results in ((True, True), (False, True), (True, False)):
             rules = Context(flush_inputs=inputs, flush_results=results)
@@ -138,7 +141,8 @@ class CandidateGrid:
             )
             for candidate in orders:
                 self.tick()
-                best = max(best, float(agreement(evaluator.sampled(candidate), goal, self.into).mean()))
+                alike = agreement(evaluator.sampled(candidate), goal, self.into)
+                best = max(best, min(float(alike.mean()), float(alike[off].mean())))
         return best
 
     def directed_ways(self, side: Side) -> list[Way]:

@@ -14,6 +14,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
+from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
     are_even,
@@ -44,7 +45,7 @@ from floatlab.reduce.explain.problem import (
     unrelated_share,
     view_of,
 )  # fmt: skip
-from floatlab.reduce.explain.residuals import find_places, is_flat, is_moved_exactly
+from floatlab.reduce.explain.residuals import find_places, has_few_bits, is_flat, is_moved_exactly
 from floatlab.reduce.explain.side_report import SideReport
 from floatlab.reduce.explain.stages import PLAIN, Model
 from floatlab.reduce.results.diagnosis_record import Evidence
@@ -56,6 +57,7 @@ _SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow form
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
 _GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
+_SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
 _MOST_WRONG = 0.5  # largest share of wrong elements that is reported as a region
@@ -84,7 +86,8 @@ class SideExplainer(SideReport):
         if not (self.side.finite & self.problem.known).any():
             return self._found("bug" if self.stray.any() else "product", (), PLAIN, self.accumulators[0])
         searches = [self._by_bits, self._plain_or_flushed, self._models, self._cast_with_fault, self._models_with_fault]
-        if is_flat(self.problem.totals.product) and is_flat(self.side.values):
+        product, values = self.problem.totals.product, self.side.values
+        if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
             searches = [*searches[:3], self._of_one_number]
         searches += [self._with_all_wrong, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
@@ -273,10 +276,13 @@ class SideExplainer(SideReport):
     def _of_one_number(self) -> SideExplanation:
         """Explain a result of equal numbers, such as that of constant inputs: it is evidence like one number."""
         view = view_of(self.problem, self.side, self.accumulators[0])
+        wrong = view.fit().wrong
+        if are_exact(view, wrong) and wrong.size == 1:
+            return self._found("bug", (self.faults.placed(view, wrong),), view=view)
         for format in map(parse_format, ("fp16", "bf16")):
             for fma in (True, False):
-                made = promoted(self.problem.x[:1], self.problem.y[:, :1], format, self.problem.terms, fma)
-                if made[0, 0] == self.side.values[0, 0]:
+                x, y = self.problem.x[self.problem.rows[:_SUMS]], self.problem.y[:, self.problem.columns[:_SUMS]]
+                if (promoted(x, y, format, self.problem.terms, fma) == self.side.values.flat[0]).all():
                     fault = Fault("accumulator", (), (("format", format.name), ("computed as", "serial")))
                     return self._found("rounding", (fault,), PLAIN, SINGLE)
         stagnant = (np.abs(view.totals.error(view.values)) <= self.problem.terms * _STAGNANT * view.totals.size).all()
@@ -341,6 +347,8 @@ class SideExplainer(SideReport):
         narrow_views = [
             view_of(self.problem, self.side, each) for each in narrow_formats(self.side, self.accumulators[0])
         ]
+        if applied := function_of(view, self.side.format, fit.wrong):
+            return self._found("bug", (Fault("function-applied", (), (("function", applied),)),), view=view)
         combined = self.faults.combined(view, narrow_views)
         if combined is not None:
             return self._found("bug", combined, PLAIN, self.accumulators[0], None, view)

@@ -116,6 +116,12 @@ def is_flat(product: Array) -> bool:
     return bool(flat.all())
 
 
+def has_few_bits(number: float) -> bool:
+    """Return whether a number has at most 11 significant bits, as those of 16-bit formats have."""
+    scaled = np.frexp(number)[0] * 2.0**11
+    return bool(scaled == np.rint(scaled))
+
+
 def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
     """Return the median along an axis, with weights 1/sigma; NaNs are ignored.
 

@@ -23,7 +23,12 @@ from floatlab.reduce.explain.residuals import find_places, indices_of
 from floatlab.reduce.explain.stages import PLAIN, Model, known_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
-_NO_CAST = {"flush-to-zero", "output-rounded", "not-the-product"}  # beside these causes, no cast is reported
+_NO_CAST = {
+    "flush-to-zero",
+    "output-rounded",
+    "not-the-product",
+    "function-applied",
+}  # beside these causes, no cast is reported
 
 
 class SideReport:

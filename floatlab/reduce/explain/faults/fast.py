@@ -13,13 +13,15 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.noise import Noise, multiply_exactly
 from floatlab.reduce.explain.problem import View
 from floatlab.reduce.results.diagnosis_record import Evidence
 
 _STEP = 0.15  # the mean square error of one rounding, in units of (u·value)²
 _WORK = 1 << 26  # products with more multiply-adds are not examined
-_DEPTHS = (1, 2)  # levels of recursion
+_DEEP = 1 << 21  # the last depth is tried only up to this number of multiply-adds
+_DEPTHS = (1, 2, 3)  # levels of recursion
 _LEAST = 4  # the result has at least this many rows and columns
 _CAP = 16.0  # squared distances of four errors above this are due to faults; they count as this
 _LARGEST = 12.0  # errors above this many sigmas do not fit an algorithm
@@ -65,13 +67,12 @@ class FastProduct(Record):
     """A fast algorithm that explains the errors of a result; `is_sure` says whether a conventional product does not."""
 
     name: str
-    levels: int
     is_sure: bool
 
     @property
     def evidence(self) -> Evidence:
-        """The name and the levels of recursion, as evidence."""
-        return ("algorithm", self.name), ("levels", str(self.levels))
+        """The name of the algorithm, as evidence."""
+        return (("algorithm", self.name),)
 
 
 def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
@@ -79,22 +80,35 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     (m, n), k = view.values.shape, x.shape[1]
     if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
         return None
+    drift = drift_of(view)
     error = np.asarray(view.totals.error(view.values))
+    # A conventional product with a small bias or factor is another alternative.
+    shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]
     extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)
-    best: tuple[float, str, int] | None = None
-    with np.errstate(all="ignore"):
-        usual = _halved(view.noise.sigma(view.totals) ** 2 * (view.totals.size > 0))
+    usual = view.noise.sigma(view.totals) ** 2 * (view.totals.size > 0)
+    best: tuple[float, str] | None = None
+    for peeled in (False, True)[: 1 + (m % 2 or n % 2 or k % 2)]:
+        # An odd size is padded with zeros, or its last row or column is computed in the conventional way.
+        (left, right), inner = _cropped(x, y, peeled), np.s_[: m - m % 2 * peeled, : n - n % 2 * peeled]
         for algorithm in _ALGORITHMS:
-            for levels in _DEPTHS:
-                made = _covariances(x, y, algorithm, levels, view.noise)
-                conventional = np.zeros_like(made)
-                for i, (each, more) in enumerate(zip(usual, _halved(extra), strict=True)):
-                    conventional[i, i] = np.where(each > 0, each, made[i, i]) + more
-                    made[i, i] += more
-                gain = _likelihood(error, made) - _likelihood(error, conventional)
-                if gain > _EXCLUDED and (best is None or gain > best[0]) and _fits(error, made):
-                    best = gain, algorithm.name, levels
-    return None if best is None else FastProduct(*best[1:], best[0] > _SURE)
+            for levels in _DEPTHS[: 2 if m * n * k > _DEEP else 3]:
+                with np.errstate(all="ignore"):
+                    made = _covariances(left, right, algorithm, levels, view.noise, peeled)
+                    conventional = np.zeros_like(made)
+                    for i, (each, more) in enumerate(zip(_halved(usual[inner]), _halved(extra[inner]), strict=True)):
+                        conventional[i, i] = np.where(each > 0, each, made[i, i]) + more
+                        made[i, i] += more
+                    gain = _likelihood(error[inner], made) - max(
+                        _likelihood((error - shift)[inner], conventional) for shift in shifts
+                    )
+                    if gain > _EXCLUDED and (best is None or gain > best[0]) and _fits(error[inner], made):
+                        best = gain, algorithm.name
+    return None if best is None else FastProduct(best[1], best[0] > _SURE)
+
+
+def _cropped(x: Array, y: Array, peeled: bool) -> tuple[Array, Array]:
+    (m, k), n = x.shape, y.shape[1]
+    return (x[: m - m % 2, : k - k % 2], y[: k - k % 2, : n - n % 2]) if peeled else (x, y)
 
 
 def _halved(x: Array) -> list[Array]:
@@ -112,7 +126,7 @@ def _summed(blocks: list[Array], signs: tuple[int, ...]) -> Array:
     return np.asarray(sum(sign * block for sign, block in zip(signs, blocks, strict=True) if sign))
 
 
-def _covariances(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: Noise) -> Array:
+def _covariances(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: Noise, peeled: bool) -> Array:
     """Return the covariances of the errors of the four blocks, of shape (4, 4, rows, columns)."""
     parts, others = _halved(x), _halved(y)
     products, variances = [], []
@@ -122,7 +136,7 @@ def _covariances(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: 
         # Each addition of blocks is rounded, which changes the product like rounded inputs.
         steps = sum(map(abs, signs)) + sum(map(abs, weights)) - 2
         rounded = _STEP * noise.u**2 * steps * ((left * left) @ (right * right))
-        variances.append(_variance(left, right, algorithm, levels - 1, noise) + rounded)
+        variances.append(_variance(left, right, algorithm, levels - 1, noise, peeled) + rounded)
     out = np.array(algorithm.out, np.float64)
     found: Array = np.einsum("ar,br,rmn->abmn", out, out, np.array(variances))
     for i, row in enumerate(algorithm.out):
@@ -133,11 +147,14 @@ def _covariances(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: 
     return found
 
 
-def _variance(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: Noise) -> Array:
+def _variance(x: Array, y: Array, algorithm: _Algorithm, levels: int, noise: Noise, peeled: bool) -> Array:
+    usual = noise.sigma(multiply_exactly(x, y, False)) ** 2
     if not levels or min(*x.shape, *y.shape) < 2:
-        return noise.sigma(multiply_exactly(x, y, False)) ** 2
-    found = _covariances(x, y, algorithm, levels, noise)
-    return _joined([found[i, i] for i in range(4)], (x.shape[0], y.shape[1]))
+        return usual
+    left, right = _cropped(x, y, peeled)
+    found = _covariances(left, right, algorithm, levels, noise, peeled)
+    usual[: len(left), : right.shape[1]] = _joined([found[i, i] for i in range(4)], (len(left), right.shape[1]))
+    return usual
 
 
 def _fits(error: Array, blocks: Array) -> bool:

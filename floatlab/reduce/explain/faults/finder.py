@@ -15,6 +15,7 @@ from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import View, middle
 from floatlab.reduce.explain.residuals import (
+    has_few_bits,
     is_flat,
     moved_rows,
     term_counts,
@@ -50,6 +51,8 @@ class FaultFinder(ShiftFinder):
         if is_flat(view.totals.product if product is None else product):
             return None
         number, least = float(values.flat[0]), 2.0**self.side.format.emin
+        if number and (np.abs(number) <= np.abs(view.totals.product)).all() and has_few_bits(number):
+            return None  # sums in a 16-bit format may have stopped growing there
         if number == 0 and any((np.abs(x[x != 0]) < least).any() for x in (self.problem.x, self.problem.y)):
             return None  # the processor may have flushed the inputs to zero
         known = ("holds", "zeros") if number == 0 else ("number", number_text(number))
@@ -76,17 +79,15 @@ class FaultFinder(ShiftFinder):
         least = 2.0**self.side.format.emin
         values = self.side.values
         exact = view.totals.product if product is None else product
+        # Flushed results are zeros.
+        most = least * (1 + 4 * self.problem.terms * view.noise.u)
+        small = not values[wrong].any() and (np.abs(exact[wrong]) <= most).all() and (view.totals.size > 0)[wrong].all()
+        if small and not ((values != 0) & (np.abs(values) < least)).any():
+            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         if product is None and may_be_flushed(view, wrong, least):
             grid = grid_of(self.problem, PLAIN, self.side.narrowest, self.tick)
-            if grid.flushing_share(self.side) >= _REPLAYED:
+            if grid.flushing_share(self.side, wrong) >= _REPLAYED:
                 return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
-        if ((values != 0) & (np.abs(values) < least)).any():
-            return None
-        room = 1 if (values[wrong] == 0).all() else self.problem.terms
-        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
-        small = (np.abs(values - exact) <= most) & (np.abs(exact) <= most) & (view.totals.size > 0)
-        if small[wrong].all():
-            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         return None
 
     def scattered(self, view: View, wrong: Array) -> Fault | None:
@@ -132,6 +133,8 @@ class FaultFinder(ShiftFinder):
             if to is None or goal.shape[1] < 2:
                 continue
             at = np.flatnonzero(to != np.arange(len(to)))
+            if (np.ptp(values[at], axis=1) == 0).any():
+                continue  # rows of one number do not show where they come from
             index = list(everything)
             index[axis] = to
             left = view.against(view.totals.take(*index)).fit().wrong

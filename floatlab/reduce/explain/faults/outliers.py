@@ -256,7 +256,7 @@ def widened(
         (lines,) = np.nonzero(differing.any(axis=1 - axis))
         if lines.size != 1 or claimed.sum() in (0, differing.sum()) or (claimed & ~differing).any():
             continue
-        if differing.all():
+        if differing.shape[axis] == 1:
             continue  # not one line among others
         inside = lines[0] < differing.shape[axis] - _EDGE
         side = sides[cause.side == "expected"]

@@ -44,7 +44,8 @@ _GROWTH = 0.7  # errors that grow with a smaller power of sigma than this do not
 _UNLIKE = 4.0  # the growth of errors is measured only if the sigmas of large and small elements differ by this factor
 _SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
 _NEARER = 1.0  # the median error against the product of a model that is named, as a share of that without it
-_BITS = 9.0  # the evidence for one of about a hundred models, in bits, is larger than this
+# The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
+_BITS, _MORE_BITS = 9.0, 3.0
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -147,7 +148,11 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
     for axis, words in ((0, "column"), (1, "row")):
         if mine.bias[axis] > max(_DOUBTED * BIAS, _OTHER**2 * other.bias[axis]):
             found.append((mine.residuals[axis], "bias", f"one number a {words}", mine.bias[axis] > BIAS))
-    if abs(mine.scale) > max(_DOUBTED * _SCALE, _OTHER * abs(other.scale)) and abs(mine.factor) > u / 4:
+    if (
+        mine.elements >= _LONG
+        and abs(mine.scale) > max(_DOUBTED * _SCALE, _OTHER * abs(other.scale))
+        and abs(mine.factor) > u / 4
+    ):
         # A factor has one unknown, and a bias has many. The factor is chosen unless it leaves clearly larger errors.
         room = 1 + _SAME / sqrt(mine.elements)
         found.append((mine.residuals[2] / room, "scale", f"{1 + mine.factor:.12g}", abs(mine.scale) > _SCALE))
@@ -303,13 +308,13 @@ def is_nearer(view: View, product: Array) -> bool:
 def is_telling(view: View, product: Array) -> bool:
     """Return whether the elements that a model explains are more than one of many models would explain by chance.
 
-    A model explains an element by chance with about the probability of its error limit, relative to the plain error.
+    A model leaves 1/k of the plain error of an element by chance with about the probability 1/k.
     """
     with np.errstate(all="ignore"):
-        error = np.abs(view.totals.error(view.values))
-        room = view.noise.limit(view.totals, product) + view.half
-        bits = np.log2(error / np.maximum(room, np.abs(view.values) * view.noise.u))[view.usable & (error > 0)]
-    return bits.size >= _FEW or bool(np.maximum(bits, 0.0).sum() > _BITS)
+        error, left = (np.abs(view.totals.error(view.values, each)) for each in (None, product))
+        least = view.noise.sigma(view.totals) + view.half + np.abs(view.values) * view.noise.u
+        bits = np.log2(error / np.maximum(left, least))[view.usable & (error > 0)]
+    return bits.size >= _FEW or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:

@@ -31,7 +31,7 @@ _COARSE = 8  # significant bits; a bias or a factor is looked for only in result
 _SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up to this precision, and 2 above it
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
-_VISIBLE = 1.0  # smallest bias of a result in a narrow format, in median half ulps of this format
+_SIGNIFICANT = 6.0  # standard deviations; in a result in a narrow format, a bias makes so many errors of one sign
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # smallest median shift, in error bounds, by a bias or factor that is reported beside wrong elements
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
@@ -50,7 +50,7 @@ class ShiftFinder:
 
     def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the bias or the factor, whichever leaves smaller residuals."""
-        if view.format.precision < _COARSE or is_flat(view.totals.product):
+        if view.format.precision < _COARSE or is_flat(view.totals.product) or is_flat(view.values):
             return None  # with so few bits, or so few different numbers, any bias or factor fits
         found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
         self.tick()
@@ -70,6 +70,8 @@ class ShiftFinder:
         error, room, sigma = view.errors(product)
         if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
+        if product is None and self.problem.has_bias and (given := self._of_given(view, wrong)):
+            return given
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
         for axis, words in ((0, "column"), (1, "row")):
@@ -81,7 +83,7 @@ class ShiftFinder:
             with np.errstate(all="ignore"):
                 left = middle(np.abs(error - shift) / sigma)
             everywhere = follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma)
-            if self._is_hidden(view, shift):
+            if self._is_hidden(view, error, axis):
                 continue
             if holds and everywhere and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
@@ -95,9 +97,24 @@ class ShiftFinder:
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
 
-    def _is_hidden(self, view: View, shift: Array) -> bool:
-        """Return whether rounding to a narrow output format hides a shift, so that it cannot be measured."""
-        return isinstance(view.half, np.ndarray) and float(np.abs(shift).max()) < _VISIBLE * float(np.median(view.half))
+    def _of_given(self, view: View, wrong: Array) -> Fault | None:
+        """Recognise that the bias that was given is missing in a result, or was added twice."""
+        given = self.problem.x[:, -1:] * self.problem.y[-1:]
+        for times, words in ((-1, "is missing"), (1, "was added twice")):
+            if wrong.any() and not view.fit(view.totals.product + times * given).wrong.any():
+                return Fault("bias", (), (("the given bias", words),), wrong)
+        return None
+
+    def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
+        """Return whether rounding to a narrow output format hides a bias: no mean error is significant."""
+        if not isinstance(view.half, np.ndarray):
+            return False
+        signs = np.where(view.usable, np.sign(error), 0.0)
+        counts = np.maximum((signs != 0).sum(axis=axis), 1)
+        squares = (
+            signs.sum(axis=axis) ** 2 / counts
+        )  # of standard normal variables, if errors of both signs are as likely
+        return float((squares - 1).sum()) <= _SIGNIFICANT * float(np.sqrt(2 * squares.size))
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one factor of all elements. The fault has no name if truncating sums may explain the factor, too."""
@@ -163,7 +180,7 @@ class ShiftFinder:
     def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
         """Search one view for a factor, a bias or both. No wrong element may lie within the error bound of `rivals`."""
         usable, exact = view.usable, view.totals.product
-        if view.format.precision < _COARSE or not usable.any() or is_flat(exact):
+        if view.format.precision < _COARSE or not usable.any() or is_flat(exact) or is_flat(view.values):
             return None
         values, found = np.where(usable, view.values, np.nan), []
         for factor, axis in robust_shifts(values, exact, view.errors()[2]):

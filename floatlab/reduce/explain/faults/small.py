@@ -88,7 +88,8 @@ class SmallFaults:
         }
         if causes := few_wrong(self.problem, self.sides, missed, "are what a replayed order gives, bit for bit"):
             return Claim("bug", bug_line(causes, self.differing), causes)
-        if same and not all(self.ways) and are_isolated(self.differing, chance):
+        # A product of one term has no order.
+        if same and not all(self.ways) and (self.problem.terms == 1 or are_isolated(self.differing, chance)):
             return self._lone(self.differing)
         return None
 
@@ -102,6 +103,9 @@ class SmallFaults:
         for i, whose in enumerate(("actual", "expected")):
             if self.ways[i]:
                 continue
+            fault = small_fault(drifts[i], drifts[1 - i], self.views[i].noise.u)
+            if fault and fault[2]:
+                return self._shift(i, drifts[i], *fault)
             doubtful, wrong = beyond_orders(self.problem, self.sides[i], self.differing)
             if wrong.any() and (places := find_places(wrong)) is not None:
                 known = (("all others", "agree, or differ by rounding"),)
@@ -113,7 +117,7 @@ class SmallFaults:
                 if is_sure:
                     return Claim("bug", bug_line((cause,), self.differing), (cause,))
                 return Claim("unknown", outlying_line(cause))
-            if fault := small_fault(drifts[i], drifts[1 - i], self.views[i].noise.u):
+            if fault:
                 return self._shift(i, drifts[i], *fault)
             if doubtful.any():
                 return self._lone(doubtful)

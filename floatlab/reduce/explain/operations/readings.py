@@ -112,7 +112,7 @@ def _no_second(y: object, x: Source) -> Source:
         given = np.asarray(source_of(y, "y").codes)
         one = np.asarray(encode(1.0, source_of(y, "y").format))
         if given.size != 1 or given.reshape(())[()] != one:
-            raise UnsupportedError("sum takes one input: leave y out, or give 1")
+            raise UnsupportedError("sum takes one input: give 1 in place of y")
     return Source(np.asarray(encode(1.0, x.format)), x.format)
 
 
