@@ -40,22 +40,16 @@ class NarrowedCopy(Record):
         return f"{copy} is {whole} rounded to {self.format.name}{how}{more}"
 
 
-def narrowed_copy(actual: ArraySource, expected: ArraySource) -> NarrowedCopy | None:
-    """Return the rounding that turns one array into the other, None if there is none; both have the same shape.
-
-    >>> from floatlab.arrays.sources import HeldSource
-    >>> x = np.float32([0.1, 0.2, 3])
-    >>> narrowed_copy(HeldSource(x.astype(np.float16)), HeldSource(x)).words
-    'actual is expected rounded to binary16'
-    """
-    return CopySearch(actual, expected).found()
-
-
 class CopySearch:
     """Looks for the rounding that turns one array into the other, while both are read for another purpose.
 
     `actual` and `expected` are to be read instead of the arrays. Pieces that are read of both are tested at once, so
     that `found` reads only the others, and only if a rounding is still possible.
+
+    >>> from floatlab.arrays.sources import HeldSource
+    >>> x = np.float32([0.1, 0.2, 3])
+    >>> CopySearch(HeldSource(x.astype(np.float16)), HeldSource(x)).found().words
+    'actual is expected rounded to binary16'
     """
 
     def __init__(self, actual: ArraySource, expected: ArraySource) -> None:

@@ -9,7 +9,7 @@ import pytest
 import floatlab as fl
 from floatlab.arrays.sources import BLOCK, HeldSource
 from floatlab.auditing.comparison import TensorDifference
-from floatlab.auditing.roundings import narrowed_copy
+from floatlab.auditing.roundings import CopySearch
 from floatlab.cli.main import main
 from tests.auditing.making import QUANTIZED, write_checkpoint
 
@@ -85,8 +85,10 @@ def test_a_copy_with_one_other_number_is_not_called_rounded():
 def test_saturation_of_a_copy_is_told():
     x = np.float32([1, 1000, -9000, np.nan])
     copy = x.astype(np.float32).clip(-448, 448).astype(ml_dtypes.float8_e4m3fn)
-    assert narrowed_copy(HeldSource(copy), HeldSource(x)).words == "actual is expected rounded to e4m3fn, saturating"
-    assert narrowed_copy(HeldSource(np.int8([1, 2])), HeldSource(np.int8([1, 2]))) is None
+    assert (
+        CopySearch(HeldSource(copy), HeldSource(x)).found().words == "actual is expected rounded to e4m3fn, saturating"
+    )
+    assert CopySearch(HeldSource(np.int8([1, 2])), HeldSource(np.int8([1, 2]))).found() is None
 
 
 def test_tensors_are_read_once(monkeypatch):
