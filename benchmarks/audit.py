@@ -27,7 +27,7 @@ import numpy as np
 
 from floatlab import arrays
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.tally import tally
+from floatlab.arrays.round_trips.tally import tally
 
 PIECE = 1 << 18  # the number of elements that are read at a time
 LARGEST, BEYOND, SMALLEST = 448, float(np.nextafter(464.0, np.inf)), 2.0**-6

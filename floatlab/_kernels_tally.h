@@ -1,4 +1,4 @@
-/* `tally`: counts, extremes, sums and histograms of an array and its rounded copy (arrays/tally.py defines them). */
+/* `tally`: counts, extremes, sums and histograms of an array and its rounded copy (arrays/round_trips/tally.py defines them). */
 
 enum { SOME = 512, SUM_CHUNK = 2048, LANES = 16, SUMS = 5 };
 enum { ZEROS, EXACT, LOST, SATURATED, FLUSHED, SUBNORMAL, COMPARED, SMALL, COUNTS };

@@ -11,7 +11,7 @@ import numpy as np
 import floatlab as fl
 from floatlab.arith.witness import find_witness
 from floatlab.arrays.blocks import decode_blocks, encode_blocks
-from floatlab.arrays.tally import tally
+from floatlab.arrays.round_trips.tally import tally
 from floatlab.cli.main import main
 from floatlab.files.text import parse_list
 from floatlab.reduce.results.judgements import judge_difference

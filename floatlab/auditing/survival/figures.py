@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from math import inf, log10, sqrt
 
-from floatlab.arrays.tally import Tally
+from floatlab.arrays.round_trips.tally import Tally
 from floatlab.auditing.survival.outputs import OutputErrors
 from floatlab.auditing.survival.scale_tally import ScaleTally
 from floatlab.presenter import Answering

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floatlab.arrays.tally import merge
+from floatlab.arrays.round_trips.tally import merge
 from floatlab.auditing.survival.jobs import Measured, Result
 from floatlab.auditing.survival.outputs import merged_outputs
 from floatlab.auditing.survival.scale_tally import merged_scales

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import gcd, lcm, prod
 
-from floatlab.arrays.round_trips import is_unscaled, spans
+from floatlab.arrays.round_trips.round_trip import is_unscaled, spans
 from floatlab.errors import UnsupportedError
 from floatlab.formats.recipes import Recipe
 from floatlab.record import Record

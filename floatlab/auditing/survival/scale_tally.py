@@ -8,7 +8,7 @@ from math import log2
 
 import numpy as np
 
-from floatlab.arrays.round_trips import RoundTrip
+from floatlab.arrays.round_trips.round_trip import RoundTrip
 from floatlab.arrays.types import Array
 from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
@@ -42,7 +42,7 @@ class ScaleTally(Record):
 def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
     """Count the scales of a round trip; None if the recipe has none.
 
-    >>> from floatlab.arrays.round_trips import round_trip
+    >>> from floatlab.arrays.round_trips.round_trip import round_trip
     >>> from floatlab.formats.recipes import parse_recipe
     >>> recipe = parse_recipe("mxfp4")
     >>> found = scale_tally(round_trip(np.float32([[4.0] * 32 + [1.0] * 32 + [0.0] * 32]), recipe), recipe)

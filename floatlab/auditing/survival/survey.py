@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import inf, prod
 from typing import TypedDict, Unpack
 
-from floatlab.arrays.round_trips import check_supported, is_unscaled, spans
+from floatlab.arrays.round_trips.round_trip import check_supported, is_unscaled, spans
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures, exponents_of, figures_of
 from floatlab.auditing.survival.gathering import Gathering, Pile
 from floatlab.auditing.survival.jobs import AuditJob, Measured, checkpoint_at, forget, joint_peak, work

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from floatlab.arrays.recipe_tally import tally_of
-from floatlab.arrays.round_trips import is_unscaled, round_trip
+from floatlab.arrays.round_trips.recipe_tally import tally_of
+from floatlab.arrays.round_trips.round_trip import is_unscaled, round_trip
 from floatlab.auditing.survival.figures import (
     DAMAGED,
     OVERFLOWS,

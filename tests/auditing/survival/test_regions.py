@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from floatlab.arrays.round_trips import check_supported
+from floatlab.arrays.round_trips.round_trip import check_supported
 from floatlab.auditing.survival import regions, subjects
 from floatlab.auditing.survival.figures import TensorFigures
 from floatlab.auditing.survival.survey import audit_recipes

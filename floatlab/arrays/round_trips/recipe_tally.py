@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arrays.recipes.tiling import even_parts, in_tiles
-from floatlab.arrays.round_trips import RoundTrip
-from floatlab.arrays.tally import Tally, merge, tally
+from floatlab.arrays.round_trips.round_trip import RoundTrip
+from floatlab.arrays.round_trips.tally import Tally, merge, tally
 from floatlab.arrays.types import Array
 from floatlab.formats.blocks import Integers
 from floatlab.formats.format import Format
@@ -48,7 +48,7 @@ def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | 
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> recipe = parse_recipe("mxfp4")
-    >>> from floatlab.arrays.round_trips import round_trip
+    >>> from floatlab.arrays.round_trips.round_trip import round_trip
     >>> found = tally_of(round_trip(np.float32([[7.5, 1, 0.2, 0]]), recipe), recipe)
     >>> found.saturated, found.flushed, found.exact, found.largest_relative_at
     (1, 1, 2, 2)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from floatlab import arrays
 from floatlab.arrays.lanes import compiled
 from floatlab.arrays.lanes.tally_lanes import CHUNK, LANES
-from floatlab.arrays.tally import Tally, merge, tally
+from floatlab.arrays.round_trips.tally import Tally, merge, tally
 from floatlab.errors import UnsupportedError
 
 LANES_BUILT = ["numpy", "compiled"] if compiled.is_built() else ["numpy"]
