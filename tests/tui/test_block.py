@@ -323,7 +323,7 @@ async def test_an_array_is_shown_block_by_block():
         assert task.question.values == ("1,2;3,4",)
         assert task.question.option("at") is None
         await retype(person, "#values Input", "nothing.npy")
-        assert "'nothing.npy' is no file" in complaint(person)
+        assert "'nothing.npy' is not a file" in complaint(person)
 
 
 @driven
