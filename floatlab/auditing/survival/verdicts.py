@@ -68,6 +68,9 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
         if nonfinite and found.scales is not None:
             first += " with the NaNs and infinities in their blocks"
         return found.replace(verdict=OVERFLOWS, reason="; ".join([first, *causes]))
+    if sqnr is None and nonzero:
+        said = "no SQNR is known: the squares of its numbers overflow or underflow in binary64"
+        return found.replace(verdict=DAMAGED, reason="; ".join([said, *causes]))
     if sqnr is not None and sqnr < needed:
         what = "the output has" if found.output_sqnr is not None else "it has"
         asked = f"{needed:.4g} dB are asked for" if min_sqnr is not None else f"{found.expected:.1f} dB are usual"
@@ -102,10 +105,13 @@ def _share(count: int, of: int) -> str:
     return f"{share:.2g} %" if share < 99 else "over 99 %"
 
 
-def choice_of(tensor: TensorFigures) -> str:
-    """Return the cheapest recipe that a tensor survives, and of equally cheap ones that with less noise; or nothing."""
-    fitting = [each for each in tensor.recipes if each.verdict == SURVIVES]
-    if not fitting or not tensor.elements:
+def choice_of(tensor: TensorFigures, width: int) -> str:
+    """Return the cheapest recipe that a tensor survives, and of equally cheap ones that with less noise; or nothing.
+
+    A recipe has to need fewer bits than the tensor as it is stored, with `width` bits a number.
+    """
+    fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < width]
+    if not fitting or tensor.nonfinite == tensor.elements:
         return ""
     return min(fitting, key=lambda each: (each.bits, -(each.sqnr if each.sqnr is not None else 0.0))).recipe
 
