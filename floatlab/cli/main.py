@@ -113,7 +113,7 @@ def _command(words: list[str]) -> int:
     options = Parser(verb).parse(words)
     manner = manner_of(options, output())
     question = verb.question(options.values, vars(options))
-    check_outputs(manner, verb.words(question) if verb.reads_files else [])
+    check_outputs(manner, verb.words(question) if verb.reads_files else [], question.option("resume"))
     values = list(question.values)
     if not values and verb.needs_values:
         example = verb.examples[0]

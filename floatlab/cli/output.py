@@ -275,10 +275,11 @@ def refusing(option: str, path: str) -> Iterator[None]:
     raise FileFormatError(f"{option} {quoted(path)} cannot be written: {reason}")
 
 
-def check_outputs(manner: Manner, read: list[str]) -> None:
+def check_outputs(manner: Manner, read: list[str], resumed: str | None = None) -> None:
     """Before the work starts, refuse output files that cannot be written, or that the command also reads or writes.
 
-    `read` are words that may name files or arrays in files, such as `FILE::NAME`; other words are ignored.
+    `read` are words that may name files or arrays in files, such as `FILE::NAME`; other words are ignored. `resumed` is
+    the file of `--resume`.
     """
     if manner.plot is not None:
         from floatlab.page.figures import require_matplotlib
@@ -293,7 +294,7 @@ def check_outputs(manner: Manner, read: list[str]) -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             kept.append((os.fstat(stream.fileno()), "is the output of this command already; - is standard output"))
-    new: dict[str, str] = {}
+    new = {} if resumed is None else {os.path.realpath(resumed): "is what --resume keeps"}
     for option, path in files.items():
         with refusing(option, path):
             state, place = state_of(path), os.path.realpath(path)

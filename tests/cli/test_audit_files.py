@@ -50,3 +50,10 @@ def test_other_files_are_written_again(place, command):
 def test_one_file_is_not_written_twice(place, command):
     ended = command("audit", "model.safetensors", "--to", "e4m3", "--plan", "x", "--html", "x")
     assert (ended.status, os.path.exists("x")) == (2, False)
+    ended = command("audit", "model.safetensors", "--to", "e4m3", "--resume", "./x", "--csv", "x")
+    assert (ended.status, os.path.exists("x")) == (2, False)
+    assert "is what --resume keeps" in ended.err
+
+
+def test_no_tensor_is_listed(place, command):
+    assert command("audit", "model.safetensors", "--to", "e4m3", "--worst", "0").status == 0
