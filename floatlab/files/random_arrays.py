@@ -19,9 +19,10 @@ from floatlab.arrays.lanes.numpy_rounding import draws
 from floatlab.arrays.sources import ArraySource, Piece, Source, array_format, native_dtype
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.files.raw import parse_shape
-from floatlab.formats import Format
+from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 
+RANDOM = "random:"  # how the name of a random array begins
 _FORM = "random:uniform:400x400:seed=1"
 _MOST = 1 << 40  # the largest number of elements; more would take weeks
 # The parameters of each distribution, with their defaults.
@@ -104,3 +105,15 @@ def parse_random(text: str, format: Format) -> ArraySource:
     if not fmt.signed or not fmt.zero:
         raise FormatError(f"{fmt.name} has no zero or no negative numbers; random arrays need both")
     return RandomSource(text, sizes, fmt, kind, seed, choices)
+
+
+def open_random(word: str, format: Format | str = "binary64") -> ArraySource:
+    """Return the random array `random:DISTRIBUTION:SHAPE[:NAME=VALUE…][@FORMAT]`; its name is the whole word.
+
+    >>> open_random("random:normal:4x4:seed=1@bf16").kind
+    'bfloat16'
+    """
+    text, at, own = word.rpartition("@")
+    array = parse_random(text, parse_format(own)) if at else parse_random(word, parse_format(format))
+    array.name = word
+    return array

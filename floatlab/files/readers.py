@@ -154,18 +154,17 @@ def _is_list(word: str) -> bool:
 
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:
     """Make an array from a list or a random distribution, in the format after the @ if the name has one."""
+    if kind == "random":
+        from floatlab.files.random_arrays import open_random
+
+        return open_random(word, format)
     text, at, own = word.rpartition("@")
     text, chosen = (text, parse_format(own)) if at else (word, parse_format(format))
-    if kind == "random":
-        from floatlab.files.random_arrays import parse_random
-
-        array = parse_random(text, chosen)
-    elif is_nested(text):
+    if is_nested(text):
         from floatlab.files.nested import parse_nested
 
         return parse_nested(text, chosen, own=bool(at))
-    else:
-        array = parse_list(text, chosen)
+    array = parse_list(text, chosen)
     array.name = word
     return array
 

@@ -193,7 +193,7 @@ VERBS: dict[str, Entry] = {
     **dict.fromkeys(("sum", "dot", "matmul"), Entry(_reduce, _answer_reduce, "reduce")),
     "reveal": Entry(_reveal, _answer_reveal, "reduce"),
     "compare": Entry(_compare, _answer_compare, "compare"),
-    "audit": Entry(_audit, _answer_audit),
+    "audit": Entry(_audit, _answer_audit, "audit"),
     "dequantize": Entry(_dequantize, _answer_dequantize),
     "train": Entry(_train, _answer_train, "train"),
     "completion": Entry(_completion),

@@ -19,6 +19,7 @@ START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
 COMPARE = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
 FORUM = "dot --preset forum"
 BLOCK = "block 0.1 -2.5 3 7.3 0.02 --to nvfp4"
+AUDIT = "audit random:normal:64x256:seed=1@bf16 random:lognormal:64x256:sigma=3:seed=2@bf16 --to e4m3,mxfp4,nvfp4"
 TRAIN = "train 1.125 --update 0.00041999 --steps 101 --remedies plain,master,stochastic,kahan"
 FMA = "fma 1.0009765625 1.0009765625 -1.001953125 --fp16"
 # Each scene: the command that it opens at, and the keys that lead there.
@@ -60,6 +61,10 @@ SCENES = {
     "reduce-map": ("reveal tests.tui.tiles:product --kind matmul --shape 20x12x30", ["down", "right"]),
     "train": (TRAIN, ["home", *"nnnnnnnn", "e", *"mas", "enter", "end", *["left"] * 5]),
     "train-step": (TRAIN, ["enter"]),
+    "audit": (AUDIT, []),
+    "audit-tensors": (AUDIT, ["v", "down"]),
+    "audit-plan": (AUDIT, ["v", "v"]),
+    "audit-wrong": (AUDIT, ["w", "end", *",mxpf4"]),
     "picker-format": ("show 0.1 --fp16", ["f", *"fp8"]),
     "picker-recipe": (BLOCK, ["f", *"te_4"]),
     "picker-rules": ("show 0.1 --fp16", ["r"]),
@@ -77,6 +82,7 @@ SHOWN = {
     "explorer-reduce": ("reduce", (100, 24)),
     "explorer-orders": ("reduce-orders", (120, 28)),
     "explorer-map": ("reduce-map", (80, 24)),
+    "explorer-audit": ("audit-tensors", (100, 34)),
     "explorer-train": ("train", (100, 32)),
 }
 CASES = [(name, size) for name in SCENES for size in SIZES]

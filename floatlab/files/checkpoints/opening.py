@@ -1,10 +1,9 @@
 """Opens checkpoints: the named tensors of a model, in one file, in several files, or in memory.
 
 A checkpoint is a `.safetensors`, `.npz`, `.npy` or `.gguf` file, a folder of these files, an index of several
-`.safetensors` (`model.safetensors.index.json`), or a mapping of names to arrays. Files and folders are at paths or
-URLs. Opening a checkpoint reads only headers. A file
-is opened again for each tensor, so that the number of open files does not depend on the number of files in the
-checkpoint.
+`.safetensors` (`model.safetensors.index.json`), a random array (`random:normal:64x64:seed=1@bf16`), or a mapping of
+names to arrays. Files and folders are at paths or URLs. Opening a checkpoint reads only headers. A file is opened again
+for each tensor, so that the number of open files does not depend on the number of files in the checkpoint.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ from floatlab.files.json_files import read_json
 from floatlab.files.npy import open_npy
 from floatlab.files.npz import Bundle, NpzEntry
 from floatlab.files.pickles import pickle_kind, refuse_pickle
+from floatlab.files.random_arrays import RANDOM, open_random
 from floatlab.files.remote import opening
 from floatlab.files.remote.urls import folder_of, inside, is_url, plain
 from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import kind_called, open_entry, read_safetensors
-from floatlab.sandbox import admitted, is_folder
+from floatlab.sandbox import admitted, exists, is_folder
 
 INDEX = ".safetensors.index.json"  # how the name of an index ends
 KINDS = (".safetensors", ".gguf", ".npz", ".npy")  # if a folder has files of several kinds, the first kind is read
@@ -46,7 +46,7 @@ def has_several(path: str) -> bool:
 
 
 def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Checkpoint:
-    """Open a checkpoint: a file, an index, a folder, or a mapping of names to arrays.
+    """Open a checkpoint: a file, an index, a folder, a random array, or a mapping of names to arrays.
 
     Raises FileFormatError, with a message of one line, for invalid files, for pickles, and for missing or repeated
     tensors. Raises RefusedError for a place that this process may not read.
@@ -55,10 +55,14 @@ def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Che
     >>> with open_checkpoint({"a": np.float32([1, 2]), "b": np.float16([3])}) as checkpoint:
     ...     [(each.name, each.dtype, each.shape) for each in checkpoint.tensors.values()]
     [('a', 'float32', (2,)), ('b', 'float16', (1,))]
+    >>> list(open_checkpoint("random:normal:64x64:seed=1@bf16").tensors)
+    ['normal']
     """
     if isinstance(place, Mapping):
         return _of_mapping(place)
     path = os.fspath(place)
+    if path.startswith(RANDOM) and not exists(path):
+        return _of_random(path)
     if not is_url(path):
         admitted(path)
     if _is_folder(path):
@@ -91,6 +95,14 @@ def _of_mapping(arrays: Mapping[str, object]) -> Checkpoint:
             raise UnsupportedError(f"a checkpoint is a mapping of names to arrays, but has the key {name!r:.60}")
         held = HeldSource(array, name)
         checkpoint.add([StoredTensor(name, held.kind, held.kind, held.shape, partial(_itself, held))], "")
+    return checkpoint
+
+
+def _of_random(word: str) -> Checkpoint:
+    """Return the checkpoint with one random array; the tensor has the name of its distribution."""
+    checkpoint, array = Checkpoint(word, "memory"), open_random(word)
+    name = word.split(":")[1]
+    checkpoint.add([StoredTensor(name, array.kind, array.kind, array.shape, partial(open_random, word))], word)
     return checkpoint
 
 

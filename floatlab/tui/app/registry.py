@@ -65,6 +65,12 @@ def _compare() -> type[TaskScreen]:
     return CompareScreen
 
 
+def _audit() -> type[TaskScreen]:
+    from floatlab.tui.screens.audit.screen import AuditScreen
+
+    return AuditScreen
+
+
 def _train() -> type[TaskScreen]:
     from floatlab.tui.screens.train.screen import TrainScreen
 
@@ -76,6 +82,8 @@ _SUM = ("add", "1.125", "0.12457275390625", "--fp16")
 _BLOCK = ("block", "0.1", "-2.5", "3", "7.3", "0.02", "--to", "nvfp4")
 _X = "random:normal:64x64:seed=1"
 _ARRAYS = ("compare", f"{_X}@fp32", f"{_X}@bf16", "--fp32", "--rtol", "0.003")
+_WEIGHTS = ("random:normal:64x256:seed=1@bf16", "random:lognormal:64x256:sigma=3:seed=2@bf16")
+_AUDIT = ("audit", *_WEIGHTS, "--to", "e4m3,mxfp4,nvfp4")
 _REMEDIES = "plain,master,stochastic,kahan"
 _TRAINING = ("train", "1.125", "--update", "0.00041999", "--steps", "101", "--remedies", _REMEDIES)
 
@@ -89,6 +97,7 @@ SCREENS: dict[str, ScreenRow] = {
         ScreenRow("reduce", ("dot", "--preset", "forum"), _reduce, slow=True),
         ScreenRow("compare", _ARRAYS, _compare, slow=True),
         ScreenRow("train", _TRAINING, _train, slow=True),
+        ScreenRow("audit", _AUDIT, _audit, slow=True),
     )
 }
 

@@ -21,7 +21,7 @@ from floatlab.tui.widgets.pickers import Choice, Picker
 
 _EXAMPLES = "a.npy  b.npz::name  1,2,3"
 _PLACE = "In a box for an array"  # the heading in the list of keys
-_UP = ".."
+_UP, _HERE = "..", "."
 _PATH = 48  # the largest number of characters of a path in the title
 _NAME = 32  # columns for the name, so that the next column is aligned
 
@@ -53,11 +53,15 @@ class ArrayBox(Horizontal):
     input = getters.query_one(Input)
 
     def __init__(
-        self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0, examples: str = _EXAMPLES
-    ) -> None:
-        """Pad the label to `width` columns; `take` receives the box, and whether its array was picked (else typed)."""
+        self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0, examples: str = _EXAMPLES,
+        *, whole: bool = False,
+    ) -> None:  # fmt: skip
+        """Pad the label to `width` columns; `take` receives the box, and whether its array was picked (else typed).
+
+        If `whole`, a file of several arrays is picked as a whole.
+        """
         super().__init__(id=id, classes="entry")
-        self._examples = examples
+        self._examples, self._whole = examples, whole
         self.label, self._take, self._width = label, take, width
 
     def compose(self) -> ComposeResult:
@@ -73,7 +77,7 @@ class ArrayBox(Horizontal):
 
     def action_pick(self) -> None:
         """Open the list of files."""
-        self.app.push_screen(FilePicker(self.label, self.word), self._picked)
+        self.app.push_screen(FilePicker(self.label, self.word, whole=self._whole), self._picked)
 
     def _picked(self, word: str | None) -> None:
         if word is not None:
@@ -89,14 +93,17 @@ class ArrayBox(Horizontal):
 
 
 class FilePicker(Picker):
-    """A list of folders and files. It is dismissed with the name of an array, or with None."""
+    """A list of folders and files. It is dismissed with the name of an array, or with None.
 
-    def __init__(self, title: str, word: str = "") -> None:
+    If `whole`, it is dismissed with the name of a file or a folder instead.
+    """
+
+    def __init__(self, title: str, word: str = "", *, whole: bool = False) -> None:
         """Begin in the folder of the file named by `word`, else in the explorer's working directory."""
         super().__init__(title, [], (word,), free=True)
         path, colons, _ = word.partition("::")
         folder = os.path.dirname(path)
-        self._label = title
+        self._label, self._whole = title, whole
         self._place = path if colons and exists(path) else folder if is_folder(folder) else ""
         self._entries: dict[str, FileEntry] = {}
 
@@ -115,11 +122,13 @@ class FilePicker(Picker):
             return False
         self._place = place
         self._entries = {entry.word: entry for entry in listed}
-        up = Choice(_UP, f"{_UP}{os.sep}")
+        above = [Choice(_UP, f"{_UP}{os.sep}")]
+        if self._whole and place:
+            above.append(Choice(place, f"{_HERE:<{_NAME}}  this whole folder", (_HERE,)))
         path = whole_path(place)
         shown = path if len(path) <= _PATH else f"…{path[1 - _PATH :]}"
         width = min(max((len(entry.name) for entry in listed), default=0), _NAME)
-        self.offer(f"{self._label}: {shown}", [up, *(_choice(entry, width) for entry in listed)])
+        self.offer(f"{self._label}: {shown}", [*above, *(_choice(entry, width) for entry in listed)])
         return True
 
     def take(self, name: str) -> None:
@@ -127,7 +136,7 @@ class FilePicker(Picker):
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))
             self._go("" if os.path.abspath(above) == os.getcwd() else above)
-        elif name in self._entries and self._entries[name].is_container:
+        elif name in self._entries and self._entries[name].is_container and (is_folder(name) or not self._whole):
             if self._go(name) and len(self._entries) == 1 and not is_folder(self._place):
                 self.dismiss(self._place)  # the name of a file denotes its only array
         else:

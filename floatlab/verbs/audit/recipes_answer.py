@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from warnings import catch_warnings, simplefilter
 
 from floatlab.auditing.survival.figures import RecipeAudit
@@ -15,11 +16,13 @@ from floatlab.verbs.audit.recipes_page import LISTED, recipes_page
 from floatlab.verbs.audit.recipes_report import recipes_csv, recipes_report, sqnr_chart
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
+_ONE = Lock()  # an audit keeps its files open, and the filters of warnings set, for the whole process
+
 
 def recipes_answer(question: Question, started: Started | None = None) -> Answer:
     """Answer `audit FILE… --to RECIPE[,RECIPE…]`. Raises FloatlabError."""
     where = workers(question.option("jobs", 1), question.option("scheduler"))
-    with catch_warnings(record=True) as told, where as executor:
+    with _ONE, catch_warnings(record=True) as told, where as executor:
         simplefilter("always", ReplacedWorkerWarning)
         found = audit_recipes(
             question.values,

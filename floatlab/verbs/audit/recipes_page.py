@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import isinf
+from collections.abc import Sequence
 
 from floatlab.auditing.survival.figures import DAMAGED, OVERFLOWS, SURVIVES, RecipeAudit, RecipeFigures, TensorFigures
-from floatlab.page.measures import number, percent, shape_text
+from floatlab.page.measures import number, percent
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, Text, heading, hint, line
 from floatlab.page.words import counted, listed
+from floatlab.verbs.audit.tensor_columns import ROLES, decibels, size_text, tensor_columns, tensors_table
 
 LISTED = 40  # the default number of tensors on the page
 _REASONS = 10  # the number of damaged tensors whose reasons are listed
-_ROLES = {SURVIVES: Role.PLAIN, DAMAGED: Role.FLAG, OVERFLOWS: Role.BAD}
 
 
 def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
@@ -70,9 +70,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
     if measured:
         survival = [(name, _survival(name, measured)) for name in found.recipes]
         blocks += [Gap(), Table(("recipe", "do the tensors survive?"), survival)]
-        blocks += [Gap(), *_side_by_side(found.totals)]
-        if any(each.scales is not None for each in found.totals):
-            blocks += [Gap(), _scales(found.totals)]
+        blocks += [Gap(), *side_by_side(found.totals)]
         blocks += [Gap(), _tensors(found, measured[:most]), *_more(len(measured) - most), *_reasons(measured)]
         blocks += [Gap(), hint(f"! marks damage: {found.recommendation.rule}.")]
     left = [each for each in found.tensors if not each.recipes]
@@ -96,17 +94,16 @@ def _survival(name: str, measured: list[TensorFigures]) -> Line:
     return line(Span("no", Role.BAD if lost else Role.FLAG), f": {survivors}; {listed(parts)}")
 
 
-def decibels(sqnr: float | None) -> str:
-    """Return a ratio in dB as text."""
-    return "·" if sqnr is None else "∞" if isinf(sqnr) and sqnr > 0 else f"{sqnr:.1f}"
+def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> Table:
+    return tensors_table(tensor_columns(found, shown), shown)
 
 
-def _side_by_side(totals: tuple[RecipeFigures, ...]) -> list[Block]:
-    """Return the figures of all tensors together: errors, and what becomes of the numbers."""
-    errors = ("in all", "bits", "SQNR dB", "cosine", "rel. error", "99.9 %", "largest", "MSE")
+def side_by_side(totals: Sequence[RecipeFigures], first: str = "in all") -> list[Block]:
+    """Return the figures of recipes: errors, what becomes of the numbers, and scales; `first` heads the first table."""
+    errors = (first, "bits", "SQNR dB", "cosine", "rel. error", "99.9 %", "largest", "MSE")
     rows = [
         (
-            each.recipe, f"{each.bits:.4g}", decibels(each.sqnr), _size(each.cosine, ".5f"),
+            each.recipe, f"{each.bits:.4g}", decibels(each.sqnr), size_text(each.cosine, ".5f"),
             *map(number, (each.mean_relative, each.relative_999, each.largest_relative, each.mse)),
         )
         for each in totals
@@ -117,10 +114,12 @@ def _side_by_side(totals: tuple[RecipeFigures, ...]) -> list[Block]:
         kept = (each.exact, each.subnormal, each.flushed, each.saturated)
         lost = Span(percent(each.lost, each.elements), Role.BAD if each.lost else Role.PLAIN)
         counts.append([each.recipe, *(percent(count, each.elements) for count in kept), lost])
-    return [Table(errors, rows, right=tuple(range(1, 8))), Gap(), Table(shares, counts, right=tuple(range(1, 6)))]
+    found: list[Block] = [Table(errors, rows, right=tuple(range(1, 8)))]
+    found += [Gap(), Table(shares, counts, right=tuple(range(1, 6)))]
+    return [*found, Gap(), _scales(totals)] if any(each.scales is not None for each in totals) else found
 
 
-def _scales(totals: tuple[RecipeFigures, ...]) -> Table:
+def _scales(totals: Sequence[RecipeFigures]) -> Table:
     rows = []
     for each in totals:
         scales = each.scales
@@ -129,7 +128,7 @@ def _scales(totals: tuple[RecipeFigures, ...]) -> Table:
         spread = "·" if scales.spread is None else f"2^{scales.spread:.1f}"
         rows.append(
             (
-                each.recipe, f"{scales.blocks:,}", _size(scales.smallest), _size(scales.largest), spread,
+                each.recipe, f"{scales.blocks:,}", size_text(scales.smallest), size_text(scales.largest), spread,
                 percent(scales.clipped, scales.blocks), percent(scales.underflowed, scales.blocks),
             )
         )  # fmt: skip
@@ -137,33 +136,11 @@ def _scales(totals: tuple[RecipeFigures, ...]) -> Table:
     return Table(header, rows, right=tuple(range(1, len(header))))
 
 
-def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> Table:
-    several, mixed = len(found.sources) > 1, len({each.kind for each in shown}) > 1
-    first = ("tensor", *(("type",) if mixed else ()), "shape", "largest")
-    header = (*first, *(f"{each} dB" for each in found.recipes), "recommended")
-    rows: list[list[Text]] = []
-    for tensor in shown:
-        name = f"{tensor.source}::{tensor.tensor}" if several else tensor.tensor
-        row: list[Text] = [name, *([tensor.kind] if mixed else []), shape_text(tensor.shape), _size(tensor.largest)]
-        row += [Span(_cell(each), _ROLES[each.verdict]) for each in tensor.recipes]
-        rows.append([*row, tensor.choice or ("as it is" if tensor.elements else "·")])
-    return Table(header, rows, right=tuple(range(len(first) - 1, len(header) - 1)))
-
-
-def _size(x: float | None, digits: str = ".3g") -> str:
-    return "·" if x is None else f"{x:{digits}}"
-
-
-def _cell(each: RecipeFigures) -> str:
-    mark = "" if each.verdict == SURVIVES else "! "
-    return f"{mark}NaN" if each.lost else f"{mark}{decibels(each.decisive_sqnr)}"
-
-
 def _reasons(measured: list[TensorFigures]) -> list[Block]:
     damaged = [(tensor, each) for tensor in measured for each in tensor.recipes if each.verdict != SURVIVES]
     blocks: list[Block] = [Gap()] * bool(damaged)
     for tensor, each in damaged[:_REASONS]:
-        blocks.append(Note(line(f"{tensor.tensor} in {each.recipe}: ", Span(each.reason, _ROLES[each.verdict]))))
+        blocks.append(Note(line(f"{tensor.tensor} in {each.recipe}: ", Span(each.reason, ROLES[each.verdict]))))
     if len(damaged) > _REASONS:
         blocks.append(hint(f"and {len(damaged) - _REASONS:,} more of these; --json has all reasons"))
     return blocks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures
@@ -11,7 +11,8 @@ from floatlab.page.chart import mark_of, role_of
 from floatlab.page.csv_text import as_csv
 from floatlab.page.html import HeatCell, HeatMap, report
 from floatlab.page.model import Chart, Curve
-from floatlab.verbs.audit.recipes_page import decibels, recipes_page
+from floatlab.verbs.audit.recipes_page import recipes_page
+from floatlab.verbs.audit.tensor_columns import decibels
 
 _LISTED = 5000  # the most tensors in the table of the report
 _CELLS = 10_000  # the most cells of a heat map; with more, the names are not those of layers
@@ -83,20 +84,22 @@ def recipes_report(found: RecipeAudit, remark: str) -> str:
     more: list[tuple[str, HeatMap | Chart]] = [
         (f"{name}: SQNR of each layer in dB", layers) for name, layers in maps if layers is not None
     ]
-    charts = (
-        ("SQNR of the tensors", sqnr_chart(found)),
-        (
-            "Relative errors",
-            _histograms([(each.recipe, each.error_exponents) for each in found.totals], "relative error"),
-        ),
-        ("Magnitudes of the numbers", _histograms([("as stored", _magnitudes(measured))], "magnitude")),
-        ("Scales of the blocks", _histograms(_scale_exponents(found.totals), "scale")),
-    )
+    charts = (("SQNR of the tensors", sqnr_chart(found)), *histograms(measured, found.totals))
     more += [(title, chart) for title, chart in charts if any(len(each.points) > 1 for each in chart.curves)]
     return report(recipes_page(found, _LISTED), more, remark)
 
 
-def _magnitudes(tensors: list[TensorFigures]) -> tuple[tuple[int, int], ...]:
+def histograms(tensors: Sequence[TensorFigures], recipes: Sequence[RecipeFigures]) -> tuple[tuple[str, Chart], ...]:
+    """Return the histograms of tensors and what recipes make of them: relative errors, magnitudes, and scales."""
+    errors = [(each.recipe, each.error_exponents) for each in recipes]
+    return (
+        ("Relative errors", _histograms(errors, "relative error")),
+        ("Magnitudes of the numbers", _histograms([("as stored", _magnitudes(tensors))], "magnitude")),
+        ("Scales of the blocks", _histograms(_scale_exponents(recipes), "scale")),
+    )
+
+
+def _magnitudes(tensors: Sequence[TensorFigures]) -> tuple[tuple[int, int], ...]:
     counts: Counter[int] = Counter()
     for tensor in tensors:
         counts.update(dict(tensor.exponents))

@@ -1,0 +1,329 @@
+"""The screen Audit: what recipes would do to the tensors of a checkpoint, and whether quantised weights are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, HorizontalGroup, Vertical
+from textual.widget import Widget
+from textual.widgets import Input, Label, Static
+
+from floatlab.auditing.survival.figures import RecipeAudit, TensorFigures
+from floatlab.auditing.survival.plans import plan_text
+from floatlab.errors import FloatlabError
+from floatlab.formats.recipes import parse_recipes
+from floatlab.page.model import Page
+from floatlab.page.words import counted
+from floatlab.sandbox import exists
+from floatlab.tui.screens.audit.tensor_table import TensorTable
+from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.task import Command, Copies, TaskScreen
+from floatlab.tui.widgets import Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
+from floatlab.tui.widgets.array_box import ArrayBox
+from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.verbs.audit.tensor_columns import arranged, tensor_columns, tensors_table
+from floatlab.verbs.audit.tensor_page import block_question, plan_page, tensor_page
+from floatlab.verbs.block.choices import recipe_choices
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import verb_named
+
+_FILES = "model.safetensors  a folder  random:normal:64x256:seed=1@bf16"
+_RECIPES = "e4m3,mxfp4,nvfp4,e4m3/128x128,int8/channel"
+_NAME = 27  # columns for the name of a recipe in the list, so that most of the next column is aligned
+_LISTED = "as listed"  # the order of the audit: the most damaged tensors first
+
+
+class AuditScreen(TaskScreen, inherit_bindings=False):
+    """The screen for audits. Its question is that of `audit`, without the file of the plan."""
+
+    VIEWS = (("overview", "Overview"), ("tensors", "Tensors"), ("plan", "Plan"))
+    PARTS = "#body > *, #bar"
+    WALKS = True
+    ROUNDS = False
+    HELP = (
+        "Type a checkpoint (a file, a folder, or random:normal:64x256@bf16) and the recipes to try, with commas "
+        "between them; f marks recipes in a list. Without recipes, quantised weights are checked: e takes the "
+        "original. In the view Tensors, g types a part of a name, and s sorts by a column; the same column again "
+        "reverses the order."
+    )
+    BINDINGS = [
+        Binding("o", "file('file')", "Open", id="audit.file", tooltip="Pick a checkpoint"),
+        Binding("f", "pick('format')", "Recipes", id="format"),
+        Binding("w", "recipe", "Type recipes", id="audit.recipe", show=False),
+        Binding("e", "against", "Against the original", id="audit.against", show=False),
+        Binding("s", "pick('sort')", "Sort", id="audit.sort", tooltip="Sort by a column"),
+        Binding("g", "find", "Find", id="audit.find", tooltip="Type a part of the names of tensors"),
+        *(key for key in SHARED_KEYS if getattr(key, "id", "") != "format"),
+    ]
+    DEFAULT_CSS = """
+    AuditScreen {
+        #bar { height: 1; }
+        #bar .entry { width: 36; }
+        #controls { width: 1fr; }
+        #near .entry { width: 1fr; }
+        #near .entry ChoiceBar { width: auto; padding: 0; }
+        &.-narrow #bar .entry { width: 20; }
+        #tensor { border-top: hkey $panel; }
+    }
+    """
+
+    file, against = getters.query_one("#file", ArrayBox), getters.query_one("#against", ArrayBox)
+    recipes_box, find_box = getters.query_one("#recipes", Input), getters.query_one("#find", Input)
+    tensors = getters.query_one(TensorTable)
+    _by, _descending = "", False  # the title of the column by which the tensors are sorted
+    _shown_tensors: tuple[TensorFigures, ...] = ()
+
+    def compose_task(self) -> ComposeResult:
+        """Compose the boxes and the views."""
+        yield ArrayBox("file", "file", self._file_changed, examples=_FILES, whole=True)
+        with HorizontalGroup(id="near"):
+            with Horizontal(classes="entry"):
+                yield ChoiceBar(self.control, (("format", "to ▾"),))
+                yield Input(id="recipes", compact=True, placeholder=_RECIPES)
+            yield ArrayBox("against", "against", self._against_changed, examples="original.safetensors", whole=True)
+        yield Static(id="complaint", markup=False)
+        yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
+        with HorizontalGroup(id="bar"):
+            with Horizontal(classes="entry"):
+                yield Label("find")
+                yield Input(id="find", compact=True, placeholder="a part of the names")
+            yield ChoiceBar(self.control, id="controls")
+        with Vertical(id="body"):
+            yield PageView(id="details")
+            yield TensorTable(id="tensors")
+            yield PageView(id="tensor")
+
+    @property
+    def found(self) -> RecipeAudit | None:
+        """What recipes would do; None as long as there is no answer, and for checks of quantised weights."""
+        model = self.answers[0].found if self.answers else None
+        return model if isinstance(model, RecipeAudit) else None
+
+    @property
+    def tensor(self) -> TensorFigures | None:
+        """The tensor under the cursor, if the tensors are shown."""
+        if self.shown_view != "tensors" or not self._shown_tensors:
+            return None
+        return self._shown_tensors[min(self.tensors.cursor, len(self._shown_tensors) - 1)]
+
+    # The question.
+
+    def normal(self, question: Question) -> Question:
+        """Return the question without the file into which the command line writes the plan."""
+        return question.having(plan=None)
+
+    def draw(self, before: Question) -> None:
+        """Show the question in the boxes, and the view of the answer."""
+        question, against = self.question, self.question.option("against")
+        if _typed_places(self.file.word) != question.values:
+            fill(self.file.input, " ".join(question.values))
+        self._fill_recipes(question.option("to"))
+        fill(self.against.input, against or "")
+        mark_valid(self.file.input, True)
+        self._show_against()
+        self.views.options, self.views.current = self.shown_views, self.shown_view
+        self._arrange()
+        self.draw_view()
+
+    def _fill_recipes(self, names: tuple[str, ...] | None) -> None:
+        """Show the recipes; a typed text with the same recipes is kept."""
+        try:
+            same = _recipe_names(self.recipes_box.value) == names
+        except FloatlabError:
+            same = False
+        fill(self.recipes_box, self.recipes_box.value if same else ",".join(names or ()))
+
+    def _show_against(self) -> None:
+        """Show the box of the original if no recipe is given, or while it is being typed."""
+        has_focus = self.focused is self.against.input
+        self.against.display = has_focus or self.question.option("to") is None
+
+    def _file_changed(self, box: ArrayBox, picked: bool) -> None:
+        values = (box.word,) if picked else _typed_places(box.word)
+        valid = self.attempt(lambda: _settled(self.question.replace(values=values)), "" if picked else "file")
+        mark_valid(box.input, valid)
+        if picked and not valid:
+            box.input.focus()  # so that the user can correct it
+
+    def _against_changed(self, box: ArrayBox, picked: bool) -> None:
+        """Check the weights against the original; an empty box asks for the recipes again."""
+        to = "" if box.word else self.recipes_box.value
+        mark_valid(box.input, self.attempt(lambda: self._asked(to, box.word), "" if picked else "against"))
+
+    @on(Input.Changed, "#recipes")
+    def _recipes_typed(self, event: Input.Changed) -> None:
+        mark_valid(event.input, self._take_recipes(event.input.value, "recipes"))
+
+    def _take_recipes(self, typed: str, kind: str = "") -> bool:
+        return self.attempt(lambda: self._asked(typed, self.against.word), kind)
+
+    def _asked(self, typed: str, against: str) -> Question:
+        """Return the question about these recipes; if there are none, the question whether the weights are right."""
+        base, to = self.question, _recipe_names(typed)
+        if to is None or base.option("to") is None:  # most other options are about one of both questions only
+            base = Question("audit", base.values).having(only=base.option("only"))
+        return _settled(base.having(to=to, against=(against or None) if to is None else None))
+
+    def take_format(self, name: str) -> None:
+        """Open the question with one more recipe."""
+        self._take_recipes(",".join(dict.fromkeys((*self.question.option("to", ()), name))))
+
+    def action_pick(self, name: str) -> None:
+        """Open a pick list; in that of the recipes, several are marked."""
+        if name != "format":
+            super().action_pick(name)
+            return
+
+        def taken(names: str | None) -> None:
+            if names is not None:
+                self._take_recipes(names)
+
+        pick = self.picks()[name]
+        self.app.push_screen(MarkingPicker(pick.title, pick.rows, pick.current), taken)
+
+    def action_recipe(self) -> None:
+        """Go to the box of the recipes."""
+        self.recipes_box.focus()
+
+    def action_against(self) -> None:
+        """Go to the box of the original."""
+        self.against.display = True
+        self.against.input.focus()
+
+    def action_find(self) -> None:
+        """Go to the box for a part of the names."""
+        self.find_box.focus()
+
+    def action_file(self, name: str) -> None:
+        """Pick a file for a box."""
+        self.query_one(f"#{name}", ArrayBox).action_pick()
+
+    # The views.
+
+    @property
+    def shown_views(self) -> tuple[tuple[str, str], ...]:
+        """The views that the user can choose: a check of quantised weights has only the first."""
+        return self.VIEWS if self.found is not None or not self.answers else self.VIEWS[:1]
+
+    def draw_view(self) -> None:
+        """Show the current view, and hide the others."""
+        found, view = self.found, self.shown_view
+        if view == "tensors" and found is not None and self._shown_tensors:
+            self.show_only("tensors", "tensor", "bar")
+        else:
+            self.show_only("details", "bar" if view == "tensors" else "")
+            if view == "tensors":
+                self.details.page = note_page("No name of a tensor has what is typed.")
+            elif self.answers:
+                self.details.page = self.answers[0].page() if found is None or view == "overview" else plan_page(found)
+        self._draw_tensor()
+
+    def page(self) -> Page:
+        """Return the page that is shown."""
+        tensor = self.tensor
+        return self.details.page if tensor is None else tensor_page(tensor)
+
+    def _arrange(self) -> None:
+        """Show the tensors that have the typed words in their names, in the chosen order."""
+        found = self.found
+        if found is None:
+            self._shown_tensors = ()
+            return
+        columns = tensor_columns(found, found.tensors)
+        by = next((column for column in columns if column.title == self._by), None)
+        self._shown_tensors = tuple(arranged(found.tensors, self.find_box.value, by, self._descending))
+        self.tensors.show(tensors_table(columns, self._shown_tensors))
+        order = _LISTED if by is None else f"{by.title} {'↓' if self._descending else '↑'}"
+        count = f"{len(self._shown_tensors):,} of {counted(len(found.tensors), 'tensor')}"
+        self.controls.options = (("sort", f"sort {order} ▾"), ("find", count))
+
+    @on(Input.Changed, "#find")
+    def _find_typed(self) -> None:
+        self._arrange()
+        self.draw_view()
+
+    def _sort(self, title: str) -> None:
+        """Sort by a column; if the tensors are already sorted by it, reverse the order."""
+        self._descending = title == self._by and not self._descending
+        self._by = title
+        self._arrange()
+        self.draw_view()
+
+    @on(Cells.Moved, "#tensors")
+    def _draw_tensor(self) -> None:
+        if (tensor := self.tensor) is not None:
+            self.show_page("tensor", tensor_page(tensor))
+        self.refresh_bindings()
+
+    @on(Cells.Chosen, "#tensors")
+    def _tensor_chosen(self) -> None:
+        if (tensor := self.tensor) is None:
+            return
+        question = block_question(tensor)
+        if question is not None:
+            self.app.go("block", question)
+        else:
+            self.complain("Block shows tensors of numbers in .safetensors, .npz and .npy files", hint=True)
+
+    # Methods for the frame.
+
+    def picks(self) -> dict[str, Pick]:
+        """Return the pick lists of recipes and of the orders of the tensors."""
+        rows = [Choice(name, f"{name:<{_NAME}}  {text}") for name, text in recipe_choices().items()]
+        marked = tuple(self.question.option("to", ()))
+        found = super().picks() | {
+            "format": Pick("Recipes; space marks, Enter takes them", rows, self.take_format, marked)
+        }
+        if self.found is not None:
+            titles = [_LISTED, *(column.title for column in tensor_columns(self.found, self.found.tensors))]
+            found["sort"] = Pick("Sort by", dict.fromkeys(titles, ""), self._sort, (self._by or _LISTED,))
+        return found
+
+    def possible(self) -> dict[str, bool]:
+        """Return the available actions, including those on the tensors if they are shown."""
+        has_tensors = self.found is not None and self.shown_view == "tensors"
+        return super().possible() | {"sort": has_tensors, "find": has_tensors, "pin": False}
+
+    def copies(self) -> Copies:
+        """Return the texts that can be copied."""
+        copies, found = super().copies(), self.found
+        del copies["code"]
+        if found is None:
+            copies["value"] = ("the number of broken weights", copies["value"][1])
+            return copies
+        copies["value"] = ("the recommendation", copies["value"][1])
+        copies["plan"] = ("the plan as JSON", lambda: plan_text(found))
+        if (table := self.answers[0].table) is not None:
+            copies["csv"] = ("all figures as CSV", table)
+        return copies
+
+    def boxes(self) -> Iterator[Widget]:
+        """Return the boxes of the checkpoint, of the recipes and of the original."""
+        yield from (self.file.input, self.recipes_box, self.against.input)
+
+    def commands(self) -> Iterator[Command]:
+        """Return the rows of the command palette for views, files and recipes."""
+        yield from super().commands()
+        yield "Open: the checkpoint", "pick a file or a folder", partial(self.action_file, "file")
+        yield "Against the original", "check a quantised checkpoint", self.action_against
+        for name, text in recipe_choices().items():
+            yield f"Recipe: {name}", text, partial(self.take_format, name)
+
+
+def _typed_places(text: str) -> tuple[str, ...]:
+    """Return the checkpoints of typed text, with spaces between them, unless a file has exactly this name."""
+    return (text,) if exists(text) else tuple(text.split())
+
+
+def _recipe_names(typed: str) -> tuple[str, ...] | None:
+    return tuple(recipe.name for recipe in parse_recipes(typed)) if typed.strip() else None
+
+
+def _settled(question: Question) -> Question:
+    """Return the question as the command line completes it; raises UsageError."""
+    settle = verb_named("audit").settle
+    return question if settle is None else settle(question)

@@ -1,0 +1,49 @@
+"""The table of the tensors of an audit."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+
+from floatlab.page.model import Line, Table, as_line, text_of
+from floatlab.tui.widgets import ColumnTable
+
+_NARROW = 60  # in fewer columns, names take a third of the width, else half of it
+
+
+class TensorTable(ColumnTable):
+    """The tensors. The beginnings of long names are left out, since the ends tell tensors of one model apart."""
+
+    PLACE = "On the table of tensors"  # the heading in the list of keys
+    HELP = (
+        "The tensors, the most damaged first; the page below has the figures of the tensor under the cursor. "
+        "Enter or a double click opens it in Block, at its largest relative error. Left and right show other columns."
+    )
+    BINDINGS = [
+        Binding("enter", "choose", "Block", id="tensors.open", key_display="enter"),
+        *(key for key in ColumnTable.BINDINGS if getattr(key, "id", "") != "table.open"),
+    ]
+
+    _room = 1 << 16  # the most columns for names
+
+    @property
+    def table(self) -> Table | None:
+        """The table, with names that fit."""
+        table = super().table
+        if table is None:
+            return None
+        rows = tuple((self._fitting(text_of(first)), *others) for first, *others in table.rows)
+        return Table(table.header, rows, table.right)
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        table = super().table
+        return len(table.rows) if table else 0
+
+    def _fitting(self, name: str) -> Line:
+        return as_line(name if len(name) <= self._room else f"…{name[1 - self._room :]}")
+
+    def set_lines(self, width: int) -> list[Line]:
+        """Set the lines, with names as wide as a share of the width."""
+        self._room = max(width // (3 if width < _NARROW else 2), 1)
+        return super().set_lines(width)

@@ -1,0 +1,113 @@
+"""The columns of the table of tensors in `audit --to`, and how the table is sorted and searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf, isinf
+
+from floatlab.auditing.survival.figures import DAMAGED, OVERFLOWS, SURVIVES, RecipeAudit, RecipeFigures, TensorFigures
+from floatlab.page.measures import shape_text
+from floatlab.page.model import Role, Span, Table, Text
+from floatlab.record import Record
+
+ROLES = {SURVIVES: Role.PLAIN, DAMAGED: Role.FLAG, OVERFLOWS: Role.BAD}
+_NONE = "·"
+
+Key = tuple[bool, float | str]  # whether the cell is empty, and its value
+
+
+class TensorColumn(Record):
+    """A column: its title, the cell of a tensor, and the key by which cells are sorted."""
+
+    title: str
+    cell: Callable[[TensorFigures], Text]
+    key: Callable[[TensorFigures], Key]
+    is_number: bool = False
+
+
+def decibels(sqnr: float | None) -> str:
+    """Return a ratio in dB as text."""
+    return _NONE if sqnr is None else "∞" if isinf(sqnr) and sqnr > 0 else f"{sqnr:.1f}"
+
+
+def size_text(x: float | None, digits: str = ".3g") -> str:
+    """Return a number in a few digits; a point if there is none."""
+    return _NONE if x is None else f"{x:{digits}}"
+
+
+def tensor_columns(found: RecipeAudit, shown: Sequence[TensorFigures]) -> list[TensorColumn]:
+    """Return the columns of a table of these tensors; their types are a column if they differ."""
+
+    def name(tensor: TensorFigures) -> str:
+        return f"{tensor.source}::{tensor.tensor}" if len(found.sources) > 1 else tensor.tensor
+
+    columns = [TensorColumn("tensor", name, lambda tensor: (False, name(tensor)))]
+    if len({each.kind for each in shown}) > 1:
+        columns.append(TensorColumn("type", lambda tensor: tensor.kind, lambda tensor: (False, tensor.kind)))
+    columns += [
+        TensorColumn("shape", lambda tensor: shape_text(tensor.shape), lambda tensor: (False, tensor.elements)),
+        TensorColumn("largest", lambda tensor: size_text(tensor.largest), _largest, is_number=True),
+    ]
+    for place, recipe in enumerate(found.recipes):
+        columns.append(TensorColumn(f"{recipe} dB", partial(_level, place), partial(_level_key, place), True))
+    return [*columns, TensorColumn("recommended", _choice, lambda tensor: (False, tensor.choice))]
+
+
+def _largest(tensor: TensorFigures) -> Key:
+    return tensor.largest is None, tensor.largest or 0.0
+
+
+def _choice(tensor: TensorFigures) -> str:
+    return tensor.choice or ("as it is" if tensor.elements else _NONE)
+
+
+def _figures(place: int, tensor: TensorFigures) -> RecipeFigures | None:
+    return tensor.recipes[place] if tensor.recipes else None
+
+
+def _level(place: int, tensor: TensorFigures) -> Text:
+    each = _figures(place, tensor)
+    if each is None:
+        return _NONE
+    mark = "" if each.verdict == SURVIVES else "! "
+    return Span(f"{mark}NaN" if each.lost else f"{mark}{decibels(each.decisive_sqnr)}", ROLES[each.verdict])
+
+
+def _level_key(place: int, tensor: TensorFigures) -> Key:
+    """Return the key of an SQNR; tensors with numbers that become NaN or infinite are below all others."""
+    each = _figures(place, tensor)
+    if each is None or (each.decisive_sqnr is None and not each.lost):
+        return True, 0.0
+    return False, -inf if each.lost else each.decisive_sqnr or 0.0
+
+
+def tensors_table(columns: Sequence[TensorColumn], shown: Sequence[TensorFigures]) -> Table:
+    """Return the table of these tensors."""
+    right = tuple(place for place, column in enumerate(columns) if column.is_number)
+    return Table(
+        tuple(column.title for column in columns), [[column.cell(each) for column in columns] for each in shown], right
+    )
+
+
+def arranged(
+    tensors: Sequence[TensorFigures], typed: str, by: TensorColumn | None, descending: bool = False
+) -> list[TensorFigures]:
+    """Return the tensors whose names have all typed words, sorted by a column; without one, in the given order.
+
+    Tensors whose cell is empty come last.
+
+    >>> import numpy as np
+    >>> from floatlab.auditing.survival.survey import audit_recipes
+    >>> found = audit_recipes({"a": np.float32([1, 2]), "ab": np.float32([0.1, 3]), "c": np.float32([9])}, "e4m3")
+    >>> largest = next(each for each in tensor_columns(found, found.tensors) if each.title == "largest")
+    >>> [each.tensor for each in arranged(found.tensors, "A", largest, descending=True)]
+    ['ab', 'a']
+    """
+    words = typed.lower().split()
+    kept = [each for each in tensors if all(word in each.tensor.lower() for word in words)]
+    if by is None:
+        return kept
+    key = by.key
+    ranked = sorted((each for each in kept if not key(each)[0]), key=key, reverse=descending)
+    return ranked + [each for each in kept if key(each)[0]]

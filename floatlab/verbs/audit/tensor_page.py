@@ -1,0 +1,101 @@
+"""The pages of single parts of `audit --to`, which the explorer shows: one tensor, and the plan."""
+
+from __future__ import annotations
+
+from floatlab.auditing.survival.figures import SURVIVES, RecipeAudit, TensorFigures
+from floatlab.page.measures import number, percent, shape_text
+from floatlab.page.model import Block, Gap, Note, Page, Row, Span, Table, heading, hint, line
+from floatlab.page.words import counted
+from floatlab.verbs.audit.recipes_page import side_by_side
+from floatlab.verbs.audit.recipes_report import histograms
+from floatlab.verbs.audit.tensor_columns import ROLES
+from floatlab.verbs.question import Question
+
+_LISTED = 2000  # the most tensors on the page of the plan
+
+
+def tensor_page(tensor: TensorFigures) -> Page:
+    """Return the page of a tensor: its figures in each recipe, the reasons of damage, and histograms.
+
+    >>> import numpy as np
+    >>> from floatlab.auditing.survival.survey import audit_recipes
+    >>> from floatlab.page.text_layout import to_text
+    >>> [tensor] = audit_recipes({"w": np.float32([[1, 2, 3, 1000]])}, "e4m3").tensors
+    >>> for row in to_text(tensor_page(tensor), 80).splitlines()[:8]:
+    ...     print(row)
+      w: 1 × 4 of float32
+      recommended  as it is
+      magnitudes   1 to 1e+03; 0 % are 0
+    <BLANKLINE>
+      e4m3: 25 % become NaN or infinite
+    <BLANKLINE>
+      recipe  bits  SQNR dB   cosine  rel. error  99.9 %  largest  MSE
+      e4m3       8        ∞  1.00000           0       0        0    0
+    """
+    blocks: list[Block] = [heading(f"{tensor.tensor}: {shape_text(tensor.shape)} of {tensor.kind or 'unknown type'}")]
+    if tensor.convention:
+        blocks.append(Row("read as", f"numbers, from {tensor.convention}"))
+    if not tensor.recipes:
+        said = f"left out, {tensor.left_out}" if tensor.is_readable else f"cannot be read: {tensor.left_out}"
+        return Page((*blocks, Note(line(said))), tensor.tensor)
+    blocks.append(Row("recommended", tensor.choice or "as it is"))
+    if tensor.smallest is not None:
+        zeros = f"{percent(tensor.zeros, tensor.elements)} are 0"
+        blocks.append(Row("magnitudes", f"{number(tensor.smallest)} to {number(tensor.largest)}; {zeros}"))
+    if tensor.nonfinite:
+        blocks.append(Row("not finite", counted(tensor.nonfinite, "number")))
+    damaged = [each for each in tensor.recipes if each.verdict != SURVIVES]
+    blocks += [Gap()] * bool(damaged)
+    blocks += [Note(line(f"{each.recipe}: ", Span(each.reason, ROLES[each.verdict]))) for each in damaged]
+    blocks += [Gap(), *side_by_side(tensor.recipes, "recipe")]
+    for title, chart in histograms([tensor], tensor.recipes):
+        if any(curve.points for curve in chart.curves):
+            blocks += [Gap(), heading(title), chart]
+    return Page(tuple(blocks), tensor.tensor)
+
+
+def plan_page(found: RecipeAudit) -> Page:
+    """Return the page of the plan: the recommended recipe of each tensor, first those that differ from most.
+
+    >>> import numpy as np
+    >>> from floatlab.auditing.survival.survey import audit_recipes
+    >>> from floatlab.page.text_layout import to_text
+    >>> x = {"w": np.float32([[1, 2, 3, 1000]]), "b": np.float32([1, 2])}
+    >>> print(to_text(plan_page(audit_recipes(x, "e4m3,mxfp4")), 90), end="")
+      e4m3 for all but 1 of 2 tensors; as stored: w. On average 24 bits a number
+      rule         a recipe must stay within 3 dB of its SQNR on normally distributed numbers,
+                   make none NaN or infinite, and at most 25 % more than usual 0
+    <BLANKLINE>
+      tensor  recipe
+      w       as it is
+      b       e4m3
+    """
+    advice = found.recommendation
+    rows = sorted(advice.plan, key=lambda row: row[1] == advice.base)
+    more = [hint(f"{counted(len(rows) - _LISTED, 'more tensor')}")] if len(rows) > _LISTED else []
+    table = Table(("tensor", "recipe"), [(name, recipe or "as it is") for name, recipe in rows[:_LISTED]])
+    return Page((heading(advice.words), Row("rule", advice.rule), Gap(), table, *more), "plan")
+
+
+def block_question(tensor: TensorFigures) -> Question | None:
+    """Return the question of `block` at the largest relative error of a tensor; None if `block` cannot read it.
+
+    The recipe is the first one that damages the tensor, else the first one.
+
+    >>> from floatlab.auditing.survival.survey import audit_recipes
+    >>> from floatlab.verbs.registry import command_of
+    >>> [tensor] = audit_recipes("random:lognormal:64x256:sigma=3:seed=2@bf16", "mxfp4").tensors
+    >>> command_of(block_question(tensor))
+    'floatlab block random:lognormal:64x256:sigma=3:seed=2@bf16 --at 0,0 --to mxfp4'
+    """
+    source = tensor.source
+    one = source.startswith("random:") or source.endswith(".npy")
+    if tensor.convention or not tensor.recipes or not (one or source.endswith((".npz", ".safetensors"))):
+        return None
+    each = next((each for each in tensor.recipes if each.verdict != SURVIVES), tensor.recipes[0])
+    at, place = [], each.largest_relative_at or 0
+    for size in reversed(tensor.shape or (1,)):
+        place, rest = divmod(place, max(size, 1))
+        at.append(str(rest))
+    word = source if one else f"{source}::{tensor.tensor}"
+    return Question("block", (word,)).having(to=each.recipe, at=",".join(reversed(at)))
