@@ -17,7 +17,10 @@ from floatlab.record import Individual
 
 
 class Limits(Individual):
-    """The smallest normal number of an element format, and the smallest magnitude that rounds beyond its largest."""
+    """The bounds of an element format: below `smallest` are its subnormal numbers, from `beyond` on its overflow.
+
+    `smallest` is half a step below the smallest normal number, since an element times its scale is rounded, too.
+    """
 
     smallest: float
     beyond: float
@@ -31,7 +34,7 @@ def limits_of(element: Format | Integers) -> Limits:
     >>> from floatlab.formats import parse_format
     >>> found = limits_of(parse_format("e4m3"))
     >>> found.smallest, found.beyond, found.is_beyond  # 464 is a tie, which goes to 448
-    (0.015625, 464.0, False)
+    (0.0146484375, 464.0, False)
     """
     numbers = element if isinstance(element, Format) else element.magnitudes
     if numbers.is_table:
@@ -39,7 +42,7 @@ def limits_of(element: Format | Integers) -> Limits:
     half = 2.0 ** (numbers.emax - numbers.precision) if numbers.emax < 1023 else 0.0  # half a unit of the last place
     odd = numbers.precision == 1 or bool(numbers.largest_magnitude & 1)  # else the tie goes to the largest number
     is_fixed = isinstance(element, Integers) or numbers.exponent_bits < 2  # fixed point: all steps are equal
-    least = 0.0 if is_fixed or not numbers.subnormals else float(numbers.smallest_normal)
+    least = 0.0 if is_fixed or not numbers.subnormals else float(numbers.smallest_normal - numbers.smallest / 2)
     return Limits(least, float(numbers.largest) + half, odd)
 
 

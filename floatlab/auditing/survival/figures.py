@@ -136,8 +136,7 @@ class RecipeAudit(Record, Answering):
     def _is_below(self, tensor: TensorFigures) -> bool:
         if self.min_sqnr is None:
             return False
-        judged = [(each.lost, each.decisive_sqnr) for each in tensor.recipes]
-        return any(lost or (sqnr is not None and sqnr < self.min_sqnr) for lost, sqnr in judged)
+        return any(each.verdict != SURVIVES for each in tensor.recipes)
 
     @property
     def survives(self) -> bool:

@@ -8,6 +8,7 @@ from math import log2
 
 import numpy as np
 
+from floatlab.arrays.round_trips.recipe_tally import limits_of
 from floatlab.arrays.round_trips.round_trip import RoundTrip
 from floatlab.arrays.types import Array
 from floatlab.formats.recipes import Recipe
@@ -76,6 +77,7 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
     """Return how many blocks need a scale above the largest, and below the smallest one; and which blocks are empty."""
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
+    beyond = limits_of(fmt.scale).beyond  # a larger scale is not only rounded
     is_reciprocal = recipe.rule.value.endswith("/ scale") or fmt.minimum
     if not is_reciprocal and not ((scales >= top) | (scales <= least)).any():
         return 0, 0, none
@@ -85,7 +87,7 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
         return 0, 0, empty
     wanted = amax / (np.abs(trip.unit) * float(fmt.magnitudes.largest))
     known = np.isfinite(wanted) & ~empty
-    return int(np.count_nonzero(known & (wanted > top))), int(np.count_nonzero(known & (wanted < least))), empty
+    return int(np.count_nonzero(known & (wanted > beyond))), int(np.count_nonzero(known & (wanted < least))), empty
 
 
 def _largest(sizes: Array, rows: int | None, columns: int | None) -> Array:

@@ -70,7 +70,7 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
             first += " with the NaNs and infinities in their blocks"
         return found.replace(verdict=OVERFLOWS, reason="; ".join([first, *causes]))
     if sqnr is None and nonzero:
-        said = "no SQNR is known: the squares of its numbers overflow or underflow in binary64"
+        said = "no SQNR is known: sums of squares are not finite, or 0, in binary64"
         return found.replace(verdict=DAMAGED, reason="; ".join([said, *causes]))
     if sqnr is not None and sqnr < needed:
         what = "the output has" if found.output_sqnr is not None else "it has"

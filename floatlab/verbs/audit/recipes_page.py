@@ -69,10 +69,16 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
         blocks.append(Row("outputs", f"of {counted(with_outputs, 'layer')}, for the inputs in {found.inputs}"))
     if measured:
         survival = [(name, _survival(name, measured)) for name in found.recipes]
-        blocks += [Gap(), Table(("recipe", "do the tensors survive?"), survival)]
+        rule = found.recommendation.rule
+        relative = "" if found.min_sqnr is not None else "; so all may survive 4 bits, with fewer digits than in 8"
+        blocks += [
+            Gap(),
+            Table(("recipe", "do the tensors survive?"), survival),
+            hint(f"To survive, {rule}{relative}."),
+        ]
         blocks += [Gap(), *side_by_side(found.totals)]
         blocks += [Gap(), _tensors(found, measured[:most]), *_more(len(measured) - most), *_reasons(measured)]
-        blocks += [Gap(), hint(f"! marks damage: {found.recommendation.rule}.")]
+        blocks += [hint("! marks damage")] * any(each.verdict != SURVIVES for row in measured for each in row.recipes)
     left = [each for each in found.tensors if not each.recipes]
     blocks += [Gap()] * bool(left)
     blocks += [Note(line(f"{each.tensor}: ", _left_out(each))) for each in left[:most]]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures
+from floatlab.errors import printable
 from floatlab.page.chart import mark_of, role_of
 from floatlab.page.csv_text import as_csv
 from floatlab.page.html import HeatCell, HeatMap, report
@@ -55,7 +56,9 @@ def _cell(value: object) -> object:
     if isinstance(value, tuple):
         return "x".join(map(str, value))
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@")):
-        return f"'{value}"
+        return f"'{printable(value)}"
+    if isinstance(value, str):
+        return printable(value)
     return "" if value is None else value
 
 

@@ -17,19 +17,19 @@ def cast(x: Array, dtype: type, smallest: float) -> Rounded:
     """Round without scales; nothing is clipped, since overflows become NaN or infinite."""
     with np.errstate(all="ignore"):
         y = x.astype(dtype).astype(np.float32)
-    return y, np.full(x.shape, smallest), np.full(x.shape, np.inf)
+    return y, np.abs(y) < smallest, np.full(x.shape, np.inf)
 
 
 def e4m3_tensor(x: Array) -> Rounded:
     """Scale the largest magnitude to 448, with one binary32 scale."""
     scale = np.float64(np.float32(np.float64(np.abs(x).max()) / 448))
     q = np.clip(x / scale, -448, 448).astype(ml_dtypes.float8_e4m3fn).astype(np.float64)
-    return (q * scale).astype(np.float32), np.full(x.shape, 2.0**-6 * scale), np.full(x.shape, 465 * scale)
+    return (q * scale).astype(np.float32), np.abs(q) < 2.0**-6, np.full(x.shape, 465 * scale)
 
 
 def mxfp4(x: Array) -> Rounded:
     """Scale blocks of 32 by powers of two, the last block of a row may be shorter (OCP MX 1.0, section 6.3)."""
-    y, smallest, beyond = np.empty(x.shape, np.float32), np.empty(x.shape), np.empty(x.shape)
+    y, subnormal, beyond = np.empty(x.shape, np.float32), np.empty(x.shape, bool), np.empty(x.shape)
     for first in range(0, x.shape[-1], 32):
         block = x[..., first : first + 32].astype(np.float64)
         amax = np.abs(block).max(axis=-1, keepdims=True)
@@ -37,15 +37,15 @@ def mxfp4(x: Array) -> Rounded:
         scale = np.ldexp(1.0, np.clip(exponent, -127, 127))
         q = np.clip(block / scale, -6, 6).astype(ml_dtypes.float4_e2m1fn).astype(np.float64)
         y[..., first : first + 32] = q * scale
-        smallest[..., first : first + 32] = scale
+        subnormal[..., first : first + 32] = np.abs(q) < 1
         beyond[..., first : first + 32] = 7 * scale
-    return y, smallest, beyond
+    return y, subnormal, beyond
 
 
 def nvfp4(x: Array) -> Rounded:
     """Scale blocks of 16 by e4m3, and the tensor by binary32, so that the largest scale is 448."""
     tensor = np.float64(np.float32(np.float64(np.abs(x).max()) / (6 * 448)))
-    y, smallest, beyond = np.empty(x.shape, np.float32), np.empty(x.shape), np.empty(x.shape)
+    y, subnormal, beyond = np.empty(x.shape, np.float32), np.empty(x.shape, bool), np.empty(x.shape)
     for first in range(0, x.shape[-1], 16):
         block = x[..., first : first + 16].astype(np.float64)
         amax = np.abs(block).max(axis=-1, keepdims=True)
@@ -53,9 +53,9 @@ def nvfp4(x: Array) -> Rounded:
         scale = np.maximum(scale, 2.0**-9) * tensor
         q = np.clip(block / scale, -6, 6).astype(ml_dtypes.float4_e2m1fn).astype(np.float64)
         y[..., first : first + 16] = q * scale
-        smallest[..., first : first + 16] = scale
+        subnormal[..., first : first + 16] = np.abs(q) < 1
         beyond[..., first : first + 16] = 7 * scale
-    return y, smallest, beyond
+    return y, subnormal, beyond
 
 
 RECIPES: dict[str, Callable[[Array], Rounded]] = {
@@ -70,7 +70,7 @@ RECIPES: dict[str, Callable[[Array], Rounded]] = {
 def figures(x: Array, recipe: str) -> dict[str, float]:
     """Return counts, sums and extremes of what a recipe makes of a float32 array."""
     matrix = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
-    y, smallest, beyond = RECIPES[recipe](matrix)
+    y, subnormal, beyond = RECIPES[recipe](matrix)
     a, b = matrix.astype(np.float64), y.astype(np.float64)
     kept = np.isfinite(b)
     nonzero = kept & (a != 0)
@@ -81,7 +81,7 @@ def figures(x: Array, recipe: str) -> dict[str, float]:
         "elements": a.size,
         "exact": int((a == b).sum()),
         "flushed": int((nonzero & (b == 0)).sum()),
-        "subnormal": int((kept & (b != 0) & (np.abs(b) < smallest)).sum()),
+        "subnormal": int((kept & (b != 0) & subnormal).sum()),
         "saturated": int((kept & (np.abs(a) >= beyond)).sum()),
         "lost": int((~kept).sum()),
         "squares": fsum((a_kept**2).ravel()),

@@ -250,6 +250,7 @@ def test_numbers_whose_squares_binary64_lacks(size):
     found = audit_recipes({"w": np.full((2, 32), size), "v": np.ones((2, 32))}, "mxfp4,bf16")
     [w] = [each for each in found.tensors if each.tensor == "w"]
     assert w.choice == ""
+    assert audit_recipes({"w": np.full((2, 32), size)}, "mxfp4", min_sqnr=20).failing
     assert all(each.verdict != "survives" for each in w.recipes)
     assert "nan" not in str(found)
     for line in found.to_json().splitlines():
