@@ -52,6 +52,12 @@ def _saved(x):
         return arrays.load(f"{folder}/x.npz")
 
 
+def _recipe_found(x, recipe):
+    made = encode_blocks(x, recipe)
+    found = fl.find_recipe(made.codes, x, made.scales)
+    return found.recipes, repr(found)
+
+
 def _dequantized(tensors):
     with TemporaryDirectory() as folder:
         done = fl.dequantize(tensors, f"{folder}/x.safetensors", to="bf16")
@@ -208,6 +214,7 @@ CASES = {
     ],
     "dequantize": lambda: _dequantized(QUANTIZED),
     "audit": lambda: (fl.audit(QUANTIZED, UNQUANTIZED), fl.audit(UNQUANTIZED, to="e4m3,nvfp4,q4_1").totals),
+    "find_recipe": lambda: _recipe_found(np.tile(TINY, 8), "mxfp8_e4m3"),
     "judge": lambda: judge_difference(LEFT, RIGHT, WRONG),
     "product": lambda: [matrix_product(LEFT, RIGHT).errors(), matrix_product(FACES, FACES).element(4)],
     "multiply_on": lambda: [

@@ -15,6 +15,7 @@ import floatlab as fl
 from floatlab.arith.blocks import quantize_blocks
 from floatlab.cli.main import main
 from floatlab.files import open_array
+from floatlab.formats.recipes import parse_recipe
 from floatlab.presenter import Answering, Drawn
 from floatlab.reduce.results.products import matrix_product
 from floatlab.reduce.reveal.invariance import invariance
@@ -250,7 +251,8 @@ def answers():
         fl.training.step("1.125", "0.00041999"), fl.training.learn("linear", "fp32", steps=3, samples=4)[0][0],
         fl.training.measure_underflow(x, "fp16"), fl.compare_checkpoints({"x": x}, {"x": x[:1], "y": y}),
         written_numbers(), fl.audit({"a_blocks": np.zeros((1, 1, 16), np.uint8), "a_scales": np.uint8([[127]])}),
-        fl.audit({"x": x}, to="mxfp4"),
+        fl.audit({"x": x}, to="mxfp4"), parse_recipe("mxfp4"),
+        fl.find_recipe(np.int8([[127, -64]]), np.float32([[1, -0.5]])),
     ]  # fmt: skip
 
 

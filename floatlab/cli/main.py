@@ -113,7 +113,7 @@ def _command(words: list[str]) -> int:
     options = Parser(verb).parse(words)
     manner = manner_of(options, output())
     question = verb.question(options.values, vars(options))
-    check_outputs(manner, verb.words(question) if verb.reads_files else [])
+    check_outputs(manner, verb.words(question) if verb.reads_files else [], question.option("resume"))
     values = list(question.values)
     if not values and verb.needs_values:
         example = verb.examples[0]
@@ -139,7 +139,7 @@ def _command(words: list[str]) -> int:
             held.callback(bar.clear)
             started = bar.begin
         answers = _answers(question, None if named else words[0], started)
-    if manner.html is not None or manner.plot is not None:
+    if (manner.html, manner.plot, manner.plan) != (None, None, None):
         write_files(question, answers[0], manner)
     write(answers, manner)
     missing = [answer.missing for answer in answers if answer.missing]

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 _HTML_WIDTH = 100
 _TO_OUTPUT = ("svg", "csv")  # options that name a file to write, or - for standard output
-_WRITING = (*_TO_OUTPUT, "html", "plot")
+# The files of a checkpoint in a folder, which no output may overwrite.
+_PARTS, _MOST_PARTS = (".safetensors", ".gguf", ".npz", ".npy", "config.json", ".index.json"), 1 << 16
+_WRITING = (*_TO_OUTPUT, "html", "plot", "plan")
 _PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # replaced in error messages if the encoding lacks them
 
 
@@ -125,6 +127,7 @@ class Manner(Record):
     csv: str | None
     html: str | None
     plot: str | None
+    plan: str | None
 
     @property
     def draws(self) -> bool:
@@ -236,13 +239,15 @@ def _picture(page: Page, width: int) -> str:
 
 @in_default_mode
 def write_files(question: Question, answer: Answer, manner: Manner) -> None:
-    """Write the page and the figure to the files given by --html and --plot."""
+    """Write the page, the plan and the figure to the files given by --html, --plan and --plot."""
     if manner.html is not None:
         from floatlab.page.svg import to_html
 
         command = command_of(question)
         text = answer.document(command) if answer.document else to_html(answer.page(), _HTML_WIDTH, command)
         save("--html", manner.html, text)
+    if manner.plan is not None and answer.plan is not None:
+        save("--plan", manner.plan, answer.plan())
     plot = verb_named(question.verb).plot
     if manner.plot is not None and plot is not None:
         plot(answer, manner.plot)
@@ -270,10 +275,11 @@ def refusing(option: str, path: str) -> Iterator[None]:
     raise FileFormatError(f"{option} {quoted(path)} cannot be written: {reason}")
 
 
-def check_outputs(manner: Manner, read: list[str]) -> None:
+def check_outputs(manner: Manner, read: list[str], resumed: str | None = None) -> None:
     """Before the work starts, refuse output files that cannot be written, or that the command also reads or writes.
 
-    `read` are words that may name files or arrays in files, such as `FILE::NAME`; other words are ignored.
+    `read` are words that may name files or arrays in files, such as `FILE::NAME`; other words are ignored. `resumed` is
+    the file of `--resume`.
     """
     if manner.plot is not None:
         from floatlab.page.figures import require_matplotlib
@@ -288,7 +294,7 @@ def check_outputs(manner: Manner, read: list[str]) -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             kept.append((os.fstat(stream.fileno()), "is the output of this command already; - is standard output"))
-    new: dict[str, str] = {}
+    new = {} if resumed is None else {os.path.realpath(resumed): "is what --resume keeps"}
     for option, path in files.items():
         with refusing(option, path):
             state, place = state_of(path), os.path.realpath(path)
@@ -307,3 +313,14 @@ def _states(word: str) -> Iterator[os.stat_result]:
     for name in {*("::".join(parts[:n]) for n in range(1, len(parts) + 1)), *word.split(",")}:
         with suppress(OSError, ValueError):
             yield os.stat(name)
+            yield from _parts(name)
+
+
+def _parts(name: str) -> Iterator[os.stat_result]:
+    """Yield the states of the files of a checkpoint that is a folder or an index."""
+    folder = name if os.path.isdir(name) else os.path.dirname(name) or "." if name.endswith(".index.json") else None
+    if folder is not None:
+        from itertools import islice
+
+        with os.scandir(folder) as entries:
+            yield from (each.stat() for each in islice(entries, _MOST_PARTS) if each.name.lower().endswith(_PARTS))

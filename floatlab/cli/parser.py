@@ -35,6 +35,16 @@ _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
 _Help = partial(argparse.RawDescriptionHelpFormatter, width=_HELP_WIDTH)
 
 
+def _example(words: str) -> str:
+    """Return an example of the help; one that is too long continues in a second line, as shells read it."""
+    from textwrap import wrap
+
+    lines = wrap(
+        f"  floatlab {words}", _HELP_WIDTH, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False
+    )
+    return " \\\n".join(lines)
+
+
 class Parser(argparse.ArgumentParser):
     """The parser of one verb, built from its option table."""
 
@@ -57,7 +67,7 @@ class Parser(argparse.ArgumentParser):
         from textwrap import fill
 
         verb = self.verb
-        examples = "\n".join(f"  floatlab {example}" for example in verb.examples)
+        examples = "\n".join(map(_example, verb.examples))
         self.description = fill(f"{verb.summary[0].upper()}{verb.summary[1:]}.", _HELP_WIDTH)
         self.epilog = f"{fill(verb.explanation, _HELP_WIDTH)}\n\nexamples:\n{examples}"
         return super().format_help()

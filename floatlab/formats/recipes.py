@@ -78,6 +78,10 @@ class Recipe(Drawn, Record):
             raise ContextError(f"{self.name} names the scale rule {self.rule.name}, so scale cannot be {rule.name}")
         return self.replace(rule=rule)
 
+    def __repr__(self) -> str:
+        """Return the name, with which `parse_recipe` gives the same recipe."""
+        return f"Recipe({self.name!r})"
+
 
 def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
     """Return the scale rules for a block format, the default first.

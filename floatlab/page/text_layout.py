@@ -126,7 +126,7 @@ def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, 
 
 def _table(table: model.Table, width: int) -> list[Line]:
     columns = range(len(table.header))
-    widths = [max([len(table.header[i]), *(columns_of(row[i]) for row in table.rows)]) for i in columns]
+    widths = [max((len(table.header[i]), *(columns_of(row[i]) for row in table.rows))) for i in columns]
     if INDENT + sum(widths) + 2 * (len(widths) - 1) > width:
         return _stacked(table, width)
     lines = []

@@ -110,6 +110,7 @@ class Answer(Record):
     the page as an animation, with or without the operands' bits. `found` is the object that is shown. `status` is the
     exit status of the command: 1 if a check failed. `table` returns the numbers as CSV, and `chart` returns the chart
     for a plot. `document` returns the document of `--html`, with a remark at its end; without it, that is the page.
+    `plan` returns the text of `--plan`.
     """
 
     page: Callable[[], Page]
@@ -127,6 +128,7 @@ class Answer(Record):
     table: Callable[[], str] | None = None
     chart: Callable[[], Chart] | None = None
     document: Callable[[str], str] | None = None
+    plan: Callable[[], str] | None = None
 
 
 def written(*answers: object) -> Callable[[], list[Wire]]:

@@ -240,6 +240,7 @@ def test_a_tensor_scale_that_was_taken_from_another_tensor():
 LARGE = ["nvfp4:te", "e4m3/tensor:modelopt", "e4m3/128x128:ct", "q8_0:ggml", "nvfp4/16/channel:te"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("text", LARGE)
 def test_large_tensors_are_sampled_and_then_compared_whole(text, monkeypatch):
     monkeypatch.setattr(matching, "SMALL", 1 << 10)

@@ -45,7 +45,7 @@ def test_negative_values_and_options_stand_in_any_order(command):
         (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1@bf16"], "of binary32, not '-1@bf16'"),
         (["block", "1,2;3", "--to", "mxfp4"], "the rows of '1,2;3' have 2 and 1 values"),
         (["block", "1,,2", "--to", "mxfp4"], "a number is missing between commas in '1,,2'"),
-        (["block", "nothing.npy", "--to", "mxfp4"], "'nothing.npy' is no file"),
+        (["block", "nothing.npy", "--to", "mxfp4"], "'nothing.npy' is not a file"),
         (["block", "1", "2", "--to", "mxfp4", "--at", "2"], "--at 2: there is no such element in an array of 2"),
         (["block", "1,2;3,4", "--to", "mxfp4", "--at", "0,2"], "no such element in an array of 2 × 2"),
         (

@@ -180,7 +180,11 @@ def test_help_has_examples_that_run(command, verb, monkeypatch, tmp_path):
     write_examples(tmp_path)  # files that examples name
     help = command(verb, "--help")
     assert (help.status, help.err) == (0, "")
-    examples = [shlex.split(line)[1:] for line in help.out.splitlines() if line.startswith(f"  floatlab {verb}")]
+    examples = [
+        shlex.split(line)[1:]
+        for line in help.out.replace("\\\n", "").splitlines()
+        if line.startswith(f"  floatlab {verb}")
+    ]
     assert len(examples) >= 2
     for example in examples:
         ended = command(*example)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import inf, log10, sqrt
+from math import inf, isfinite, log10, sqrt
 
 from floatlab.arrays.round_trips.tally import Tally
 from floatlab.auditing.survival.outputs import OutputErrors
@@ -151,11 +151,13 @@ class RecipeAudit(Record, Answering):
 
 
 def sqnr_of(noise: float, signal: float) -> float | None:
-    """Return the ratio of signal to noise in dB; ∞ without noise, None without signal.
+    """Return the ratio of signal to noise in dB; ∞ without noise, None without signal or if one of them overflows.
 
     >>> sqnr_of(1.0, 100.0), sqnr_of(0.0, 1.0), sqnr_of(0.0, 0.0)
     (20.0, inf, None)
     """
+    if not (isfinite(noise) and isfinite(signal)):
+        return None
     if not signal:
         return -inf if noise else None
     if not noise:
@@ -201,7 +203,7 @@ def figures_of(
         error_squares=tally.error_squares,
         mse=tally.error_squares / tally.measured if tally.measured else 0.0,
         sqnr=sqnr_of(tally.error_squares, tally.squares),
-        cosine=tally.products / both if both else None,
+        cosine=tally.products / both if both and isfinite(both) else None,
         error_exponents=_error_exponents(tally),
         scales=scales,
         output_sqnr=None if output is None else sqnr_of(output.error_squares, output.squares),

@@ -1,13 +1,10 @@
-"""Writes the recommended recipes of an audit as a JSON file."""
+"""The recommended recipes of an audit as JSON."""
 
 from __future__ import annotations
 
 import json
-import os
 
 from floatlab.auditing.survival.figures import RecipeAudit
-from floatlab.errors import FileFormatError
-from floatlab.files.safe_open import shown
 
 
 def plan_text(found: RecipeAudit) -> str:
@@ -36,15 +33,3 @@ def plan_text(found: RecipeAudit) -> str:
     lines = [f"  {json.dumps(name)}: {json.dumps(value)},\n" for name, value in members.items()]
     rows = [f"    {json.dumps(name)}: {json.dumps(recipe or None)}" for name, recipe in advice.plan]
     return "".join(("{\n", *lines, '  "tensors": {\n', ",\n".join(rows), "\n" * bool(rows), "  }\n}\n"))
-
-
-def write_plan(found: RecipeAudit, path: str | os.PathLike[str]) -> None:
-    """Write the plan to a file. Raises FileFormatError if it cannot be written."""
-    from floatlab.atomic_write import replacing
-
-    try:
-        with replacing(path) as file:
-            file.write(plan_text(found).encode())
-    except (OSError, ValueError) as trouble:
-        said = getattr(trouble, "strerror", None) or str(trouble)
-        raise FileFormatError(f"{shown(os.fspath(path))} cannot be written: {said}") from None

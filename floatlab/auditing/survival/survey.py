@@ -337,7 +337,7 @@ def _figures(
         is_readable=subject.is_readable and not trouble,
         left_out=subject.left_out or trouble,
     )
-    return found.replace(choice=choice_of(found))
+    return found.replace(choice=choice_of(found, subject.bits))
 
 
 def bits_of(recipe: Recipe, shape: tuple[int, ...]) -> float:

@@ -25,6 +25,7 @@ MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
 MOST_FLUSHED = 0.25  # so many more numbers may become 0 than of normally distributed ones; the SQNR does not show it
 _NAMED = 3
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
+_SINGULAR = {"become": "becomes", "are": "is"}
 
 
 class Usual(Record):
@@ -64,17 +65,20 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
     needed = found.expected - MARGIN if min_sqnr is None else min_sqnr
     causes = _causes(found, nonzero)
     if found.lost:
-        first = f"{_share(found.lost, found.elements)} become NaN or infinite"
+        first = _shared(found.lost, found.elements, "become NaN or infinite")
         if nonfinite and found.scales is not None:
             first += " with the NaNs and infinities in their blocks"
         return found.replace(verdict=OVERFLOWS, reason="; ".join([first, *causes]))
+    if sqnr is None and nonzero:
+        said = "no SQNR is known: the squares of its numbers overflow or underflow in binary64"
+        return found.replace(verdict=DAMAGED, reason="; ".join([said, *causes]))
     if sqnr is not None and sqnr < needed:
         what = "the output has" if found.output_sqnr is not None else "it has"
         asked = f"{needed:.4g} dB are asked for" if min_sqnr is not None else f"{found.expected:.1f} dB are usual"
         return found.replace(verdict=DAMAGED, reason="; ".join([f"{what} {sqnr:.1f} dB, {asked}", *causes]))
     if min_sqnr is None and nonzero and found.flushed > (flushed + MOST_FLUSHED) * nonzero:
         few = "none" if not flushed else f"{100 * flushed:.2g} %"
-        said = f"{_share(found.flushed, nonzero)} become 0, {few} are usual: a few large numbers set the scales"
+        said = f"{_shared(found.flushed, nonzero, 'become 0')}, {few} are usual: a few large numbers set the scales"
         return found.replace(verdict=DAMAGED, reason="; ".join([said, *causes[1:]]))
     return found.replace(verdict=SURVIVES, reason="; ".join(causes))
 
@@ -85,7 +89,18 @@ def _causes(found: RecipeFigures, nonzero: int) -> list[str]:
         (found.subnormal, "become subnormal, with fewer digits"),
         (found.saturated, "are clipped to the largest number"),
     )
-    return [f"{_share(count, nonzero)} {words}" for count, words in shares if nonzero and count > _NOTABLE * nonzero]
+    return [_shared(count, nonzero, words) for count, words in shares if nonzero and count > _NOTABLE * nonzero]
+
+
+def _shared(count: int, of: int, words: str) -> str:
+    """Return a sentence about a share of numbers.
+
+    >>> _shared(1, 1000, "are clipped"), _shared(500, 1000, "become 0")
+    ('1 number is clipped', '50 % become 0')
+    """
+    share = _share(count, of)
+    first, _, rest = words.partition(" ")
+    return f"{share} {_SINGULAR[first] if share == '1 number' else first} {rest}"
 
 
 def _share(count: int, of: int) -> str:
@@ -102,10 +117,13 @@ def _share(count: int, of: int) -> str:
     return f"{share:.2g} %" if share < 99 else "over 99 %"
 
 
-def choice_of(tensor: TensorFigures) -> str:
-    """Return the cheapest recipe that a tensor survives, and of equally cheap ones that with less noise; or nothing."""
-    fitting = [each for each in tensor.recipes if each.verdict == SURVIVES]
-    if not fitting or not tensor.elements:
+def choice_of(tensor: TensorFigures, width: int) -> str:
+    """Return the cheapest recipe that a tensor survives, and of equally cheap ones that with less noise; or nothing.
+
+    A recipe has to need fewer bits than the tensor as it is stored, with `width` bits a number.
+    """
+    fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < width]
+    if not fitting or tensor.nonfinite == tensor.elements:
         return ""
     return min(fitting, key=lambda each: (each.bits, -(each.sqnr if each.sqnr is not None else 0.0))).recipe
 

@@ -91,7 +91,6 @@ VERB = Verb(
             Option("min_sqnr", "DB", "status 1 if a tensor falls below this SQNR in a recipe", read=_decibels),
             Option("activations", "FILE", "samples of the layers' inputs: compare outputs, too", also=("inputs",)),
             Option("saturate", "", "clip numbers beyond the largest, in recipes without scales"),
-            Option("plan", "FILE", "write the recommended recipe of each tensor as JSON"),
             Option("worst", "N", "list the N most damaged tensors (default 40)", read=whole(0, _MOST_WORST)),
         ),
         *grouped(
@@ -102,6 +101,7 @@ VERB = Verb(
         ),
         *grouped(
             "what to show",
+            Option("plan", "FILE", "write the recommended recipe of each tensor as JSON"),
             Option("csv", "FILE", "write the figures as CSV (- for standard output, instead of text)"),
             Option("html", "FILE", "write a report as one HTML file, with histograms and a heat map of the layers"),
             Option("plot", "FILE", "draw the SQNR of the tensors with matplotlib: .png, .pdf, .svg"),

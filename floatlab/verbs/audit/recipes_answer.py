@@ -7,6 +7,7 @@ from threading import Lock
 from warnings import catch_warnings, simplefilter
 
 from floatlab.auditing.survival.figures import RecipeAudit
+from floatlab.auditing.survival.plans import plan_text
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning
 from floatlab.auditing.survival.running.workers import workers
 from floatlab.auditing.survival.survey import audit_recipes
@@ -35,10 +36,6 @@ def recipes_answer(question: Question, started: Started | None = None) -> Answer
             resume=question.option("resume"),
         )
     answer = recipes_answer_of(found, question.option("worst", LISTED))
-    if plan := question.option("plan"):
-        from floatlab.auditing.survival.plans import write_plan
-
-        write_plan(found, plan)
     return answer.replace(hints=tuple(str(each.message) for each in told if each.category is ReplacedWorkerWarning))
 
 
@@ -54,6 +51,7 @@ def recipes_answer_of(found: RecipeAudit, most: int = LISTED) -> Answer:
         status=1 if found.failing else 0,
         table=lambda: recipes_csv(found),
         chart=lambda: sqnr_chart(found),
+        plan=lambda: plan_text(found),
         document=lambda remark: recipes_report(found, remark),
     )
 

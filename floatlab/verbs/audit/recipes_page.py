@@ -142,7 +142,7 @@ def _reasons(measured: list[TensorFigures]) -> list[Block]:
     for tensor, each in damaged[:_REASONS]:
         blocks.append(Note(line(f"{tensor.tensor} in {each.recipe}: ", Span(each.reason, ROLES[each.verdict]))))
     if len(damaged) > _REASONS:
-        blocks.append(hint(f"and {counted(len(damaged) - _REASONS, 'more')} of these; --json has all reasons"))
+        blocks.append(hint(f"and {len(damaged) - _REASONS:,} more of these; --json has all reasons"))
     return blocks
 
 

@@ -15,7 +15,7 @@ from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.tensor_columns import decibels
 
 _LISTED = 5000  # the most tensors in the table of the report
-_CELLS = 20_000  # the most cells of its heat maps
+_CELLS = 10_000  # the most cells of a heat map; with more, the names are not those of layers
 _FULL_HEAT = 10.0  # dB below or above a recipe's usual SQNR that give the strongest colours
 
 _TENSOR = ("source", "tensor", "kind", "shape", "elements", "zeros", "nonfinite", "largest", "smallest")
@@ -79,11 +79,11 @@ def _curve(place: int, label: str, points: list[tuple[float, float]]) -> Curve:
 
 def recipes_report(found: RecipeAudit, remark: str) -> str:
     """Return the HTML report: the page, heat maps of the layers, and histograms; `remark` is its last line."""
-    more: list[tuple[str, HeatMap | Chart]] = []
     measured = [each for each in found.tensors if each.recipes]
-    for name in found.recipes:
-        if len(more) * len(measured) < _CELLS and (layers := _heat_map(name, measured)) is not None:
-            more.append((f"{name}: SQNR of each layer in dB", layers))
+    maps = ((name, _heat_map(name, measured)) for name in found.recipes)
+    more: list[tuple[str, HeatMap | Chart]] = [
+        (f"{name}: SQNR of each layer in dB", layers) for name, layers in maps if layers is not None
+    ]
     charts = (("SQNR of the tensors", sqnr_chart(found)), *histograms(measured, found.totals))
     more += [(title, chart) for title, chart in charts if any(len(each.points) > 1 for each in chart.curves)]
     return report(recipes_page(found, _LISTED), more, remark)
@@ -124,7 +124,7 @@ def _histograms(found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across
 
 
 def _heat_map(recipe: str, tensors: list[TensorFigures]) -> HeatMap | None:
-    """Return the heat map of a recipe: layers down, their tensors across; None if the names have no layers."""
+    """Return the heat map of a recipe: layers down, tensors across; None without layers, or with too many."""
     cells: dict[tuple[int, str], HeatCell] = {}
     for tensor in tensors:
         layer, part = layer_of(tensor.tensor)
@@ -134,10 +134,10 @@ def _heat_map(recipe: str, tensors: list[TensorFigures]) -> HeatMap | None:
     if not cells:
         return None
     parts = list(dict.fromkeys(part for _, part in sorted(cells)))
-    rows = [
-        (str(layer), tuple(cells.get((layer, part), HeatCell("")) for part in parts))
-        for layer in sorted({layer for layer, _ in cells})
-    ]
+    layers = sorted({layer for layer, _ in cells})
+    if len(parts) * len(layers) > _CELLS:
+        return None
+    rows = [(str(layer), tuple(cells.get((layer, part), HeatCell("")) for part in parts)) for layer in layers]
     usual = (
         f"White is the SQNR of {recipe} on normally distributed numbers; {_FULL_HEAT:g} dB less is the darkest orange."
     )

@@ -70,7 +70,7 @@ def agree(one: TensorFigures, other: TensorFigures) -> None:
                 assert _close(getattr(a, name), getattr(b, name)), (a.recipe, name, getattr(a, name), getattr(b, name))
 
 
-@pytest.mark.parametrize(("most", "each"), [(400, 1), (10_000, 3)])
+@pytest.mark.parametrize(("most", "each"), [pytest.param(400, 1, marks=pytest.mark.slow), (10_000, 3)])
 def test_small_regions_give_the_same_figures(most: int, each: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(most)
     tensors = {}

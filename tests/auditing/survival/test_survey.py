@@ -234,3 +234,27 @@ def test_bad_commands(files, capsys, words, said):
     assert said in err
     assert not out
     assert err.count("\n") in (1, 3)  # a recipe is shown with a caret below it
+
+
+def test_nothing_wider_than_the_tensor_is_recommended():
+    x = np.random.default_rng(3).standard_normal((4, 64)).astype(np.float16)
+    found = audit_recipes({"w": x}, "fp32,bf16,int8/channel")
+    assert found.tensors[0].choice == "int8/channel"
+    assert audit_recipes({"w": x}, "fp32,bf16").recommendation.words == (
+        "none of these recipes: the tensor should stay as stored"
+    )
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_numbers_whose_squares_binary64_lacks(size):
+    found = audit_recipes({"w": np.full((2, 32), size), "v": np.ones((2, 32))}, "mxfp4,bf16")
+    [w] = [each for each in found.tensors if each.tensor == "w"]
+    assert w.choice == ""
+    assert all(each.verdict != "survives" for each in w.recipes)
+    assert "nan" not in str(found)
+    for line in found.to_json().splitlines():
+        json.loads(line, parse_constant=pytest.fail)  # NaN and Infinity are not JSON
+
+
+def test_a_tensor_without_finite_numbers_stays():
+    assert audit_recipes({"w": np.full(64, np.nan, np.float32)}, "bf16,mxfp4").tensors[0].choice == ""

@@ -151,9 +151,10 @@ class _Run:
                     yield from self.here(chain(waiting, batches))
                     return
         finally:
-            for batch in waiting:
-                if batch.future is not None:
-                    batch.future.cancel()
+            if not isinstance(executor, Processes):  # these are ended as a whole
+                for batch in waiting:
+                    if batch.future is not None:
+                        batch.future.cancel()
 
     def _advance(self, waiting: Iterable[_Batch], executor: Executor) -> Exception | None:
         """Send what has not been sent, and wait for one result; return the error if the executor has lost jobs."""

@@ -49,7 +49,8 @@ class Processes(Executor):
         pool, self._pool = self._pool, None
         if pool is not None:
             processes = list((getattr(pool, "_processes", None) or {}).values())
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Calls are not cancelled: the thread of the pool fails on cancelled calls when the processes end.
+            pool.shutdown(wait=False)
             for process in processes:
                 with suppress(OSError, ValueError):
                     process.terminate()

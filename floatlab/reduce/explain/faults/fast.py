@@ -31,6 +31,8 @@ _SCALES = 0.2, 4.0
 # are exp(5) times as likely in a conventional product.
 _SURE, _EXCLUDED = 15.0, -5.0
 _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one normal variable, and of the sum of four
+# A fast product has errors in about half of the elements of a zero row or column, or in none of them.
+_IN_EMPTY = 0.25
 _FLOOR = 1e-6  # variances are at least this share of the median variance
 
 
@@ -82,6 +84,9 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
         return None
     drift = drift_of(view)
     error = np.asarray(view.totals.error(view.values))
+    in_empty = error[view.totals.size == 0] != 0
+    if in_empty.any() and in_empty.mean() < _IN_EMPTY:
+        return None
     # A conventional product with a small bias or factor is another alternative.
     shifts = [np.zeros(error.shape), *drift.means, drift.factor * view.totals.product]
     extra = np.asarray(view.half) ** 2 / 3 + np.zeros(error.shape)

@@ -305,7 +305,7 @@ def test_files_that_cannot_be_written(checkpoint, capsys, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path, said in (
         (folder, "directory"), (tmp_path / "no folder" / "x", "cannot be read"), (tmp_path / "pipe", "pipe"),
-        (tmp_path / "a\0b", "no file name"), (tmp_path / ("x" * 300), "cannot be read"),
+        (tmp_path / "a\0b", "not a file name"), (tmp_path / ("x" * 300), "cannot be read"),
     ):  # fmt: skip
         assert said in refused(capsys, checkpoint, path)
 
@@ -334,7 +334,7 @@ def test_a_full_disk(checkpoint, capsys):
 def test_tensors_that_cannot_be_read_are_not_kept(tmp_path, capsys):
     """The trouble may be over when the audit continues."""
     path, kept = tmp_path / "x.npz", tmp_path / "kept"
-    np.savez(path, a=np.ones((64, 64), np.float32))
+    np.savez(path, a=np.ones((64, 64), np.float32), b=np.zeros(3, np.float32))
     whole = path.read_bytes()
     at = whole.index(np.float32(1).tobytes() * 64)
     stamp = os.stat(path)
