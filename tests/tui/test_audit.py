@@ -289,3 +289,11 @@ async def test_hostile_text_is_refused_in_one_line(examples):
             assert complaint(person).startswith("! "), wrong
             assert "\x1b" not in person.screen
             await person.press("escape")
+
+
+@driven
+async def test_types_are_a_column_only_if_measured_tensors_differ(examples):
+    async with opened(TRAINED, (120, 34)) as person:
+        await person.press("v")
+        header = person.app.screen.tensors.table.header  # the integers of the file are left out
+        assert header == ("tensor", "shape", "largest", "e4m3 dB", "nvfp4 dB", "recommended")

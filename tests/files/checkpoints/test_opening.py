@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.errors import FileFormatError, UnsupportedError
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
 from floatlab.files import open_array
 from floatlab.files.checkpoints import open_checkpoint
 from floatlab.files.safetensors_writing import NewTensor, write_safetensors
@@ -122,6 +122,19 @@ def test_mappings_hold_arrays_of_any_library():
         assert [each.kind for each in found.tensors.values()] == ["bfloat16", "e4m3fn", "float64"]
     with pytest.raises(UnsupportedError, match="but has the key 3"):
         open_checkpoint({3: bf16})
+
+
+def test_a_random_array_is_a_checkpoint_with_one_tensor(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    word = "random:lognormal:4x6:seed=3@bf16"
+    with open_checkpoint(word) as checkpoint, open_array(word) as array:
+        [tensor] = checkpoint.tensors.values()
+        assert (tensor.name, tensor.dtype, tensor.shape) == ("lognormal", "bfloat16", (4, 6))
+        with tensor.open() as opened:
+            assert np.array_equal(opened.whole().codes, array.whole().codes)
+    for wrong in ("random:", "random:normal", "random:norml:3", "random:normal:4x4@fp99"):
+        with pytest.raises(FloatlabError):
+            open_checkpoint(wrong)
 
 
 def test_gguf_metadata_are_read_and_long_ones_skipped(tmp_path):

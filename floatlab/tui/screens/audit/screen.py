@@ -25,7 +25,7 @@ from floatlab.tui.screens.task import Command, Copies, TaskScreen
 from floatlab.tui.widgets import Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, mark_valid
-from floatlab.verbs.audit.tensor_columns import arranged, tensor_columns, tensors_table
+from floatlab.verbs.audit.tensor_columns import TensorColumn, arranged, tensor_columns, tensors_table
 from floatlab.verbs.audit.tensor_page import block_question, plan_page, tensor_page
 from floatlab.verbs.block.choices import recipe_choices
 from floatlab.verbs.question import Question
@@ -67,6 +67,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         #near .entry { width: 1fr; }
         #near .entry ChoiceBar { width: auto; padding: 0; }
         &.-narrow #bar .entry { width: 20; }
+        &.-narrow #near { layout: vertical; }
         #tensor { border-top: hkey $panel; }
     }
     """
@@ -233,13 +234,17 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         if found is None:
             self._shown_tensors = ()
             return
-        columns = tensor_columns(found, found.tensors)
+        columns = self._columns(found)
         by = next((column for column in columns if column.title == self._by), None)
         self._shown_tensors = tuple(arranged(found.tensors, self.find_box.value, by, self._descending))
         self.tensors.show(tensors_table(columns, self._shown_tensors))
         order = _LISTED if by is None else f"{by.title} {'↓' if self._descending else '↑'}"
         count = f"{len(self._shown_tensors):,} of {counted(len(found.tensors), 'tensor')}"
         self.controls.options = (("sort", f"sort {order} ▾"), ("find", count))
+
+    @staticmethod
+    def _columns(found: RecipeAudit) -> list[TensorColumn]:
+        return tensor_columns(found, [each for each in found.tensors if each.recipes])
 
     @on(Input.Changed, "#find")
     def _find_typed(self) -> None:
@@ -279,7 +284,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             "format": Pick("Recipes; space marks, Enter takes them", rows, self.take_format, marked)
         }
         if self.found is not None:
-            titles = [_LISTED, *(column.title for column in tensor_columns(self.found, self.found.tensors))]
+            titles = [_LISTED, *(column.title for column in self._columns(self.found))]
             found["sort"] = Pick("Sort by", dict.fromkeys(titles, ""), self._sort, (self._by or _LISTED,))
         return found
 
