@@ -29,6 +29,9 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       recipe  do the tensors survive?
       e4m3    no: 1 of 2 tensors survives; in 1, numbers become NaN or infinite
       mxfp4   no: 1 of 2 tensors survives; 1 loses too much precision
+      To survive, a recipe must stay within 3 dB of its SQNR on normally distributed numbers,
+      make none NaN or infinite, and at most 25 % more than usual 0; so all may survive 4
+      bits, with fewer digits than in 8.
     <BLANKLINE>
       in all   bits  SQNR dB   cosine  rel. error  99.9 %  largest       MSE
       e4m3        8        ∞  1.00000           0       0        0         0
@@ -48,9 +51,7 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       w in e4m3: 25 % become NaN or infinite
       w in mxfp4: it has 12.7 dB, 18.8 dB are usual; 75 % become 0; 25 % are clipped to the
       largest number
-    <BLANKLINE>
-      ! marks damage: a recipe must stay within 3 dB of its SQNR on normally distributed
-      numbers, make none NaN or infinite, and at most 25 % more than usual 0.
+      ! marks damage
     """
     measured = [each for each in found.tensors if each.recipes]
     where = found.sources[0] if len(found.sources) == 1 else counted(len(found.sources), "checkpoint")
