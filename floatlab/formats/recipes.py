@@ -102,6 +102,7 @@ def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
     return not any(element.name in each.elements for each in earlier)
 
 
+@lru_cache(maxsize=1024)
 def default_rule(format: BlockFormat) -> ScaleRule:
     """Return the rule that a block format uses if none is named; this is `none` for a format without a shape.
 
