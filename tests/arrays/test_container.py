@@ -77,6 +77,18 @@ def test_the_larger_and_the_smaller_are_those_of_numpy(format, ufunc, data):
         assert np.array_equal(ufunc(x, y).values, ufunc(nx, ny).astype(np.float32), equal_nan=True)
 
 
+@pytest.mark.parametrize("length", [1, 3, 16, 100])
+def test_a_signaling_nan_is_a_nan_in_arrays_of_any_length(length):
+    signaling = FloatArray(np.full(length, 0x7C01, np.uint16).view(np.float16), "fp16")
+    numbers = FloatArray(np.full(length, -2.0), "fp16")
+    for choose in (np.fmax, np.fmin):
+        assert (
+            choose(numbers, signaling).values.tolist() == choose(signaling, numbers).values.tolist() == [-2.0] * length
+        )
+    for choose in (np.maximum, np.minimum):
+        assert np.isnan(choose(numbers, signaling).values).all()
+
+
 def test_zeros_are_told_apart_by_their_signs():
     x, y = FloatArray([0.0, -0.0, -0.0], "fp16"), FloatArray([-0.0, 0.0, -0.0], "fp16")
     for larger in (np.maximum, np.fmax):

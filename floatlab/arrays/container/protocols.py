@@ -114,6 +114,8 @@ def _exactly(x: object) -> Array:
 def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
     """Return maximum or minimum by IEEE 754-2019 9.6: as in NumPy, but +0 is greater than −0."""
     with np.errstate(all="ignore"):
+        # NumPy's fmax and fmin take a signaling NaN for a number or for a NaN, depending on the length of the array.
+        x, y = x * x.dtype.type(1), y * y.dtype.type(1)
         zero = x + y if _CHOICES[ufunc.__name__] else -(-x - y)
         found: Array = np.where((x == 0) & (y == 0), zero, ufunc(x, y))
     return found
