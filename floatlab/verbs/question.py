@@ -131,6 +131,14 @@ class Answer(Record):
     plan: Callable[[], str] | None = None
 
 
+def plot_chart(answer: Answer, path: str) -> None:
+    """Draw the chart of an answer into a file, for `--plot`."""
+    from floatlab.page.figures import chart_figure
+
+    if answer.chart is not None:
+        chart_figure(answer.chart(), answer.page().title, path)
+
+
 def written(*answers: object) -> Callable[[], list[Wire]]:
     """Return a function that converts the objects to JSON objects."""
 

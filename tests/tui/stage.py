@@ -137,3 +137,18 @@ async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield Person(app, pilot)
+
+
+def complaint(person):
+    """Return the error or the hint that the screen shows."""
+    widget = person.app.screen.query_one("#complaint")
+    return str(widget.content) if widget.has_class("-shown") else ""
+
+
+async def retype(person, selector, text):
+    """Put text into a box at once, as pasting does."""
+    box = person.app.screen.query_one(selector)
+    box.focus()
+    await person.pilot.pause()
+    box.value = text
+    await person.pilot.pause()

@@ -12,7 +12,7 @@ from floatlab.page.text_layout import to_text
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.verbs.registry import answer_question, command_of
 from tests.auditing.making import write_examples
-from tests.tui.stage import ANY_SIZE, driven, opened
+from tests.tui.stage import ANY_SIZE, complaint, driven, opened, retype
 
 RANDOM = "audit random:normal:64x256:seed=1@bf16 random:lognormal:64x256:sigma=3:seed=2@bf16 --to e4m3,mxfp4,nvfp4"
 TRAINED = "audit trained.safetensors --to e4m3,nvfp4"
@@ -29,24 +29,10 @@ def text(person, name="details"):
     return person.app.screen.query_one(f"#{name}").text
 
 
-def complaint(person):
-    widget = person.app.screen.query_one("#complaint")
-    return str(widget.content) if widget.has_class("-shown") else ""
-
-
 def printed(command, width):
     """Return what the command line prints."""
     page = answer_question(read_question(command.split()))[0].page()
     return [each.rstrip() for each in to_text(page, width).splitlines()]
-
-
-async def retype(person, selector, value):
-    """Put text into a box at once, as pasting does."""
-    box = person.app.screen.query_one(selector)
-    box.focus()
-    await person.pilot.pause()
-    box.value = value
-    await person.pilot.pause()
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)

@@ -13,7 +13,7 @@ from floatlab.verbs.block.choices import recipe_choices
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question, command_of
 from tests.differential.quantized import RECIPES
-from tests.tui.stage import ANY_SIZE, driven, opened
+from tests.tui.stage import ANY_SIZE, complaint, driven, opened, retype
 
 START = "block 0.1 -2.5 3 7.3 0.02 --to nvfp4"
 
@@ -22,24 +22,10 @@ def text(person, name="details"):
     return person.app.screen.query_one(f"#{name}").text
 
 
-def complaint(person):
-    widget = person.app.screen.query_one("#complaint")
-    return str(widget.content) if widget.has_class("-shown") else ""
-
-
 def printed(command, width):
     """Return what the command line prints."""
     page = answer_question(read_question(command.split()))[0].page()
     return [each.rstrip() for each in to_text(page, width).splitlines()]
-
-
-async def retype(person, selector, value):
-    """Put text into a box at once, as pasting does."""
-    box = person.app.screen.query_one(selector)
-    box.focus()
-    await person.pilot.pause()
-    box.value = value
-    await person.pilot.pause()
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)

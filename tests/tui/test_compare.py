@@ -14,7 +14,7 @@ from floatlab.tui.widgets.array_box import FilePicker
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question, command_of
-from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
+from tests.tui.stage import ANY_SIZE, SIZES, complaint, driven, opened, retype
 
 START = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
 LISTS = "compare 1,2,3,nan 1,2.5,3,nan --fp16"
@@ -38,20 +38,6 @@ def files(tmp_path, monkeypatch):
 
 def details(person):
     return person.app.screen.query_one("#details").text
-
-
-def complaint(person):
-    widget = person.app.screen.query_one("#complaint")
-    return str(widget.content) if widget.has_class("-shown") else ""
-
-
-async def retype(person, selector, text):
-    """Put text into a box at once, as pasting does."""
-    box = person.app.screen.query_one(selector)
-    box.focus()
-    await person.pilot.pause()
-    box.value = text
-    await person.pilot.pause()
 
 
 async def click_row(person, cells, cell, **how):

@@ -7,7 +7,7 @@ from math import isfinite
 from floatlab.errors import quoted
 from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import OUTPUT, Option, OptionRule, UsageError, grouped, whole
-from floatlab.verbs.question import Answer, Question, Verb
+from floatlab.verbs.question import Question, Verb, plot_chart
 
 _MOST_WORST = 1_000_000
 _MOST_JOBS = 256
@@ -42,13 +42,6 @@ def _settle(question: Question) -> Question:
     if not question.values:
         raise UsageError(f"audit needs a checkpoint, as in floatlab {VERB.examples[1]}")
     return question
-
-
-def _plot(answer: Answer, path: str) -> None:
-    from floatlab.page.figures import chart_figure
-
-    if answer.chart is not None:
-        chart_figure(answer.chart(), answer.page().title, path)
 
 
 VERB = Verb(
@@ -125,5 +118,5 @@ VERB = Verb(
     settle=_settle,
     needs_values=False,
     reads_files=True,
-    plot=_plot,
+    plot=plot_chart,
 )  # fmt: skip

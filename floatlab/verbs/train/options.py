@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.errors import guess, quoted
 from floatlab.fpmode import in_default_mode
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, whole
-from floatlab.verbs.question import Answer, Question, Verb
+from floatlab.verbs.question import Question, Verb, plot_chart
 
 # The subcommands as typed. Many steps are the default; then the first value is the weight.
 _MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")
@@ -87,13 +87,6 @@ def _check_update(form: str, question: Question) -> None:
         raise UsageError(f"{name} needs a gradient, --grad G; an update is added without it")
     if grad is not None and lr is None and optimizer in (None, "sgd", "momentum"):
         raise UsageError("a gradient needs a learning rate: --lr L")
-
-
-def _plot(answer: Answer, path: str) -> None:
-    from floatlab.page.figures import chart_figure
-
-    if answer.chart is not None:
-        chart_figure(answer.chart(), answer.page().title, path)
 
 
 VERB = Verb(
@@ -188,5 +181,5 @@ VERB = Verb(
     settle=_settle,
     needs_values=False,
     reads_files=True,
-    plot=_plot,
+    plot=plot_chart,
 )
