@@ -54,7 +54,7 @@ OPTIONS = {
     "audit": [
         {},
         {"against": "a b.npz", "only": "*.mlp.*"},
-        {"to": ("mxfp4", "block(e2m1, ue5m3, 16)"), "min_sqnr": 20.5, "plan": "a b.json", "saturate": True},
+        {"to": ("mxfp4", "block(e2m1, ue5m3, 16)"), "min_sqnr": 20.5, "activations": "a b.npz", "saturate": True},
     ],
     "dequantize": [{}, {"to": "bf16", "only": "*.mlp.[ab]*"}],
     "block": [{"to": "mxfp4"}, {"to": "mxint8", "scale": "up"}, {"to": "nvfp4", "tensor_scale": "0.5"}],

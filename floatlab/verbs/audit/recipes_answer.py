@@ -1,4 +1,4 @@
-"""`audit --to`: measures what recipes would do to checkpoints, and writes the plan."""
+"""`audit --to`: measures what recipes would do to checkpoints."""
 
 from __future__ import annotations
 

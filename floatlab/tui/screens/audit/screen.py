@@ -38,7 +38,7 @@ _LISTED = "as listed"  # the order of the audit: the most damaged tensors first
 
 
 class AuditScreen(TaskScreen, inherit_bindings=False):
-    """The screen for audits. Its question is that of `audit`, without the file of the plan."""
+    """The screen for audits."""
 
     VIEWS = (("overview", "Overview"), ("tensors", "Tensors"), ("plan", "Plan"))
     PARTS = "#body > *, #bar"
@@ -112,10 +112,6 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self._shown_tensors[min(self.tensors.cursor, len(self._shown_tensors) - 1)]
 
     # The question.
-
-    def normal(self, question: Question) -> Question:
-        """Return the question without the file into which the command line writes the plan."""
-        return question.having(plan=None)
 
     def draw(self, before: Question) -> None:
         """Show the question in the boxes, and the view of the answer."""
