@@ -14,7 +14,8 @@ from textual.message import Message
 from textual.widget import Widget
 
 from floatlab.page.model import Role
-from floatlab.tui.themes import inks
+from floatlab.tui.glyphs import is_console
+from floatlab.tui.themes import Chrome, chrome, inks
 from floatlab.verbs.question import Question
 
 Piece = TypeVar("Piece")
@@ -32,6 +33,7 @@ class ExplorerBase(App[None]):
     pins: dict[str, str]
     titles: tuple[tuple[str, str], ...]
     _inks: tuple[str, dict[Role, Style]] = ("", {})
+    _chrome: tuple[str, Chrome] = ("", Chrome(plain=True))
 
     @property
     def inks(self) -> dict[Role, Style]:
@@ -39,6 +41,18 @@ class ExplorerBase(App[None]):
         if self._inks[0] != self.theme:
             self._inks = (self.theme, inks(self.theme_variables))
         return self._inks[1]
+
+    @property
+    def chrome(self) -> Chrome:
+        """The styles of tabs, buttons and rows in the current theme."""
+        if self._chrome[0] != self.theme:
+            self._chrome = (self.theme, chrome(self.theme_variables, self.no_color or self.current_theme.ansi))
+        return self._chrome[1]
+
+    @property
+    def draws_dots(self) -> bool:
+        """Whether curves are drawn as lines of Braille dots: they need colours, and a font that has them."""
+        return not self.no_color and not is_console()
 
     def default_question(self, name: str) -> Question:
         """Return the question at which a screen starts by default."""
