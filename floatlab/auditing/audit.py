@@ -17,7 +17,7 @@ from floatlab.auditing.originals.counterparts import Originals, heads_of
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
 from floatlab.auditing.relations import RESCALED, SAMPLE, factor_off, relation
 from floatlab.auditing.repairs import is_scale, repairs
-from floatlab.auditing.stored_parts import Weight
+from floatlab.auditing.stored_parts import Weight, bits_of
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import RecipeOptions, audit_recipes
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
@@ -33,8 +33,11 @@ Progress = Callable[[int], None]
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
-_EXPLAINED = 0.05  # a smaller relative error is that of a sound weight, and no cause is looked for
+# Usual relative errors of codes of at least so many bits. Below, no cause of the error is looked for.
+_USUAL = ((7.0, 0.05), (3.0, 0.15))
+_SMALL_SAMPLE = 1 << 16
 _MOSTLY = 0.4  # a weight that fits is broken only if a repair leaves at most this part of its error
+_OTHER, _UNRELATED = 0.75, 0.1  # cosines of other numbers than the original's, positive ones and any
 _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
 
@@ -198,7 +201,8 @@ def audit(
 def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) -> AuditedTensor:
     weight = read.weights.get(name)
     if weight is None:
-        return AuditedTensor(name, BROKEN, (), "", None, None, (read.unreadable[name],))
+        verdict = UNKNOWN if name in read.unsupported else BROKEN
+        return AuditedTensor(name, verdict, (), "", None, None, (read.unreadable[name],))
     judged = AuditedTensor(name, BROKEN, weight.shape, weight.convention, None, None, ())
     try:
         with weight.open() as source:
@@ -206,7 +210,8 @@ def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) 
         damage = list(_vanished(read, weight))
         fidelity, reasons, compared = _beside(read, weight, originals)
     except FloatlabError as trouble:
-        return judged.replace(reasons=(str(trouble),))
+        verdict = UNKNOWN if isinstance(trouble, UnsupportedError) else BROKEN
+        return judged.replace(verdict=verdict, reasons=(str(trouble),))
     if lost:
         damage.insert(0, f"{lost:,} of {prod(weight.shape):,} numbers are NaN or infinite")
     if fidelity is None:
@@ -275,11 +280,15 @@ def _beside(
     if found is None:
         return None, (_not_found(weight, originals),), ""
     with found.open() as x:
+        bits = bits_of(weight, read.checkpoint.tensors[weight.codes])
         with weight.open() as q:
-            fidelity = measure(q, x)
-        if fidelity.fits and fidelity.left < _EXPLAINED:
+            fidelity = measure(q, x, bits=bits)
+        if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if bits >= least), inf):
             return fidelity, (), found.words
-        return fidelity, _reasons(read, weight, x, fidelity), found.words
+        reasons = _reasons(read, weight, x, fidelity, bits)
+        if not reasons and abs(fidelity.cosine) < _OTHER and (other := originals.resembling(weight)):
+            reasons = (f"its numbers are those of {other} of the original: are weights or files exchanged?",)
+        return fidelity, reasons, found.words
 
 
 def _not_found(weight: Weight, originals: Originals) -> str:
@@ -290,15 +299,15 @@ def _not_found(weight: Weight, originals: Originals) -> str:
     return f"the shapes of the weight and of the original differ: {shapes}"
 
 
-def _reasons(read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity) -> tuple[str, ...]:
+def _reasons(
+    read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
+) -> tuple[str, ...]:
     """Return the cause, if there is one that explains the error; a weight that fits needs a better explanation."""
     causes = []
-    most = fidelity.left * _MOSTLY if fidelity.fits else inf
+    most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
     for repair in repairs(read, weight):
-        if fidelity.fits and not repair.is_small:
-            continue
         with repair.weight.open() as q:
-            repaired = measure(q, x, SAMPLE)
+            repaired = measure(q, x, sample, bits)
         if repaired.fits and repaired.left < most:
             causes.append((repaired.left, repair.words))
     if causes:
@@ -314,5 +323,7 @@ def _unexplained(found: Fidelity) -> str:
         are = "is" if found.bad_blocks == 1 else "are"
         share = f"{found.bad_blocks:,} of {_counted(found.blocks, 'block')} {are} far from the original"
         return f"{share} (relative error {found.left:.3g} overall); the cause is not known"
+    if abs(found.cosine) < _UNRELATED and not isinf(found.left):
+        return f"its numbers have nothing in common with the original's (cosine {found.cosine:.2g})"
     amount = "infinite" if isinf(found.left) else f"{found.left:.3g}"
     return f"the relative error is {amount}; the cause is not known"

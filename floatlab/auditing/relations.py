@@ -66,11 +66,11 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...]) -> Iterator[str]:
     yield _factor_of_rows(q, x)
     yield _factor_of_columns(q, x)
     yield _factor_of_blocks(q, x)
+    yield _shifted(q.reshape(-1), x.reshape(-1))
     yield _order_of(q, x, shape, "rows")
     if q.size == np.prod(shape) and len(shape) == 2:
         yield _transposed(q, x)
         yield _order_of(q.T, x.T, shape[::-1], "columns")
-    yield _shifted(q.reshape(-1), x.reshape(-1))
     yield _place(q, x)
 
 
@@ -184,7 +184,11 @@ def _factor_of_columns(q: Array, x: Array) -> str:
     if min(q.shape) < 8:
         return ""
     factor, left = _fitted(q.T, x.T)
-    return RESCALED if _is_fit(factor, left) and _varies(factor, _SPREAD) else ""
+    if not (_is_fit(factor, left) and _varies(factor, _SPREAD)):
+        return ""
+    sizes = [size for size in (16, 32) if q.shape[1] % size == 0]
+    blocks = min((np.median(_fitted(q.reshape(-1, n), x.reshape(-1, n))[1]) for n in sizes), default=np.inf)
+    return RESCALED if np.median(left) < 0.8 * blocks else ""
 
 
 def _factor_of_blocks(q: Array, x: Array) -> str:
@@ -193,14 +197,15 @@ def _factor_of_blocks(q: Array, x: Array) -> str:
         if length % size or (size == length and rows < 2):
             continue
         factor, left = _fitted(q.reshape(-1, size), x.reshape(-1, size))
-        if _is_fit(factor, left) and _varies(factor):
-            off = int(np.count_nonzero(np.abs(factor - 1) > MOST_LEFT))
-            few = f"{off:,} of {len(factor):,} blocks of {size} in a row"
-            if off == 1:
-                at = int(np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)[0])
-                where = f" (row {at * size // length:,})" if len(factor) * size == q.size else ""
-                return f"1 block of {size} in a row{where} is {_times(abs(float(factor[at])))}: is its scale wrong?"
-            return f"{few} are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
+        off = np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)
+        if not _is_fit(factor, left) or not (_varies(factor) or (len(off) and size < 64)):
+            continue
+        if len(off) == 1:
+            at = int(off[0])
+            where = f" (row {at * size // length:,})" if len(factor) * size == q.size else ""
+            return f"1 block of {size} in a row{where} is {_times(abs(float(factor[at])))}: is its scale wrong?"
+        few = f"{len(off):,} of {len(factor):,} blocks of {size} in a row"
+        return f"{few} are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
     return ""
 
 

@@ -47,6 +47,8 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
                 change = partial(_shifted, shift)
                 yield from _changed(checkpoint, weight, scale, f"{scale.name} has {words}", change)
     codes = tensors[weight.codes]
+    if codes.kind == "int32":
+        yield from _changed(checkpoint, weight, codes, "the nibbles are in the other order", _swapped_words)
     if codes.kind == "uint8" and weight.shape != codes.shape:
         yield from _changed(checkpoint, weight, codes, "the nibbles are in the other order", _swapped)
         for size in (32, 16):
@@ -134,6 +136,11 @@ def _shifted(shift: int, codes: Array) -> Array:
 
 def _swapped(octets: Array) -> Array:
     return octets >> 4 | octets << 4
+
+
+def _swapped_words(words: Array) -> Array:
+    octets = _swapped(np.ascontiguousarray(words.astype("<i4")).view(np.uint8))
+    return octets.view("<i4").reshape(words.shape)
 
 
 def _from_halves(size: int, octets: Array) -> Array:

@@ -157,14 +157,22 @@ class Originals:
         """Return the tensor that has the same numbers, or the tensors that have the same rows, in any order."""
         if weight.name in self.shapes or len(weight.shape) < 2:
             return None
+        name = self._content().same(weight)
+        if name is None:
+            return self._content().gathered(weight)
+        words = f"{name}, found by content" + ("" if self.shapes[name] == weight.shape else ", in another shape")
+        return Counterpart(words, partial(_reshaped, partial(self.checkpoint.open, name), weight.shape))
+
+    def resembling(self, weight: Weight) -> str | None:
+        """Return the name of the tensor of the same shape that has the numbers of a weight; None if there is none."""
+        name = self._content().same(weight)
+        return name if name is not None and self.shapes[name] == weight.shape else None
+
+    def _content(self) -> ContentIndex:
         if self._index is None:
             long = [name for name, shape in self.shapes.items() if len(shape) > 1 and is_numeric(self.checkpoint, name)]
             self._index = ContentIndex(self.checkpoint, {name: self.shapes[name] for name in long})
-        name = self._index.same(weight)
-        if name is None:
-            return self._index.gathered(weight)
-        words = f"{name}, found by content" + ("" if self.shapes[name] == weight.shape else ", in another shape")
-        return Counterpart(words, partial(_reshaped, partial(self.checkpoint.open, name), weight.shape))
+        return self._index
 
 
 def heads_of(checkpoint: QuantizedCheckpoint) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from floatlab.errors import FloatlabError
 
 _PIECE, _PIECES = 1 << 10, 4  # numbers of a sample
 _SAME, _OTHER = 0.8, 0.5  # cosines of the same numbers, and of others
-_CLEARLY = 0.05
+_CLEARLY, _LESS = 0.05, 0.15
 # Weights that are assembled from rows: at most this many rows and numbers, beside at most this many rows of originals.
 _MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
 _SHORTEST, _LONGEST = 24, 1 << 10  # shorter rows are too similar by chance; of longer ones, the beginning counts
@@ -84,7 +84,7 @@ class ContentIndex:
         if best < _SAME:
             return None
         for near, other in others:
-            if near > _OTHER and not np.array_equal(self._sample(other), self._sample(name)):
+            if near > max(_OTHER, best - _LESS) and not np.array_equal(self._sample(other), self._sample(name)):
                 return None
         return name
 
