@@ -329,6 +329,4 @@ def unrelated_share(view: View) -> float:
 
 def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
     """Return whether a model's product is NaN or infinite in all `stray` elements."""
-    rows, columns = (np.flatnonzero(stray.any(axis=axis)) for axis in (1, 0))
-    made = problem.made(model, problem.x[rows], problem.y[:, columns])
-    return not np.isfinite(made[stray[np.ix_(rows, columns)]]).any()
+    return not np.isfinite(problem.whole(model)[stray]).any()
