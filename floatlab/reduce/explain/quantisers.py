@@ -5,14 +5,20 @@ Each function takes a part of an input, the whole input, and the axis of its ter
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from floatlab.arrays.blocks import quantize_blocks
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
-from floatlab.formats import parse_format
+from floatlab.formats import Format, parse_format
 from floatlab.formats.recipes import parse_recipe
 
+# Formats of results that are stored with a scale, and the number that the largest magnitude becomes.
+_STORED = (("int8", 127.0), ("e4m3", 448.0), ("e5m2", 57344.0), ("int8", 128.0))
+_EXACTLY = 2.0**-22  # a stored result and its scale are rounded to binary32, so their quotient is off by less than this
+_EVIDENCE = 20.0  # the values of a result lie on a grid by chance with at most the probability 2^−20
 _BEYOND = 1.1  # numbers above this many times the largest finite number overflow in every rounding direction
 
 
@@ -41,6 +47,13 @@ def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float =
     """Quantise to integers with the scale `largest / steps`, which is stored as `_stored` describes."""
     scale = _stored(_largest(by_row, part, whole, axis) / steps, stored)
     made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
+    return made
+
+
+def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
+    """Quantise to int8 with a scale per tensor that the largest magnitudes exceed: only a share of them is in range."""
+    scale = float(np.quantile(np.abs(whole), share)) / 127 or 1.0
+    made: Array = np.clip(np.rint(part / scale), -127, 127) * scale
     return made
 
 
@@ -87,7 +100,50 @@ def in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis
 def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int, stored: str = "") -> Array:
     """Scale so that the largest magnitude becomes `most`, round to a format, and undo the scaling."""
     scale = _stored(_largest(by_row, part, whole, axis) / most, stored)
-    return np.asarray(quantize(part / scale, name, overflow="saturate"), np.float64) * scale
+    number = part / scale
+    number = number.astype(np.float32) if stored == "binary32" else number
+    return np.asarray(quantize(number, name, overflow="saturate"), np.float64) * scale
+
+
+def scaled_formats(values: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array, Array]]:
+    """Yield formats whose numbers, times a scale per tensor, row or column, are all values of a result.
+
+    Each has the evidence, the scales, and the largest errors of this rounding. `known` masks the values that count.
+    """
+    sizes = np.where(known, np.abs(values), 0.0)
+    for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
+        for name, most in _STORED:
+            with np.errstate(all="ignore"):
+                scale = np.asarray(sizes.max(axis=axis, keepdims=True) / most)
+                scale = np.where(scale == 0, 1.0, scale)
+                number = sizes / scale
+                made = on_grid(name, number)
+                off = np.abs(number - made) > _EXACTLY * number
+            if off.any():
+                continue
+            # The largest value of each scale lies on the grid in any case, and equal values count once.
+            others = np.unique(np.where((made > 0) & (made < most), sizes, 0.0), return_index=True)[1]
+            number, made = number.ravel()[others], made.ravel()[others]
+            step = 1.0 if name == "int8" else np.exp2(np.frexp(made)[1] - float(parse_format(name).precision))
+            bits = np.where(made > 0, np.log2(step / (2 * _EXACTLY * np.maximum(number, 1e-300))), 0.0)
+            if float(np.maximum(bits, 0.0).sum()) > _EVIDENCE:
+                numbers = np.abs(values) / scale
+                half = 0.5 if name == "int8" else _half_step(numbers, parse_format(name))
+                format = "int8" if name == "int8" else parse_format(name).name
+                half = half * scale + _EXACTLY * np.abs(values)
+                yield (("format", format), ("scale per", words)), scale, half
+                break
+
+
+def on_grid(name: str, numbers: Array) -> Array:
+    """Return the numbers rounded to a format of `scaled_formats`."""
+    made: Array = np.rint(numbers) if name == "int8" else np.asarray(quantize(numbers, name), np.float64)
+    return made
+
+
+def _half_step(numbers: Array, format: Format) -> Array:
+    exponent = np.maximum(np.frexp(numbers)[1], format.emin + 1)
+    return np.asarray(np.exp2(exponent - float(format.precision) - 1))
 
 
 def ternary(part: Array, whole: Array, axis: int) -> Array:

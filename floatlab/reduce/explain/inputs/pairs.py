@@ -27,6 +27,7 @@ _MOSTLY = 0.5  # a pair explains at least this share of the sample
 _FEW = 0.03  # shares of wrong elements that differ by less than this count as equal
 _LISTED = 8  # at most this many pairs are returned
 _EQUALS = 2  # at most this many other readings are named
+_ONE, _BOTH = 5, 10  # the weights of changing one input only, and of changing both in different ways
 _ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
 
 
@@ -64,8 +65,10 @@ def likely_pairs(
     found: list[tuple[tuple[float, ...], Pair]] = []
     if not usable.any():
         return [], 0
+    stored = problem.scaled_output(side)
+    half = None if stored is None else np.broadcast_to(stored[1], side.values.shape)[index]
     for accumulator in accumulators:
-        view = View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest)
+        view = View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
         with np.errstate(all="ignore"):
             limit = _ROOM * view.noise.limit(totals, totals.product) + view.half
             error = np.abs(view.values[:, None, :] - made)
@@ -155,7 +158,7 @@ def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[Reading
         if one.evidence == other.evidence:
             yield 2 * one.weight, (one, other)
         else:
-            yield 2 * (one.weight + other.weight) + 1 + bool(one.name and other.name), (one, other)
+            yield 2 * (one.weight + other.weight) + (_BOTH if one.name and other.name else _ONE), (one, other)
 
 
 def _model(first: Reading, second: Reading, weight: int) -> Model:

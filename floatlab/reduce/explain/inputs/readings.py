@@ -15,6 +15,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.formats.recipes import parse_recipe
 from floatlab.record import Record
 from floatlab.reduce.explain.quantisers import (
+    clipped,
     fixed_point,
     in_blocks,
     in_groups,
@@ -46,6 +47,7 @@ _RULES = (
     *("nvfp4:te", "nvfp4:modelopt", "nvfp4:torchao", "nvfp4:torchao_single", "block(e2m1, e4m3, 16)"),
 )
 _SIZED = {"nf4/64": (64, 32, 128)}
+_TILE, _GROUP = 2, 3  # weights of the numbers of scales
 _MOST_TABLED = 1 << 22  # NF4, whose numbers are found in a table, is tried for inputs up to this size
 
 
@@ -93,20 +95,25 @@ def readings_of(matrix: Array, format: Format) -> Iterator[Reading]:
         if narrow.precision < format.precision:
             known: Known = (("format", narrow.name), ("rounding", direction))
             weight = 1 + (direction != "RNE") + (narrow.precision < 8)
-            yield Reading("inputs-rounded", known, weight, partial(rounded, name, direction))
+            yield Reading("inputs-rounded", known, 10 * weight, partial(rounded, name, direction))
     for name in ("e4m3", "e5m2"):
         if (np.abs(matrix) > float(parse_format(name).largest)).any():
             known = (("format", parse_format(name).name), ("rounding", "RNE"), ("scale", "saturated"))
-            yield Reading("inputs-rounded", known, 3, partial(saturated, name))
+            yield Reading("inputs-rounded", known, 30, partial(saturated, name))
     for known, weight, change in _quantised(matrix.shape[1]):
-        yield Reading("inputs-quantized", known, weight, change)
+        yield Reading("inputs-quantized", known, 10 * weight + _scales(dict(known)["scale per"]), change)
     for recipe in (*_BLOCKS, *_RULES):
         if recipe.startswith("nf4") and matrix.size > _MOST_TABLED:
             continue
         for name in (recipe.replace("/64", f"/{size}") for size in _SIZED.get(recipe, (64,))):
             rows = parse_recipe(name).format.rows or 1
-            weight = 2 + (recipe in _RULES)
+            weight = 10 * (2 + (recipe in _RULES)) + (_TILE if rows > 1 else _GROUP)
             yield Reading("inputs-quantized", (("format", name),), weight, partial(in_blocks, name), rows)
+
+
+def _scales(per: str) -> int:
+    """Return a weight that grows with the number of scales."""
+    return 0 if per.startswith("tensor") else 1 if per.startswith("row") else _GROUP
 
 
 def _quantised(terms: int) -> Iterator[tuple[Known, int, Side]]:
@@ -118,7 +125,13 @@ def _quantised(terms: int) -> Iterator[tuple[Known, int, Side]]:
         per = ("scale per", words)
         for name, most, weight in _FP8:
             detail: Known = () if weight == 2 else (("scale", f"largest / {most:g}"),)
-            yield (("format", names[name]), per, *detail), weight, partial(scaled, name, most, by_row)
+            known = (("format", names[name]), per, *detail)
+            yield known, weight, partial(scaled, name, most, by_row)
+            yield (
+                (*known, ("scale", "computed in binary32")),
+                weight + 1,
+                partial(scaled, name, most, by_row, stored="binary32"),
+            )
         yield (("format", "int8"), per), 2, partial(quantized, by_row)
         yield (("format", "int4"), per), 3, partial(quantized, by_row, steps=7)
         for steps in (127.5, 128.0):
@@ -148,6 +161,9 @@ def _quantised(terms: int) -> Iterator[tuple[Known, int, Side]]:
                         4,
                         partial(in_groups, size, steps, zero, stored="binary16"),
                     )
+    for share in (0.999, 0.9999):
+        known = (("format", "int8"), ("scale per", "tensor"), ("scale", f"{100 * share:g} % quantile / 127"))
+        yield known, 4, partial(clipped, share)
     yield (("format", "int3"), ("scale per", "group of 64 terms")), 4, partial(in_groups, 64, 3, False)
     yield (("format", "ternary"), ("scale per", "tensor"), ("scale", "mean magnitude")), 4, ternary
     for bits in (16, 12):
