@@ -17,7 +17,6 @@ from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
-    are_even,
     are_exact,
     explains_more,
     is_apart,
@@ -26,6 +25,7 @@ from floatlab.reduce.explain.faults.patterns import (
     may_be_flushed,
     outdoing,
 )
+from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
@@ -78,8 +78,8 @@ class SideExplainer(SideReport):
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
         if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
             return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
-        if is_local and self.side.narrowest == self.side.format and are_even(view, view.fit().wrong):
-            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
+        if is_local and may_be_rearranged(view, view.fit().wrong, self.problem.x, self.problem.y):
+            return self._in_doubt("wrong elements", REARRANGED)
         return found
 
     def _first_found(self) -> SideExplanation:
@@ -370,8 +370,6 @@ class SideExplainer(SideReport):
             fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, format, None, each)
-        if scattered is not None and are_even(view, fit.wrong):
-            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
         times, share = self.problem.times_coarsest(self.side), unrelated_share(view)

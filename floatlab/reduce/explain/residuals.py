@@ -74,6 +74,18 @@ def indices_of(mask: Array) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(index) for index in np.argwhere(mask)[:_LISTED].tolist())
 
 
+def mask_of(where: Sequence[Sequence[object]], shape: tuple[int, ...]) -> Array:
+    """Return the mask of the elements at some places, which are indices or rectangles, as `find_places` gives them.
+
+    >>> mask_of((((0, 2), (1, 2)),), (2, 2)).tolist(), mask_of(((1, 0),), (2, 2)).tolist()
+    ([[False, True], [False, True]], [[False, False], [True, False]])
+    """
+    mask = np.zeros(shape, bool)
+    for place in where:
+        mask[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = True
+    return mask
+
+
 def _bounds(wrong: Array) -> tuple[tuple[int, int], tuple[int, int]]:
     rows, columns = (np.flatnonzero(wrong.any(axis=axis)) for axis in (1, 0))
     return (int(rows[0]), int(rows[-1]) + 1), (int(columns[0]), int(columns[-1]) + 1)
