@@ -12,6 +12,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.results.diagnosis_record import Place
 from floatlab.reduce.results.product_error import spread_indices
 
 _MOST_TERMS = 2048  # the least-squares problem has at most this many unknowns, one per term
@@ -74,7 +75,7 @@ def indices_of(mask: Array) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(index) for index in np.argwhere(mask)[:_LISTED].tolist())
 
 
-def mask_of(where: Sequence[Sequence[object]], shape: tuple[int, ...]) -> Array:
+def mask_of(where: Sequence[Place], shape: tuple[int, ...]) -> Array:
     """Return the mask of the elements at some places, which are indices or rectangles, as `find_places` gives them.
 
     >>> mask_of((((0, 2), (1, 2)),), (2, 2)).tolist(), mask_of(((1, 0),), (2, 2)).tolist()

@@ -20,13 +20,16 @@ from floatlab.reduce.explain.problem import View
 REARRANGED = "the errors of an FFT or of another rearranged product"
 _FREEDOM = 4.0  # errors follow Student's distribution with so many degrees of freedom; its tails are long
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
-_SCALES = tuple((2.0 ** np.arange(-8, 1.5, 0.5)).tolist())  # typical errors of conventional sums, in sigmas; libraries have smaller ones
+_SCALES = tuple(
+    (2.0 ** np.arange(-8, 1.5, 0.5)).tolist()
+)  # typical errors of conventional sums, in sigmas; libraries have smaller ones
 _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products, as shares of the largest ones
 # Transforms multiply the errors at most by this number, in units of u·√n times the largest norms of the factors.
 _AMPLIFIED = 48.0
 _WRONG = 4.0  # a wrong element costs −ln of its share and of the density of its error, which has any magnitude
 _LIKELY = -2.0  # a rearranged product is an alternative if the logarithm of the ratio of likelihoods exceeds this
 _FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
+_LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others
 _SAMPLE = 1 << 16  # this many of the elements that are right suffice
 
 
@@ -53,10 +56,12 @@ def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
     error = np.abs(view.totals.error(view.values))
     shapes = list(_shapes(x, y, view))
     most = _AMPLIFIED * view.noise.u * view.totals.terms**0.5
-    if not (error <= most * shapes[0])[wrong].all():
+    others = usable & ~wrong
+    if not (error <= most * shapes[0])[wrong].all() or not others.any() or not error[others].any():
+        return False  # the errors are too large, or all other sums are exact
+    if view.noise.is_exact(view.totals)[wrong].all() and error[wrong].max() > _LARGER * error[others].max():
         return False
-    step = max(1, int((usable & ~wrong).sum()) // _SAMPLE)
-    right = np.flatnonzero(usable & ~wrong)[::step]
+    right = np.flatnonzero(others)[:: max(1, int(others.sum()) // _SAMPLE)]
     chosen, count = np.concatenate([np.flatnonzero(wrong), right]), int(wrong.sum())
     sigma = np.where(view.noise.is_exact(view.totals), 0.0, view.noise.sigma(view.totals))
     # Numbers of a result are rounded at least once, whatever the algorithm.
