@@ -31,8 +31,6 @@ from floatlab.reduce.explain.residuals import mask_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
-_REPLAYED = ("inputs-rounded",)  # orders are replayed with unchanged inputs and with these models of the inputs
-
 
 @in_default_mode
 def diagnose(
@@ -247,8 +245,8 @@ class _PairDiagnosis:
     def _searched_ways(self) -> tuple[list[Way], list[Way]]:
         found: tuple[list[Way], list[Way]] = ([], [])
         for i, each in enumerate(self.explained):
-            if each.model.name and each.model.name not in _REPLAYED:
-                continue
+            if each.model.name and not each.model.is_one_rounding:
+                continue  # orders are replayed with unchanged inputs and with inputs that are rounded to one format
             into = each.side.narrowest
             alike = (self.explained[0].side.narrowest, self.explained[0].model) == (
                 self.explained[1].side.narrowest,

@@ -8,7 +8,7 @@ shift is an array of the errors that a bias or a factor would cause.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log, sqrt
+from math import log, log2, sqrt
 
 import numpy as np
 
@@ -43,6 +43,7 @@ _SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this sh
 _NEARER = 1.0  # the median error against the product of a model that is named, as a share of that without it
 # The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
 _BITS, _MORE_BITS = 9.0, 3.0
+_MARGIN = 6.0  # the evidence for one of many models exceeds log2 of their number by this many bits
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -275,15 +276,19 @@ def is_nearer(view: View, product: Array) -> bool:
     return not changed.any() or float(np.median(left[changed])) < _NEARER * float(np.median(error[changed]))
 
 
-def is_telling(view: View, product: Array) -> bool:
+def is_telling(view: View, product: Array, tried: int = 0) -> bool:
     """Return whether the elements that a model explains are more than one of many models would explain by chance.
 
-    A model leaves 1/k of the plain error of an element by chance with about the probability 1/k.
+    A model leaves 1/k of the plain error of an element by chance with about the probability 1/k. `tried` is the number
+    of models, if these are more than about a hundred. Equal elements count as one.
     """
     with np.errstate(all="ignore"):
         error, left = (np.abs(view.totals.error(view.values, each)) for each in (None, product))
         least = view.noise.sigma(view.totals) + view.half + np.abs(view.values) * view.noise.u
         bits = np.log2(error / np.maximum(left, least))[view.usable & (error > 0)]
+        if tried:
+            _, first = np.unique(view.values[view.usable & (error > 0)], return_index=True)
+            return bool(bits[first].sum() > log2(tried) + _MARGIN)
     return bits.size >= _FEW or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
 
 
