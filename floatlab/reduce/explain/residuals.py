@@ -135,6 +135,14 @@ def has_few_bits(number: float) -> bool:
     return bool(scaled == np.rint(scaled))
 
 
+def last_places(values: Array) -> Array:
+    """Return the weight of the last nonzero bit of each finite number except 0."""
+    fraction, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
+    digits = np.ldexp(fraction, 53).astype(np.int64)
+    weights: Array = np.ldexp((digits & -digits).astype(np.float64), exponent - 53)
+    return weights
+
+
 def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
     """Return the median along an axis, with weights 1/sigma; NaNs are ignored.
 
