@@ -12,15 +12,14 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
+from floatlab.reduce.explain.faults.doubts import rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
-    are_even,
     are_exact,
     is_apart,
-    may_be_flushed,
 )
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
@@ -57,20 +56,16 @@ class SideExplainer(ModelSearch):
     """Searches for an explanation of one result."""
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis that fits, or "unknown" if flushed subnormal numbers may explain its fault."""
+        """Return the first hypothesis that fits, or "unknown" if its fault has an alternative."""
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
-        is_local = found.status == "bug" and names <= _LOCAL and not self.stray.any()
         may_be_fast = found.status == "unknown" or (found.status == "bug" and bool(names & _LOCAL))
         if may_be_fast and (fast := find_fast_product(view, self.problem.x, self.problem.y)):
             if fast.is_sure:
                 return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
-        if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
-            return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
-        if is_local and self.side.narrowest == self.side.format and are_even(view, view.fit().wrong):
-            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
-        return found
+        rival = rival_of(self.problem, view, found)
+        return found if rival is None else self._in_doubt(*rival)
 
     def _first_found(self) -> SideExplanation:
         if not (self.side.finite & self.problem.known).any():
@@ -252,8 +247,6 @@ class SideExplainer(ModelSearch):
             fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, format, None, each)
-        if scattered is not None and are_even(view, fit.wrong):
-            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
         times, share = self.problem.times_coarsest(self.side), unrelated_share(view)

@@ -38,10 +38,7 @@ OUTLIER = 20.0  # errors above this many times the median error, or above this m
 _LOOSE = 1.5  # a residual may exceed its limit by this factor, because the shift is only an estimate
 _CHANGES = 0.5  # a model's change is significant if its median exceeds this many sigmas
 _FEW = 8  # a factor can explain any result with fewer elements than this
-_EVEN = 4.0  # the median error of wrong elements is at most this many times that of the others (see `are_even`)
 _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
-_GROWTH = 0.7  # errors that grow with a smaller power of sigma than this do not grow as rounding errors do
-_UNLIKE = 4.0  # the growth of errors is measured only if the sigmas of large and small elements differ by this factor
 _SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
 _NEARER = 1.0  # the median error against the product of a model that is named, as a share of that without it
 # The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
@@ -215,33 +212,6 @@ def is_apart(one: SampledModel) -> bool:
         change = np.abs(one.exact - totals.product) / one.view.noise.sigma(totals)
     usable = one.view.usable & (totals.size > 0)
     return bool(usable.any() and np.nanmedian(change[usable]) > _CHANGES)
-
-
-def are_even(view: View, wrong: Array) -> bool:
-    """Return whether the wrong elements have errors that do not depend on the size of the element.
-
-    Fast algorithms, such as Strassen's, make errors like these.
-    """
-    error, exact = np.abs(view.totals.error(view.values)), np.abs(view.totals.product[view.usable])
-    others = error[view.usable & ~wrong & (error > 0)]
-    if 0 < int(wrong.sum()) <= ENOUGH:
-        return _are_few_even(view, wrong, error)
-    even = others.size > 0 and float(np.median(error[wrong])) <= _EVEN * float(np.median(others))
-    small = float(error[wrong].max()) <= _EVEN * view.noise.u * float(exact.max())
-    return int(wrong.sum()) > ENOUGH and even and small
-
-
-def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
-    """Return whether errors do not grow with the elements, and a few are wrong only because these are small."""
-    right, sigma = view.usable & ~wrong, view.noise.sigma(view.totals)
-    beyond = view.fit(times=_EVEN).wrong.any() or float(error[wrong].max()) > float(error[right].max())
-    if right.sum() < ENOUGH or beyond:
-        return False
-    large = sigma[right] > np.median(sigma[right])
-    grown = [
-        float(np.median(each[large]) / max(np.median(each[~large]), 1e-320)) for each in (sigma[right], error[right])
-    ]
-    return grown[0] > _UNLIKE and grown[1] < grown[0] ** _GROWTH
 
 
 def is_function_of_product(view: View) -> bool:
