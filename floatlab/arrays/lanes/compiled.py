@@ -260,7 +260,10 @@ class KernelProgram:
         self.readings: list[Array] = []
 
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
-        """Add a stage that writes binary64. Operands are rows, of this step (True) or of the previous step (False)."""
+        """Add a stage that writes binary64.
+
+        An operand is a row and a truth value: whether the row belongs to this step (True) or to the last (False).
+        """
         rows, number = self._rows, -1
         if rule.format != rule.source:
             number = 2 + len(self.readings)

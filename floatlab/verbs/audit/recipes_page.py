@@ -29,9 +29,9 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       recipe  do the tensors survive?
       e4m3    no: 1 of 2 tensors survives; in 1, numbers become NaN or infinite
       mxfp4   no: 1 of 2 tensors survives; 1 loses too much precision
-      To survive, a recipe must stay within 3 dB of its SQNR on normally distributed numbers,
-      make none NaN or infinite, and at most 25 % more than usual 0; so all may survive 4
-      bits, with fewer digits than in 8.
+      A tensor survives a recipe if its SQNR is at most 3 dB below that of normally
+      distributed numbers, no number becomes NaN or infinite, and at most 25 % more than usual
+      become 0. In 4 bits, a surviving tensor has fewer digits than in 8.
     <BLANKLINE>
       in all   bits  SQNR dB   cosine  rel. error  99.9 %  largest       MSE
       e4m3        8        ∞  1.00000           0       0        0         0
@@ -71,11 +71,11 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
     if measured:
         survival = [(name, _survival(name, measured)) for name in found.recipes]
         rule = found.recommendation.rule
-        relative = "" if found.min_sqnr is not None else "; so all may survive 4 bits, with fewer digits than in 8"
+        relative = "" if found.min_sqnr is not None else " In 4 bits, a surviving tensor has fewer digits than in 8."
         blocks += [
             Gap(),
             Table(("recipe", "do the tensors survive?"), survival),
-            hint(f"To survive, {rule}{relative}."),
+            hint(f"{rule[0].upper()}{rule[1:]}.{relative}"),
         ]
         blocks += [Gap(), *side_by_side(found.totals)]
         blocks += [Gap(), _tensors(found, measured[:most]), *_more(len(measured) - most), *_reasons(measured)]

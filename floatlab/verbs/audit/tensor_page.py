@@ -55,7 +55,7 @@ def tensor_page(tensor: TensorFigures) -> Page:
 
 
 def plan_page(found: RecipeAudit) -> Page:
-    """Return the page of the plan: the recommended recipe of each tensor, first those that differ from most.
+    """Return the page of the plan: the recommended recipe of each tensor; the most frequent recipe comes last.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -63,8 +63,9 @@ def plan_page(found: RecipeAudit) -> Page:
     >>> x = {"w": np.float32([[1, 2, 3, 1000]]), "b": np.float32([1, 2])}
     >>> print(to_text(plan_page(audit_recipes(x, "e4m3,mxfp4")), 90), end="")
       e4m3 for all but 1 of 2 tensors; as stored: w. On average 24 bits a number
-      rule         a recipe must stay within 3 dB of its SQNR on normally distributed numbers,
-                   make none NaN or infinite, and at most 25 % more than usual 0
+      rule         a tensor survives a recipe if its SQNR is at most 3 dB below that of
+                   normally distributed numbers, no number becomes NaN or infinite, and at
+                   most 25 % more than usual become 0
     <BLANKLINE>
       tensor  recipe
       w       as it is

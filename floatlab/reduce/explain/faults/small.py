@@ -98,7 +98,7 @@ class SmallFaults:
         return Claim("unknown", lone_line(DiagnosedCause("elements", "result", "both", share, where, ())))
 
     def _of_each(self) -> Claim | None:
-        """Look in each result that no way reproduces for rows, columns, means or typical errors that stand out."""
+        """Look for unusual rows, columns, mean errors or typical errors in each result that no way reproduces."""
         drifts = [drift_of(view) for view in self.views]
         for i, whose in enumerate(("actual", "expected")):
             if self.ways[i]:
