@@ -273,7 +273,7 @@ class KernelProgram:
         self.packed += packed_stage(operation, rule, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
-        """Compute the steps after states[0] into states[1:] (steps, rows, count); return the number of steps done."""
+        """Continue from states[0], and write the steps into states[1:] (steps, rows, count); return their number."""
         steps, _, count = states.shape
         done: int = _kernels.run(
             self.packed, (states, np.empty(count, np.uint8)), tuple(self.readings), count, steps - 1, first * count

@@ -1,4 +1,4 @@
-"""The figures of a round trip: what a recipe does to the numbers of an array, in units of each block's scale."""
+"""The figures of a round trip: counts and errors of the numbers of an array, in units of each block's scale."""
 
 from __future__ import annotations
 

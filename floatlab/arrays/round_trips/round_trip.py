@@ -59,7 +59,7 @@ def is_unscaled(recipe: Recipe) -> bool:
 
 
 def spans(recipe: Recipe) -> str:
-    """Return what has to be known to scale a part of an array: its `tensor`, its `row`, or only its blocks (empty).
+    """Return on what the scales of a part depend: on the whole `tensor`, on a `row`, or only on their blocks (empty).
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [spans(parse_recipe(name)) for name in ("e4m3/tensor", "nvfp4", "e4m3/channel", "nvfp4/16/channel", "mxfp4")]

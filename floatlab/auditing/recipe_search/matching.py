@@ -277,7 +277,7 @@ def _word(evidence: Evidence) -> type:
 
 
 def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandidate]:
-    """Return the candidate with the stored scale of the tensor in place of its own, in the forms it may have."""
+    """Return the candidate with the stored scale of the tensor instead of its own, read in each possible form."""
     if candidate.recipe.format.tensor is None or candidate.recipe.format.by_row or not 0 < stored < np.inf:
         return []
     forms = [stored, single(1 / stored)]

@@ -140,7 +140,7 @@ def _chosen(sample: Agreements) -> list[Trial]:
 
 
 def _sorted(found: Agreements) -> Agreements:
-    """Return tallies, the best first; of equal ones, recipes of libraries without changes come first."""
+    """Return tallies, the best first; among equal ones, recipes of libraries without changes come first."""
 
     def key(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
         trial, tally = item

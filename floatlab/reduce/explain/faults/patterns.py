@@ -231,7 +231,7 @@ def are_even(view: View, wrong: Array) -> bool:
 
 
 def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
-    """Return whether errors do not grow with the elements, and a few are wrong only because these are small."""
+    """Return whether errors do not grow with the elements, and exceed their limits only in a few small elements."""
     right, sigma = view.usable & ~wrong, view.noise.sigma(view.totals)
     beyond = view.fit(times=_EVEN).wrong.any() or float(error[wrong].max()) > float(error[right].max())
     if right.sum() < ENOUGH or beyond:

@@ -73,7 +73,7 @@ class SmallFaults:
         return claim
 
     def _few(self) -> Claim | None:
-        """Look for a few wrong elements; all others agree bit for bit, or are what a replayed order gives."""
+        """Look for a few wrong elements; all others agree bit for bit, or have the bits of a replayed order."""
         chance = self.grid.chance()
         same = self.sides[0].format == self.sides[1].format
         if same and is_no_order(self.differing, chance, _KNOWN if any(self.ways) else _UNKNOWN):
