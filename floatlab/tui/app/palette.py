@@ -1,4 +1,4 @@
-"""The list of keys, and the command palette."""
+"""The command palette."""
 
 from __future__ import annotations
 
@@ -8,45 +8,14 @@ from functools import partial
 from shlex import split
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
-from textual.screen import Screen
 
 from floatlab.formats import CATALOG
 from floatlab.formats.table_catalog import TABLES
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.themes import CYCLE
 from floatlab.verbs.registry import VERBS, verb_named
-
-_HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_quit", "copy_text")
-
-
-def keys_page(screen: Screen[object]) -> Page:
-    """Return a page with the keys that are active now, first those of the focused widget, and the help texts."""
-    groups: dict[str, dict[str, list[str]]] = {}
-    seen: set[tuple[str, str]] = set()
-    for key, active in screen.active_bindings.items():
-        binding = active.binding
-        if binding.description and not binding.action.startswith(_HIDDEN) and (key, binding.action) not in seen:
-            seen.add((key, binding.action))
-            name = getattr(active.node, "NAME", "").capitalize() or type(active.node).__name__.lower()
-            owner = getattr(active.node, "PLACE", f"In {name}")
-            rows = groups.setdefault(owner, {})
-            rows.setdefault(binding.tooltip or binding.description, []).append(screen.app.get_key_display(binding))
-    blocks: list[Block] = []
-    for owner, rows in groups.items():
-        blocks += [Gap()] if blocks else []
-        blocks.append(Note(line(Span(owner, Role.HEADING))))
-        blocks += [Row(" ".join(keys), line(words)) for words, keys in rows.items()]
-    texts = [widget.HELP for widget in (screen.focused, screen) if widget is not None and widget.HELP]
-    for text in texts:
-        blocks += [Gap(), Note(line(text))]
-    blocks += [
-        Gap(),
-        Note(line("Ctrl+P opens the command palette, which finds formats, rules, examples and all actions by name.")),
-    ]
-    return Page(tuple(blocks), "keys")
 
 
 class Palette(Provider):
@@ -72,6 +41,8 @@ class Palette(Provider):
             yield f"Screen: {title}", "go there", partial(app.go, name)
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):
             yield f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme)
+        yield "First steps", "what the screens are for, and examples", partial(app.run_action, "app.welcome")
+        yield "History", "return to a question that was asked before", partial(app.run_action, "app.history")
         yield "Keys", "list the keys that work here", partial(app.run_action, "app.keys")
         yield "Quit", "quit; the session is saved", app.action_quit
 
