@@ -159,14 +159,18 @@ class Explorer(ExplorerBase):
         return self.default_question(row.name)
 
     def on_load(self) -> None:
-        """Handle signals that end a program, so that the terminal is restored."""
+        """Handle signals that end a program, so that the terminal is restored; also end when the terminal is closed."""
         if self.is_headless:
             return
         from asyncio import get_running_loop
 
-        for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)):
+        loop = get_running_loop()
+        for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", terminal.HUNG_UP)):
             with suppress(AttributeError, NotImplementedError, RuntimeError):  # not on every system
-                get_running_loop().add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
+                loop.add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
+        with suppress(AttributeError, OSError, ValueError):  # no standard input, or one that is no file
+            leave = partial(self.exit, return_code=terminal.HUNG_UP)
+            terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 
     def on_mount(self) -> None:
         """Show the message about invalid settings; at the first start, show the first steps."""
