@@ -16,7 +16,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, answers_of, verb_named
 from floatlab.verbs.tui.options import DEFAULT_HOST, DEFAULT_PORT, VERB, VISITORS
 
-_PATIENCE = 0.3  # seconds to wait for an error in the question before the screen opens
+_PATIENCE = 0.1  # seconds to wait for an error in the question before the screen opens
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:
@@ -104,7 +104,7 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
 def _begun(start: Question) -> BackgroundAnswer:
     """Start computing the answer; report an error here if it is found before the terminal switches to full screen.
 
-    A longer computation continues, and the screen waits for it.
+    A longer computation pauses until the screen is drawn, and the screen waits for it.
     """
     answers_of(start.verb)  # imports NumPy first, so that this does not count against _PATIENCE
     pending = BackgroundAnswer(start)
@@ -115,6 +115,7 @@ def _begun(start: Question) -> BackgroundAnswer:
         pending.run()
     if pending.ends(_PATIENCE):
         pending.result()
+    pending.hold()
     return pending
 
 

@@ -32,6 +32,7 @@ class ExplorerBase(App[None]):
     settings: dict[str, object]
     pins: dict[str, str]
     titles: tuple[tuple[str, str], ...]
+    has_drilled = False  # whether the last move was from an answer to a part of it, so that the way back is important
     _inks: tuple[str, dict[Role, Style]] = ("", {})
     _chrome: tuple[str, Chrome] = ("", Chrome(plain=True))
 
@@ -68,6 +69,14 @@ class ExplorerBase(App[None]):
 
     def ask(self, question: Question) -> None:
         """Show the screen that answers a question."""
+        raise NotImplementedError
+
+    def leave_place(self) -> None:
+        """Remember what is shown, before another view or screen replaces it."""
+        raise NotImplementedError
+
+    def note_question(self, question: Question, replaces: bool) -> None:
+        """Add a question that was answered to the history; `replaces` if it is a further edit of the last one."""
         raise NotImplementedError
 
     def copy(self, text: str, what: str) -> None:

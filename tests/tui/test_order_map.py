@@ -116,6 +116,7 @@ async def test_a_map_that_takes_long_shows_its_progress_and_escape_stops_it():
         assert "Esc stops" in said(person)
         await person.press("escape")
         assert said(person).startswith("stopped")
+        await person.press("u")
         assert asks(person, MAP)
         assert pending.ends(2)  # at the next product, not at the end of the class
         assert "A 72 %" in figures(person)

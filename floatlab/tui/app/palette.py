@@ -1,4 +1,4 @@
-"""The list of keys, and the command palette."""
+"""The command palette."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from functools import partial
 from shlex import split
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
-from textual.screen import Screen
 
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG, Format
 from floatlab.formats.catalog import short_name
 from floatlab.formats.table_catalog import TABLES
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
 from floatlab.record import Record
+from floatlab.tui.app.help_windows import HIDDEN
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.task import SPOKEN, TaskScreen
@@ -23,35 +22,6 @@ from floatlab.tui.themes import CYCLE
 from floatlab.verbs.edits import EDITS
 from floatlab.verbs.formats.quantities import QUANTITIES, quantity
 from floatlab.verbs.registry import VERBS, verb_named
-
-_HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_quit", "copy_text")
-
-
-def keys_page(screen: Screen[object]) -> Page:
-    """Return a page with the keys that are active now, first those of the focused widget, and the help texts."""
-    groups: dict[str, dict[str, list[str]]] = {}
-    seen: set[tuple[str, str]] = set()
-    for key, active in screen.active_bindings.items():
-        binding = active.binding
-        if binding.description and not binding.action.startswith(_HIDDEN) and (key, binding.action) not in seen:
-            seen.add((key, binding.action))
-            name = getattr(active.node, "NAME", "").capitalize() or type(active.node).__name__.lower()
-            owner = getattr(active.node, "PLACE", f"In {name}")
-            rows = groups.setdefault(owner, {})
-            rows.setdefault(binding.tooltip or binding.description, []).append(screen.app.get_key_display(binding))
-    blocks: list[Block] = []
-    for owner, rows in groups.items():
-        blocks += [Gap()] if blocks else []
-        blocks.append(Note(line(Span(owner, Role.HEADING))))
-        blocks += [Row(" ".join(keys), line(words)) for words, keys in rows.items()]
-    texts = [widget.HELP for widget in (screen.focused, screen) if widget is not None and widget.HELP]
-    for text in texts:
-        blocks += [Gap(), Note(line(text))]
-    blocks += [
-        Gap(),
-        Note(line("Ctrl+P opens the command palette, which finds formats, rules, examples and all actions by name.")),
-    ]
-    return Page(tuple(blocks), "keys")
 
 
 class Entry(Record):
@@ -139,6 +109,8 @@ class Palette(Provider):
             yield Entry(f"Screen: {title}", "go there", partial(app.go, name))
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):
             yield Entry(f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme))
+        yield Entry("First steps", "what the screens are for, and examples", partial(app.run_action, "app.welcome"))
+        yield Entry("History", "return to a question that was asked before", partial(app.run_action, "app.history"))
         yield Entry("Keys", "list the keys that work here", partial(app.run_action, "app.keys"))
         yield Entry("Quit", "quit; the session is saved", app.action_quit)
 
@@ -183,7 +155,7 @@ def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
     for active in task.active_bindings.values():
         binding = active.binding
         words = binding.tooltip or binding.description
-        if words and active.enabled and not binding.action.startswith(_HIDDEN):
+        if words and active.enabled and not binding.action.startswith(HIDDEN):
             do = partial(task.app.run_action, binding.action, active.node)
             found.setdefault(words.lower(), (task.app.get_key_display(binding), do))
     return found

@@ -21,6 +21,10 @@ SHARED_KEYS = [
     Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
     Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
     Binding("z", "zoom", "This pane at full size, or all panes again", id="zoom", show=False),
+    Binding("full_stop", "again", "Again", id="again", key_display=".", tooltip="Run the stopped question again"),
+    Binding(
+        "backspace", "app.go_back", "Back", id="go.back", key_display="bksp", tooltip="Back to where you came from"
+    ),
     Binding("escape", "escape", "Leave the box", id="leave"),
     *Screen.BINDINGS,
 ]

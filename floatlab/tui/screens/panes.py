@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from floatlab.page.model import Page
-from floatlab.tui.screens.question_screen import QuestionScreen
+from floatlab.tui.screens.way_back import ReturnScreen
 from floatlab.tui.widgets import PageView
 
 _FRAMED = (116, 30)  # the least columns and lines of a screen whose panes have frames
@@ -34,7 +34,7 @@ class Beside(PageView):
     """
 
 
-class PaneScreen(QuestionScreen, inherit_bindings=False):
+class PaneScreen(ReturnScreen, inherit_bindings=False):
     """A screen of panes."""
 
     ALLOW_IN_MAXIMIZED_VIEW = "#complaint, #key-bar"

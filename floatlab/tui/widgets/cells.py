@@ -95,6 +95,16 @@ class Cells(PageView, can_focus=True):
         with self.prevent(self.Moved):
             self.cursor = cell
 
+    @property
+    def position(self) -> object:
+        """What the user has moved: the cursor."""
+        return self.cursor
+
+    @position.setter
+    def position(self, position: object) -> None:
+        """Put the cursor back."""
+        self.cursor = position if isinstance(position, int) else 0
+
     def validate_cursor(self, cell: int) -> int:
         """Limit the cursor to the existing cells."""
         return min(max(cell, 0), max(self.count - 1, 0))

@@ -125,6 +125,32 @@ class ButtonBar(ChoiceBar):
         return [Segment("▐", edge), Segment(inner, style + over), Segment("▌", edge)]
 
 
+class TabBar(ChoiceBar):
+    """The tabs of the screens, each with the function key that opens it, beginning with F2."""
+
+    def places(self, width: int) -> dict[str, tuple[int, int, str]]:
+        """Return the column, the line and the word of each tab; if space is short, without spaces inside a tab."""
+        keyed = [(name, f"F{number} {word}") for number, (name, word) in enumerate(self.options, 2)]
+        if sum(len(word) + 2 for _, word in keyed) <= width:
+            return _places(keyed, width)
+        places, x, y = {}, 0, 0
+        for name, word in keyed:
+            short = word.replace(" ", "", 1)
+            if x and x + len(short) > width:
+                x, y = 0, y + 1
+            places[name] = (x, y, short)
+            x += len(short) + 1
+        return places
+
+    def pieces(self, name: str, word: str) -> list[Segment]:
+        """Draw the key and the name in different styles; between two tabs is at least one space."""
+        style = super().pieces(name, word)[0].style or Style()
+        cut = word.index("F") + 1
+        cut += sum(map(str.isdigit, word[cut : cut + 2]))
+        key = self.app.inks[Role.CODE] + style
+        return [Segment(word[:cut], key), Segment(word[cut:], style), *([] if word[0] == " " else [Segment(" ")])]
+
+
 class KeyBar(ChoiceBar):
     """The keys of the active bindings, as many as fit; a replacement of Textual's footer, which is slower."""
 
@@ -168,7 +194,9 @@ class KeyBar(ChoiceBar):
                 continue  # there is no box to leave
             if binding.show and active.enabled and binding.action not in keys:
                 keys[binding.action] = (key, f"{self.app.get_key_display(binding)} {binding.description}")
-        self.options = tuple(keys.values())
+        back = keys.pop("app.go_back", None)
+        first = (back,) if back is not None and self.app.has_drilled else ()
+        self.options = (*first, *keys.values())
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Omit keys that do not fit on one line, but never the last two."""

@@ -120,7 +120,7 @@ class WitnessSearch(Window["tuple[str, ...] | str | None"]):
     def compose(self) -> ComposeResult:
         """Compose the bar."""
         with Vertical():
-            yield Label("Searching for operands for which fused and separate differ", markup=False)
+            yield Label("Searching for an example where fused and separate differ", markup=False)
             yield ProgressBar(show_eta=False)
             yield Label("Escape cancels", markup=False)
 

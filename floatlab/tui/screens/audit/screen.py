@@ -126,7 +126,6 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             fill(self.file.input, " ".join(question.values))
         self._fill_recipes(question.option("to"))
         fill(self.against.input, against or "")
-        mark_valid(self.file.input, True)
         self._show_against()
         self.views.options, self.views.current = self.shown_views, self.shown_view
         self._arrange()

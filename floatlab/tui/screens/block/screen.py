@@ -17,7 +17,8 @@ from floatlab.page.model import Page, Table
 from floatlab.record import Record
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.panes import Beside, pane
-from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
+from floatlab.tui.screens.pick_lists import AUTOMATIC
+from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, ColumnTable, PageView, Pick
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, mark_valid
@@ -146,7 +147,6 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         question = self.question
         if typed_values(self.values.word) != question.values:
             fill(self.values.input, " ".join(question.values))
-        mark_valid(self.values.input, True)
         fill(self.recipe_box, question.option("to"))
         self.controls.options = self._control_words()
         if self.prepared is not None:
@@ -162,7 +162,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
             words.append(("tensor_scale", f"tensor {given or 'from amax'} ▾"))
         if self.prepared is not None and (at := self.prepared.shown.at):
             words.append(("at", f"at {at} ▾"))
-        return tuple(words)
+        return (*words, self.rules_word)
 
     def _values_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.question.replace(values=(box.word,) if picked else typed_values(box.word)).having(at=None)

@@ -20,10 +20,11 @@ from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.tui.screens.compare.tables import ElementTable, HistogramBars
 from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.panes import Beside, pane
-from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
+from floatlab.tui.screens.pick_lists import AUTOMATIC
+from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import fill, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
@@ -45,7 +46,13 @@ def _first_line(found: Differences) -> str:
 class CompareScreen(TaskScreen, inherit_bindings=False):
     """The screen for two arrays and their differences. Its views are the parts of the page of `compare`."""
 
-    VIEWS = (("summary", "Summary"), ("histogram", "Ulps"), ("worst", "Worst"), ("where", "Where"), ("cause", "Cause"))
+    VIEWS = (
+        ("summary", "Summary"),
+        ("histogram", "Ulps"),
+        ("worst", "Largest errors"),
+        ("where", "Where"),
+        ("cause", "Cause"),
+    )
     PARTS = "#body > *, #bar, #inputs"
     WALKS = True
     ROUNDS = False
@@ -159,7 +166,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         words = dict(zip(_MADE_OF, (*(inputs or ("", "")), question.option("bias", "")), strict=True))
         boxes = {self._array(name).input: word for name, word in words.items()}
         for box, word in (boxes | {self.query_one("#op", Input): question.option("op", "")}).items():
-            if inputs or had or is_wrong(box):
+            if inputs or had:
                 fill(box, word)
         ulps = differences.ulps if differences is not None else None
         format = next(iter(question.formats), ulps.format if ulps is not None else None)

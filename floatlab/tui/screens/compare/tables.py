@@ -1,4 +1,4 @@
-"""The bars and the table of the screen Compare."""
+"""The bars of the histogram of ulps, and the table of the elements with the largest errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class HistogramBars(Cells):
 
 
 class ElementTable(ColumnTable):
-    """The worst elements."""
+    """The elements with the largest errors."""
 
     PLACE = "On the table of elements"  # the heading in the list of keys
     HELP = (

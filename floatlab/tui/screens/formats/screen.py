@@ -23,7 +23,7 @@ from floatlab.tui.screens.keys import SHARED_KEYS
 from floatlab.tui.screens.panes import Beside, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import MARGIN, Cells, ChoiceBar, ColumnTable, PageView, note_page
-from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import fill, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.formats.page import formats_table
 from floatlab.verbs.question import Question
@@ -148,7 +148,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
             self._go(new)
         if len(marked) < 2 <= len(self.marked):
             self.view = "compare"
-        if not self.names.has_focus or is_wrong(self.names):  # not while it is edited
+        if not self.names.has_focus:  # not while it is edited
             fill(self.names, " ".join(question.values))
         self.draw_view()
 
@@ -264,6 +264,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     @on(Input.Blurred, "#code")
     def _code_left(self) -> None:
         self.complain("")
+        mark_valid(self.codes.box, True)  # a code that was not found needs no correction
         self.codes.draw()
 
     @on(Cells.Chosen, "CodeTable")

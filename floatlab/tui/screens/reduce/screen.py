@@ -179,8 +179,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             texts = tuple(array_words(array) for array in (reduction.x, reduction.y) if array is not None)
         for box, text in zip(self.query(ArrayBox), (*texts, "", "")[:2], strict=True):
             box.display = box.id == "x" or question.verb != "sum"
-            if not (box.input.has_focus and is_wrong(box.input)):
-                fill(box.input, text)
+            fill(box.input, text)
 
     def _array_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.base_question().replace(values=self.arrays()).having(preset=None)
@@ -255,6 +254,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @on(Cells.Chosen, "#map")
     def _class_chosen(self) -> None:
+        self.app.leave_place()
         self.view = "tree"
 
     def _page_of(self, drawn: PreparedReduction) -> Page:
@@ -268,6 +268,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     def _order_chosen(self) -> None:
         way = self.orders.way
         if way is not None:
+            self.app.leave_place()
             self.change(**dict(way.options))
 
     # The tree.

@@ -26,7 +26,7 @@ from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
 from floatlab.tui.widgets import ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import fill, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question, words_of
@@ -196,7 +196,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             else:
                 entry = self.query_one(f"#{name}", Input)
                 entry.display = self.query_one(f"#name-{name}").display = used
-            if used and not (entry.has_focus and is_wrong(entry)):
+            if used:
                 fill(entry, text_in(self.question, part))
         self.query_one("#arrays").display = any(box.display for box in self.query(ArrayBox))
 
@@ -276,6 +276,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     @on(Cells.Chosen, "#remedies")
     def _remedy_chosen(self) -> None:
         if "step" in _VIEWS[self.form]:
+            self.app.leave_place()
             self.view = "step"
         elif self.laboratory is not None:
             with self.complaining(hint=True):
