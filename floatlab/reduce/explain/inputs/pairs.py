@@ -82,7 +82,8 @@ def likely_pairs(
             weight, pair = min(_weighed(groups[0][i], groups[1][j]), key=lambda each: each[0])
             model = _model(*pair, weight)
             key = float(wrong[i, j] > least), weight, float(rms[i, j])
-            found.append((key, ReadingPair(model=model, accumulator=accumulator, wrong=float(wrong[i, j]), readings=pair)))
+            wrongly = float(wrong[i, j])
+            found.append((key, ReadingPair(model=model, accumulator=accumulator, wrong=wrongly, readings=pair)))
     found.sort(key=lambda each: each[0])
     return [pair for _, pair in found[:_LISTED]], len(groups[0]) * len(groups[1])
 
