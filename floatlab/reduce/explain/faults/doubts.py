@@ -48,9 +48,10 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
         return "wrong elements", f"results or partial sums that were rounded to {format} in another way"
     if "bias" in names and may_be_fixed_point(view, product):
         return "a bias", "fixed-point numbers that were truncated"
-    factors = [dict(each.evidence).get("factor") for each in found.causes if each.name == "scale"]
-    if "inputs-quantized" in names and any(each and abs(float(each) - 1) < _RESCALED for each in factors):
-        return f"a factor of {factors[0]}", "inputs quantised with another scale"
+    factors = [dict(each.evidence).get("factor", "") for each in found.causes if each.name == "scale"]
+    near = [each for each in factors if each[:1].isdigit() and abs(float(each) - 1) < _RESCALED]
+    if "inputs-quantized" in names and near:
+        return f"a factor of {near[0]}", "inputs quantised with another scale"
     return None
 
 
