@@ -84,7 +84,7 @@ class SideExplainer(ModelSearch):
         product, values = self.problem.totals.product, self.side.values
         if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
             searches = [*searches[:4], self._of_one_number]
-        searches += [self._with_all_wrong, self._of_sums]
+        searches += [self._with_all_wrong, self._models_beside_fault, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
             searches.insert(1, self._of_sums)  # the usual sums are exact, so narrower partial sums are likely
@@ -171,7 +171,7 @@ class SideExplainer(ModelSearch):
         return None
 
     def _of_one_number(self) -> SideExplanation:
-        """Explain a result of equal numbers, such as that of constant inputs: it is evidence like one number."""
+        """Explain a result of equal numbers, such as that of constant inputs; all of them count as one observation."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:

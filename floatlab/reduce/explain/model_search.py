@@ -11,6 +11,7 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is_telling, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation
+from floatlab.reduce.explain.inputs.changed import fault_beside, models_with_fault
 from floatlab.reduce.explain.inputs.pairs import Pair, likely_pairs, with_equals
 from floatlab.reduce.explain.precision.inputs import likely_models
 from floatlab.reduce.explain.precision.narrow import narrow_sums
@@ -21,12 +22,15 @@ from floatlab.reduce.explain.side_report import SideReport
 from floatlab.reduce.explain.stages import PLAIN, Model
 
 _SURPRISING = 0.2  # for a fault, the largest ratio of wrong elements to elements that narrower sums change
+_BESIDES = 3  # largest number of models beside which moved rows and missing terms are looked for on all elements
 _TRIED = 8  # largest number of models that are verified on all elements
 GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
 
 
 class ModelSearch(SideReport):
     """Searches for models of the inputs that explain one result."""
+
+    besides = 0  # number of models beside which moved rows and missing terms were looked for
 
     # hypotheses that fit most elements
 
@@ -71,6 +75,25 @@ class ModelSearch(SideReport):
                 equals = [each for each in pairs[i + 1 :] if self._fits(each)]
                 return self._verified(with_equals(pair, equals, self.problem), pair.accumulator, faulty)
         return None
+
+    def _models_beside_fault(self) -> SideExplanation | None:
+        """Recognise terms that are missing, or rows in other places, in a product of rounded inputs."""
+        if self.narrower is not None:
+            return None
+        kinds = ("inputs-rounded", "inputs-quantized")
+        models = [model for model, _ in self.problem.sampled_models(self.tick) if model.name in kinds]
+        both = [model for model in models if ("inputs", "both") in model.evidence]
+        own = self.accumulators[0]
+        found = min(
+            models_with_fault(self.problem, self.side, both, own, self.tick),
+            key=lambda each: each[0].weight,
+            default=None,
+        )
+        if found is None:
+            return None
+        model, fault = found
+        view = view_of(self.problem, self.side, own)
+        return self._found("bug", (fault,), model, own, None, view, self.problem.whole(model))
 
     def _fits(self, pair: Pair) -> bool:
         view = view_of(self.problem, self.side, pair.accumulator)
@@ -128,6 +151,9 @@ class ModelSearch(SideReport):
         fault = None
         if places is None or places.count > 4:
             fault = self._fault(view, product, fit.wrong)
+            if fault is None and model.changes is not None and self.narrower is None and self.besides < _BESIDES:
+                self.besides += 1
+                fault = fault_beside(self.problem, self.side, model, accumulator, self.tick)
         if fault is not None and not fault.name:
             return None
         # A model beside wrong elements must explain more elements than these, which plain rounding does not explain.

@@ -127,8 +127,7 @@ def scaled_formats(values: Array, known: Array) -> Iterator[tuple[tuple[tuple[st
             step = 1.0 if name == "int8" else np.exp2(np.frexp(made)[1] - float(parse_format(name).precision))
             bits = np.where(made > 0, np.log2(step / (2 * _EXACTLY * np.maximum(number, 1e-300))), 0.0)
             if float(np.maximum(bits, 0.0).sum()) > _EVIDENCE:
-                numbers = np.abs(values) / scale
-                half = 0.5 if name == "int8" else _half_step(numbers, parse_format(name))
+                half = 0.5 if name == "int8" else _half_step(on_grid(name, sizes / scale), parse_format(name))
                 format = "int8" if name == "int8" else parse_format(name).name
                 half = half * scale + _EXACTLY * np.abs(values)
                 yield (("format", format), ("scale per", words)), scale, half
