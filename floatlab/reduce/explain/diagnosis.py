@@ -10,7 +10,12 @@ import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.explain.faults.outliers import widened
-from floatlab.reduce.explain.faults.patterns import is_function_of_product, least_shown
+from floatlab.reduce.explain.faults.patterns import (
+    BITS_OF_SUMS,
+    evidence_bits,
+    is_function_of_product,
+    least_shown,
+)
 from floatlab.reduce.explain.faults.small import SmallFaults
 from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, overflow_of
 from floatlab.reduce.explain.first_line import (
@@ -22,13 +27,16 @@ from floatlab.reduce.explain.first_line import (
     shared_line,
     unexplained_line,
 )  # fmt: skip
-from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
+from floatlab.reduce.explain.grid import Replaying, Way, grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
-from floatlab.reduce.explain.installed import installed_ways
+from floatlab.reduce.explain.installed import installed_ways, library_ways
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
+from floatlab.reduce.explain.residuals import mask_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
+
+_FEW = 4  # fewer different numbers than this fit several computations
 
 
 @in_default_mode
@@ -148,8 +156,16 @@ class _PairDiagnosis:
     def _is_shared(self) -> bool:
         """Return whether both results have the same faults and differ from each other only by rounding."""
         names = [tuple(cause.name for cause in each.causes) for each in self.explained]
-        if names[0] != names[1] or not names[0] or not set(names[0]) <= _SHARED:
+        faulty = set(names[0]) & (_SHARED | _ALIKE)
+        if names[0] != names[1] or not faulty or set(names[0]) - faulty - _CAST:
             return False
+        faults = [tuple((cause.name, cause.where, cause.evidence) for cause in each.causes) for each in self.explained]
+        if faults[0] == faults[1] and faulty <= _ALIKE:
+            # Each result agrees, within rounding, with the same change of the product, except in wrong elements.
+            wrong = np.zeros(self.problem.shape, bool)
+            for cause in self.explained[0].causes:
+                wrong |= mask_of(cause.where, wrong.shape) if cause.name in ("elements", "region") else False
+            return not (self.differing & wrong).any()
         views = [view_of(self.problem, each.side, each.accumulator) for each in self.explained]
         with np.errstate(all="ignore"):
             room = sum(view.errors()[1] for view in views)
@@ -215,7 +231,7 @@ class _PairDiagnosis:
             return self._done("unknown", lone_line(lone[0]), tuple(each for each in causes if each not in lone))
         ways = self._ways()
         unknown = [each for each in self.explained if each.status == "unknown"]
-        if all(ways[self.explained.index(each)] for each in unknown):
+        if all(ways[self.explained.index(each)] and self._is_evidence(each) for each in unknown):
             return self._rounding(causes)
         letter = " and ".join(LETTERS[each.side.name] for each in unknown)
         doubts = [f"{each.doubt} in {LETTERS[each.side.name]}" for each in unknown if each.doubt]
@@ -225,6 +241,13 @@ class _PairDiagnosis:
             return self._done("unknown", doubt_line(doubts, rival), causes)
         views = [view_of(self.problem, each.side, own_accumulator(each.side.narrowest)) for each in unknown]
         return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
+
+    def _is_evidence(self, found: SideExplanation) -> bool:
+        """Return whether the numbers of a result are enough evidence for a computation that gives all of them."""
+        view = view_of(self.problem, found.side, own_accumulator(found.side.narrowest))
+        wrong = view.fit().wrong
+        few = bool(found.doubt) and len(np.unique(view.values)) < _FEW
+        return not wrong.any() or (not few and evidence_bits(view, wrong, found.side.format) >= BITS_OF_SUMS)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return for each result the candidates that reproduce its elements; cached by formats and models."""
@@ -247,6 +270,7 @@ class _PairDiagnosis:
                 continue
             grid = grid_of(self.problem, each.model, into, self.tick)
             self.grid = grid
+            grid.telling = self.differing
             sides = self.sides if alike else (each.side,)
             for j, ways in enumerate(grid.ways(sides)):
                 found[j if alike else i].extend(ways)
@@ -318,6 +342,10 @@ class _PairDiagnosis:
 
 _SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
 _SHARED |= {"rows-moved", "columns-moved"}
+# Faults that determine every number of a result up to rounding, or, with their positions, all numbers but a few.
+_ALIKE = {"transposed-operand", "transposed-output", "rows-moved", "columns-moved", "function-applied", "clipped"}
+_ALIKE |= {"elements", "region"}
+_CAST = {"output-rounded"}
 _STOPPED = {
     "product": "equal to the product within rounding",
     "rounding": "equal to the product except for a choice of precision",
