@@ -171,7 +171,7 @@ class SideExplainer(ModelSearch):
         return None
 
     def _of_one_number(self) -> SideExplanation:
-        """Explain a result of equal numbers, such as that of constant inputs: it is evidence like one number."""
+        """Explain a result of equal numbers, such as that of constant inputs; all of them count as one observation."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         wrong = view.fit().wrong
         if are_exact(view, wrong) and wrong.size == 1:

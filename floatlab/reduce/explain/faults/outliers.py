@@ -1,4 +1,4 @@
-"""Elements, rows and columns whose errors stand out of those that orders of addition make.
+"""Elements, rows and columns with larger errors than any order of addition causes.
 
 Another order of addition may change a few elements only: libraries compute a product in tiles, which are rectangles of
 its elements, and may add the elements of tiles at the edges in another order. An element is therefore wrong only if its

@@ -43,7 +43,7 @@ _CHANGES = 0.5  # a model's change is significant if its median exceeds this man
 _FEW = 8  # a factor can explain any result with fewer elements than this
 _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
 _SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
-_NEARER = 1.0  # the median error against the product of a model that is named, as a share of that without it
+_NEARER = 1.0  # a model is named only if it reduces the median error to at most this share
 # The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
 _BITS, _MORE_BITS = 9.0, 3.0
 _MARGIN = 6.0  # the evidence for one of many models exceeds log2 of their number by this many bits
@@ -240,7 +240,7 @@ def is_function_of_product(view: View) -> bool:
 
 
 def are_exact(view: View, wrong: Array) -> bool:
-    """Return whether sums that are exact in every order are off, by less than inputs of fewer digits would make."""
+    """Return whether sums that are exact in every order have errors, but smaller ones than rounded inputs cause."""
     small = np.abs(view.totals.error(view.values)) <= _FINE * view.totals.size
     return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
 

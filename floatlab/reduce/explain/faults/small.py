@@ -79,7 +79,7 @@ class SmallFaults:
         return claim
 
     def _few(self) -> Claim | None:
-        """Look for a few wrong elements; all others agree bit for bit, or are what a replayed order gives."""
+        """Look for a few wrong elements; all others agree bit for bit, or have the bits of a replayed order."""
         chance = self.grid.chance()
         same = self.sides[0].format == self.sides[1].format
         if same and is_no_order(self.differing, chance, _KNOWN if any(self.ways) else _UNKNOWN):
@@ -104,7 +104,7 @@ class SmallFaults:
         return Claim("unknown", lone_line(DiagnosedCause("elements", "result", "both", share, where, ())))
 
     def _of_each(self) -> Claim | None:
-        """Look in each result that no way reproduces for rows, columns, means or typical errors that stand out."""
+        """Look for unusual rows, columns, mean errors or typical errors in each result that no way reproduces."""
         drifts = [drift_of(view) for view in self.views]
         for i, whose in enumerate(("actual", "expected")):
             if self.ways[i]:
