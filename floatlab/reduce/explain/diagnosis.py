@@ -138,6 +138,8 @@ class _PairDiagnosis:
             order = DiagnosedCause("order", "order", "both", float(self.differing.mean()), (), ())
             return self._done("rounding", shared_line(shared), (*shared, order))
         if "bug" in states:
+            # The wrong elements of a result that is "unknown" are not certain.
+            causes = merged(*(() if each.status == "unknown" else each.causes for each in self.explained))
             causes = tuple(widened(each, self.problem, self.sides, self.differing) for each in causes)
             return self._done("bug", bug_line(causes, self.differing, "unknown" not in states), causes)
         if "unknown" in states:

@@ -286,7 +286,7 @@ class View:
         """Return a view of the same result with another product."""
         return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))
 
-    def errors(self, product: Array | None = None, factor: float = 1.0) -> tuple[Array, Array, Array]:
+    def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
         The limits allow for a rounding before the multiplication by the factor and another one after it.
@@ -294,7 +294,7 @@ class View:
         totals, values = self.totals, self.values
         with np.errstate(all="ignore"):
             base = totals.product if product is None else product
-            error = totals.error(values, product) if factor == 1 else values - factor * base
+            error = totals.error(values, product) if np.all(factor == 1) else values - factor * base
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
             room = abs(factor) * self.noise.limit(totals, product) + extra + self.half
