@@ -27,8 +27,8 @@ from floatlab.fpmode import in_default_mode
 
 Rule = Callable[[StoredParts, str], Weight | None]
 
-# Functions that recognise a convention, by the end of the name of the tensor with the codes. The first function that
-# returns a weight decides.
+# Functions that recognise a convention, by the suffix of the name of the codes. The first function that returns a
+# weight decides.
 _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".weight_packed", (compressed, packed_words)),
     ("_qdata", (lambda parts, stem: torchao(parts, f"{stem}_qdata"),)),
@@ -37,7 +37,7 @@ _RULES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     (".blocks", (lambda parts, stem: blocks_and_scales(parts, stem, ".blocks", ".scales"),)),
     (".weight", (weight_with_inverse_scale, bitsandbytes, weight_with_scale)),
 )
-# Ends of the names of scales. Of each scale, one of the tensors that end as stated must be there, too.
+# Suffixes of the names of scales. Beside each scale there must be a tensor with one of the suffixes on the right.
 _OWNERS = (
     (".weight_scale_inv", (".weight",)),
     (".weight_scale_2", (".weight",)),

@@ -93,7 +93,7 @@ def _nvfp4(
 ) -> Weight:
     shape = _doubled(weight.shape)
     if shape[-1] % _NVFP4_BLOCK:
-        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which are no blocks of 16")
+        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which blocks of 16 do not divide")
     check_shape(scale, grouped_shape(shape, _NVFP4_BLOCK), weight.name)
     check_sizes(parts, weight, _NVFP4_BLOCK)
     if second.shape not in ((), (1,)):
@@ -134,7 +134,7 @@ def mx_weight(
     """Return a weight of an MX format: elements in blocks of 32 along the last axis, with e8m0 scales."""
     weight, scale = stored
     if shape[-1] % _MX_BLOCK:
-        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which are no blocks of 32")
+        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which blocks of 32 do not divide")
     check_shape(scale, grouped_shape(shape, _MX_BLOCK), weight.name)
 
     def make(elements: ArraySource, scales: ArraySource) -> Reader:

@@ -7,7 +7,7 @@ from math import prod
 
 from floatlab.auditing.recipe_search.candidates import element_variations, scale_variations
 from floatlab.auditing.recipe_search.derivations import telling_element
-from floatlab.auditing.recipe_search.differences import difference_words
+from floatlab.auditing.recipe_search.differences import difference_words, nested_words
 from floatlab.auditing.recipe_search.examples import PROBES, example
 from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, given_scales
 from floatlab.auditing.recipe_search.properties import matched
@@ -58,7 +58,7 @@ def search(
         examples, remarks = _told_apart([*exact], evidence, recipes)
         if not exact and best:
             remarks = [*difference_words(best[0], others[best[0]], evidence), *_hints(others)]
-        remarks += _unread(recipes, evidence)
+        remarks += [*nested_words(evidence), *_unread(recipes, evidence)]
     return RecipeSearch(
         source=names.codes,
         original=names.original,
@@ -140,7 +140,7 @@ def _chosen(sample: Agreements) -> list[Trial]:
 
 
 def _sorted(found: Agreements) -> Agreements:
-    """Return tallies, the best first; of equal ones, recipes of libraries without changes come first."""
+    """Return tallies, the best first; among equal ones, recipes of libraries without changes come first."""
 
     def key(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
         trial, tally = item
@@ -227,7 +227,7 @@ def _told_apart(
 
 
 def _hints(others: Agreements) -> list[str]:
-    """Return the property that seems to be different: what a variation of the recipe gives more than the recipe."""
+    """Return remarks on properties that seem to be different: variations of the recipe that give more of the codes."""
     named = next((tally for trial, tally in others.items() if not trial.candidate.changes), None)
     for trial, tally in others.items():
         if trial.candidate.changes and named is not None and tally.rank > named.rank:

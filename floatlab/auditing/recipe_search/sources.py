@@ -11,6 +11,7 @@ import numpy as np
 
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
+from floatlab.auditing.conventions.described import NestedScales, nested_scales
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.recipe_search.ggml_codes import ggml_parts
 from floatlab.auditing.recipe_search.matching import Evidence, surveyed
@@ -56,7 +57,7 @@ def opened_evidence(
         layouts, readings = parts.readings(before.shape)
         tensor = None if parts.tensor is None else _tensor_numbers(parts.tensor)
         names = Names(_shown(codes, parts.label), _shown(original, before.name))
-        yield Evidence(before, survey, layouts, readings, tensor), names
+        yield Evidence(before, survey, layouts, readings, tensor, parts.nested), names
 
 
 @contextmanager
@@ -88,6 +89,7 @@ class _Parts:
         self.scales: list[ArraySource] = []
         self.tensor: ArraySource | None = None
         self.ggml = ""
+        self.nested: NestedScales | None = None
 
     def readings(self, shape: tuple[int, ...]) -> tuple[list[CodeLayout], list[ScaleReading]]:
         if self.ggml:
@@ -156,7 +158,7 @@ def _stored(place: object, held: ExitStack) -> _Parts:
     if weight is not None and has_zero_points(weight):
         raise UnsupportedError(f"{quoted(stored.name, 90)} has zero points ({weight.convention}), which no recipe has")
     if weight is not None and any("nested" in part for part in weight.parts):
-        beside = []  # the scales are codes, too
+        beside, parts.nested = [], nested_scales(checkpoint.parts, weight)
     for part in beside:
         source = held.enter_context(tensors[part].open())
         if part.endswith(_OF_TENSORS) and (parts.ggml or len(beside) > 1):

@@ -147,9 +147,12 @@ def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRec
         if rule.low is not None:
             points = [np.clip(np.rint(-rule.low / each), 0, top) for each in (scale, rule.scale, mine)]
         right = max((np.count_nonzero(each == zero), at) for at, each in enumerate(points))[1]
-        scaled = (x.astype(np.float32) / held.scale.astype(np.float32)).astype(np.float64)
-        codes = [np.clip(np.rint(scaled) + held.zero, 0, top), np.clip(np.rint(scaled + held.zero), 0, top)]
-    best = max(range(2), key=lambda at: np.count_nonzero(codes[at] == held.codes))
+        own = mine.astype(np.float32)[:, np.unique(held.group_of, return_inverse=True)[1]]
+        codes = []
+        for each in (held.scale.astype(np.float32), own):
+            scaled = (x.astype(np.float32) / each).astype(np.float64)
+            codes += [np.clip(np.rint(scaled) + held.zero, 0, top), np.clip(np.rint(scaled + held.zero), 0, top)]
+    best = max(range(4), key=lambda at: np.count_nonzero(codes[at] == held.codes))
     same = codes[best] == held.codes
     fits = (mine == scale) & (points[right] == zero)
     wrong, off = np.flatnonzero(~same), np.flatnonzero(~fits)
@@ -159,7 +162,7 @@ def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRec
         properties=(
             ("scale", f"{rule.words}, rounded to {parse_format(held.kind).name}"),
             ("zero point", f"{top // 2 + 1}" if rule.low is None else "round(−low / scale)"),
-            ("elements", ("round(x / scale) + zero point", "round(x / scale + zero point)")[best]),
+            ("elements", ("round(x / scale) + zero point", "round(x / scale + zero point)")[best % 2]),
             ("blocks", f"groups of {size} inputs"),
         ),
         layout=(f"codes, scales and zero points: {weight.convention}",), codes=int(same.sum()), codes_tried=same.size,
