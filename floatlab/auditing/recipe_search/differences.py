@@ -23,6 +23,7 @@ from floatlab.auditing.recipe_search.matching import (
 from floatlab.auditing.recipe_search.trials import encoded_by
 
 _SAME = 1 + 1e-5  # quotients that differ by less are equal, but for their rounding
+_TIE = 1e-5  # quotients this close to a tie may be rounded to either side
 _ALMOST_ALL = 0.999
 _STRANGE = 0.5  # a smaller share of codes may agree by chance
 _FEW = 1 / 1000  # if a smaller share of the codes differs, they may be damaged
@@ -32,7 +33,8 @@ def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list
     """Return remarks on the codes and scales that differ from those of a recipe."""
     lost, wrong_scales = tally.codes_tried - tally.codes, tally.scales_tried - tally.scales
     found = []
-    if tally.rank[1] < _STRANGE:
+    near = _nearest_share(trial, evidence) if lost else 0.0
+    if near <= _ALMOST_ALL and tally.rank[1] < _STRANGE:
         return ["no recipe gives half of the codes: another original, element format or layout?"]
     if not lost and wrong_scales:
         ratio = _scale_ratio(trial, evidence)
@@ -45,8 +47,7 @@ def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list
         found.append("all scales agree, so the rounding of the elements or their quotient differs")
     if not lost:
         return [*found, *_tensor_words(trial, evidence)]
-    near = _nearest_share(trial, evidence)
-    if near > _ALMOST_ALL:
+    if near > _ALMOST_ALL and wrong_scales:
         found.append(
             f"{_share_words(near)} of the codes are the nearest ones for the stored scales, which have another rule"
         )
@@ -125,10 +126,11 @@ def _nearest_share(trial: Trial, evidence: Evidence) -> float:
     for factor in whole:
         with np.errstate(all="ignore"):
             exact = tiling.cut(x) / (scale * factor)
-        at = np.clip(np.searchsorted(order, exact), 1, len(order) - 1)
-        least = np.minimum(np.abs(order[at] - exact), np.abs(order[at - 1] - exact))
-        is_near = np.abs(coded - exact) <= least * _SAME + 1e-12
-        best = max(best, float(is_near.mean()))
+        for limited in (exact, np.clip(exact, -order[-1], order[-1])):  # int8 may have no −128
+            at = np.clip(np.searchsorted(order, limited), 1, len(order) - 1)
+            least = np.minimum(np.abs(order[at] - limited), np.abs(order[at - 1] - limited))
+            is_near = np.abs(coded - limited) <= least * _SAME + _TIE
+            best = max(best, float(is_near.mean()))
     return best
 
 
