@@ -106,6 +106,7 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
     return [f"the stored scale of the tensor is {said or f'{product:.6g} divided by the recipe’s'}"]
 
 
+@np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
     """Return which share of the codes of the first part is nearest to the quotient by the stored scales."""
     fmt, arrangement = trial.candidate.recipe.format, trial.candidate.arrangement
@@ -124,8 +125,7 @@ def _nearest_share(trial: Trial, evidence: Evidence) -> float:
     whole = [1.0] if evidence.tensor is None or evidence.tensor.size != 1 else _both_ways(evidence.tensor)
     best = 0.0
     for factor in whole:
-        with np.errstate(all="ignore"):
-            exact = tiling.cut(x) / (scale * factor)
+        exact = tiling.cut(x) / (scale * factor)
         for limited in (exact, np.clip(exact, -order[-1], order[-1])):  # int8 may have no −128
             at = np.clip(np.searchsorted(order, limited), 1, len(order) - 1)
             least = np.minimum(np.abs(order[at] - limited), np.abs(order[at - 1] - limited))
@@ -139,6 +139,7 @@ def _both_ways(tensor: Array) -> list[float]:
     return [each for each in (stored, 1 / stored if stored else 0.0) if 0 < abs(each) < np.inf]
 
 
+@np.errstate(all="ignore")
 def nested_words(evidence: Evidence) -> list[str]:
     """Return how many scales agree that are codes themselves, as in bitsandbytes' double quantisation."""
     nested, total = evidence.nested, prod(evidence.shape)
@@ -148,8 +149,7 @@ def nested_words(evidence: Evidence) -> list[str]:
     x = np.abs(decode_array(codes, evidence.survey.format, np.float64)).reshape(len(nested.codes), -1)
     exact = (x.max(axis=1).astype(np.float32) - np.float32(nested.offset)).astype(np.float64)
     inner = np.repeat(nested.absmax.astype(np.float64), nested.size)[: len(exact)]
-    with np.errstate(all="ignore"):
-        wanted = exact / inner
+    wanted = exact / inner
     order = np.sort(nested.values.astype(np.float64))
     at = np.clip(np.searchsorted(order, wanted), 1, len(order) - 1)
     least = np.minimum(np.abs(order[at] - wanted), np.abs(order[at - 1] - wanted))
