@@ -29,6 +29,7 @@ from floatlab.auditing.survival.running.runner import run
 from floatlab.auditing.survival.subjects import Place, Subject, subjects_of
 from floatlab.auditing.survival.verdicts import choice_of, judged, recommendation, usual
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
+from floatlab.files.safe_open import shown
 from floatlab.formats.recipes import Recipe, parse_recipes
 from floatlab.fpmode import in_default_mode
 
@@ -43,6 +44,7 @@ class RecipeOptions(TypedDict, total=False):
     overflow: str
     executor: Executor | None
     resume: str | os.PathLike[str] | None
+    notice: Callable[[str], None] | None
 
 
 @in_default_mode
@@ -84,6 +86,8 @@ def audit_recipes(
     resume
         A file in which finished pieces are kept. An audit that was interrupted continues from it. It is refused if it
         belongs to other files, recipes or settings.
+    notice
+        A function that is called with a remark in words, such as how much was taken from the file of `resume`.
 
     Returns
     -------
@@ -122,9 +126,11 @@ def audit_recipes(
         subjects = subjects_of(many, recipes, only, activations)
         found = _Survey(subjects, recipes, activations, overflow, options.get("min_sqnr"))
         with ExitStack() as held:
-            resume = options.get("resume")
+            resume, notice = options.get("resume"), options.get("notice")
             kept = None if resume is None else held.enter_context(found.resumption(os.fspath(resume)))
             found.measure(progress, options.get("executor"), kept)
+            if kept is not None and kept.taken and notice is not None:
+                notice(f"tensors already in {shown(kept.path)}: {len(kept.taken):,} of {len(subjects):,}")
         return found.result()
     finally:
         forget()
