@@ -72,8 +72,8 @@ def audit_recipes(
     **options
         The keywords that follow.
     min_sqnr
-        The smallest ratio of signal to quantisation noise that is good enough, in dB. By default a recipe must stay
-        within 3 dB of what it reaches on normally distributed numbers.
+        The smallest ratio of signal to quantisation noise that is good enough, in dB. By default, the ratio may be at
+        most 3 dB below that of normally distributed numbers.
     activations
         Samples of the inputs of layers: arrays that are named as the layers, of any number of rows. Weights with
         samples are judged by the error of the layer's output.

@@ -23,7 +23,7 @@ from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
-MOST_FLUSHED = 0.25  # so many more numbers may become 0 than of normally distributed ones; the SQNR does not show it
+MOST_FLUSHED = 0.25  # added to the share of normally distributed numbers that become 0; SQNR may not show such a loss
 _NAMED = 3  # the number of tensors that are named in a sentence
 _LONG = 60  # characters of a name in a sentence
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
@@ -31,7 +31,7 @@ _SINGULAR = {"become": "becomes", "are": "is"}
 
 
 class Usual(Record):
-    """What a recipe makes of normally distributed numbers: the SQNR in dB, and the share of numbers that become 0."""
+    """The errors of normally distributed numbers in a recipe: the SQNR in dB, and the share that becomes 0."""
 
     sqnr: float
     flushed: float
@@ -39,7 +39,7 @@ class Usual(Record):
 
 @lru_cache(maxsize=256)
 def usual(recipe: Recipe) -> Usual:
-    """Return what a recipe makes of normally distributed numbers; without scales, of numbers of the best size.
+    """Return the errors of normally distributed numbers in a recipe; without scales, of numbers of the best size.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [round(usual(parse_recipe(name)).sqnr, 1) for name in ("e4m3", "mxfp4", "nvfp4")]
@@ -120,7 +120,7 @@ def _share(count: int, of: int) -> str:
 
 
 def choice_of(tensor: TensorFigures, width: int) -> str:
-    """Return the cheapest recipe that a tensor survives, and of equally cheap ones that with less noise; or nothing.
+    """Return the recipe with the fewest bits, then the least noise, that a tensor survives; empty if there is none.
 
     A recipe has to need fewer bits than the tensor as it is stored, with `width` bits a number.
     """
@@ -143,7 +143,9 @@ def recommendation(
             f"numbers, make no number NaN or infinite, and at most {100 * MOST_FLUSHED:g} % more than usual 0"
         )
     else:
-        rule = f"a recipe must reach {min_sqnr:g} dB, and make no number NaN or infinite"
+        rule = (
+            f"a tensor survives a recipe if its SQNR is at least {min_sqnr:g} dB, and no number becomes NaN or infinite"
+        )
     measured = [
         (each, width, name)
         for each, width, name in zip(tensors, widths, names, strict=True)

@@ -57,7 +57,7 @@ def tensor_page(tensor: TensorFigures) -> Page:
 
 
 def plan_page(found: RecipeAudit) -> Page:
-    """Return the page of the plan: the recommended recipe of each tensor, first those that differ from most.
+    """Return the page of the plan: the recommended recipe of each tensor; the most frequent recipe comes last.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
