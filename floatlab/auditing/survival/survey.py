@@ -277,9 +277,10 @@ class _Survey:
 
     def result(self) -> RecipeAudit:
         """Return the audit, with the most damaged tensors first."""
-        unreadable = [each.left_out for each in self.tensors if not each.is_readable]
-        if len(unreadable) == len(self.tensors):
-            raise FileFormatError(unreadable[0])
+        if not any(each.is_readable for each in self.tensors):
+            first = self.tensors[0]
+            where = "" if shown(first.source) in first.left_out else f"{shown(first.source)}: "
+            raise FileFormatError(f"{where}{first.left_out}")
         totals = self._totals()
         several = len({each.source for each in self.subjects}) > 1
         names = [f"{each.source}::{each.name}" if several else each.name for each in self.subjects]
