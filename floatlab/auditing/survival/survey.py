@@ -9,9 +9,10 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from fractions import Fraction
 from math import inf, prod
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from floatlab.arrays.round_trips.round_trip import check_supported, is_unscaled, spans
+from floatlab.auditing.survival.arguments import RecipeOptions, check_options
 from floatlab.auditing.survival.figures import (
     DAMAGED,
     OVERFLOWS,
@@ -28,23 +29,12 @@ from floatlab.auditing.survival.running.resumption import Resumption, files_of
 from floatlab.auditing.survival.running.runner import run
 from floatlab.auditing.survival.subjects import Place, Subject, subjects_of
 from floatlab.auditing.survival.verdicts import choice_of, judged, recommendation, usual
-from floatlab.errors import FileFormatError, UnsupportedError, quoted
+from floatlab.errors import FileFormatError
 from floatlab.files.safe_open import shown
 from floatlab.formats.recipes import Recipe, parse_recipes
 from floatlab.fpmode import in_default_mode
 
 Progress = Callable[[int], None]
-
-
-class RecipeOptions(TypedDict, total=False):
-    """Keywords of audits of recipes; `audit_recipes` explains them."""
-
-    min_sqnr: float | None
-    activations: Place | None
-    overflow: str
-    executor: Executor | None
-    resume: str | os.PathLike[str] | None
-    notice: Callable[[str], None] | None
 
 
 @in_default_mode
@@ -101,6 +91,8 @@ def audit_recipes(
         For an unknown recipe, with a caret under the place.
     FileFormatError
         If a file is not valid, or if no tensor can be read.
+    TypeError
+        For arguments of other types, and for unknown keywords.
     UnsupportedError
         For a recipe that arrays do not support, and if a glob matches no tensor.
 
@@ -117,10 +109,9 @@ def audit_recipes(
     recipes = parse_recipes(to)
     for recipe in recipes:
         check_supported(recipe)
+    many = list(places) if isinstance(places, Sequence) and not isinstance(places, str | bytes) else [places]
+    check_options(many, only, options)
     overflow, activations = options.get("overflow", "native"), options.get("activations")
-    if overflow not in ("native", "saturate"):
-        raise UnsupportedError(f"overflow is native or saturate, not {quoted(str(overflow))}")
-    many = list(places) if isinstance(places, Sequence) and not isinstance(places, str) else [places]
     forget()
     try:
         subjects = subjects_of(many, recipes, only, activations)
