@@ -114,7 +114,7 @@ def measure(found: dict[str, Row], count: int, rounds: int) -> dict[str, float]:
 
 
 def sparse(gibibytes: int, recipe: str) -> None:
-    """Audit a sparse file in a process of its own, and print its time and memory."""
+    """Audit a sparse file in a separate process, and print its time and memory."""
     code = "import sys; from floatlab.auditing.survival.survey import audit_recipes as audit; audit(*sys.argv[1:])"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "sparse.npy")

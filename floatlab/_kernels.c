@@ -85,7 +85,7 @@ typedef struct {
     uint64_t seed;
     Place places[PLACES]; /* of operands first */
     uint64_t rule[47];              /* a Rule of the words' width */
-    uint64_t keep, plus, flip, low; /* how a draw becomes what a threshold is compared with: `draw_rule` */
+    uint64_t keep, plus, flip, low; /* how a draw becomes the number that thresholds are compared with: `draw_rule` */
 } Stage;
 
 /* A call of `run`. */

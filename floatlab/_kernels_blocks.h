@@ -60,7 +60,7 @@ CLONES static void largest_of(const uint32_t *restrict x, Py_ssize_t blocks, Py_
     FOR_SIZE(size, largest_loop, x, blocks, largest);
 }
 
-/* Return a word without what is beyond the largest element, which saturates; zero in blocks with infinities or NaNs. */
+/* Return a word clamped to the largest element, since elements saturate; zero in blocks with infinities or NaNs. */
 static INLINE uint32_t clamped(uint32_t word, uint32_t most, uint32_t keep)
 {
     uint32_t magnitude = word & 0x7fffffff;
@@ -82,7 +82,7 @@ static INLINE void shift_loop(const uint32_t *restrict x, const double *restrict
     }
 }
 
-/* x divided by any scales: binary64, rounded to odd into binary32, so that the next rounding is as that of the quotient. */
+/* x divided by any scales: binary64, rounded to odd into binary32, which does not change the next rounding. */
 static INLINE void divide_loop(const uint32_t *restrict x, const double *restrict by, Py_ssize_t blocks, uint32_t most,
                                uint32_t *restrict scaled, Py_ssize_t size)
 {

@@ -29,7 +29,7 @@ typedef struct {
     Unsigned sliver, after; /* if `after` (a mask), the draw decides if words from `sliver` to `normal` are tiny */
     Unsigned lift, no_zero, no_sign, flush_inputs, flush_results; /* masks, except the first */
     Unsigned drops_signs;              /* a mask, for unsigned formats */
-    Unsigned marks;                    /* 1: bits lost below a draw's last set the last bit of the threshold */
+    Unsigned marks;                    /* 1: bits lost below the draw's last bit set the threshold's last bit */
     Unsigned codes[5][2], flags[5][2]; /* overflow, infinities, NaNs, zeros, negatives in unsigned formats */
     Unsigned one;                      /* 1; GCC 12 cannot vectorise shifts of a 64-bit constant */
     Int cut, low, sign_shift, places, normal, top;
@@ -257,8 +257,8 @@ CLONES static void NAME(narrow)(const Unsigned *restrict from, void *restrict to
         memcpy(to, from, (size_t)(count * size));
 }
 
-/* Outputs `first`, first + 1, … of SplitMix64(seed), upper halves, as numbers/rounding.py documents, by the stage's rule
-   for what thresholds are compared with. */
+/* Outputs `first`, first + 1, … of SplitMix64(seed), upper halves, as numbers/rounding.py documents; the stage's rule
+   converts them to the numbers that thresholds are compared with. */
 CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, const Stage *s, uint64_t first)
 {
     uint64_t state = s->seed + first * 0x9E3779B97F4A7C15u;

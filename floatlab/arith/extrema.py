@@ -1,4 +1,4 @@
-"""Minimum and maximum (IEEE 754-2019 clause 9.6): by value or by magnitude, with NaNs propagated or passed over.
+"""Minimum and maximum (IEEE 754-2019 clause 9.6): by value or by magnitude, with NaNs propagated or ignored.
 
 −0 is less than +0. The result is rounded into its format like any other; in the operands' own format it is exact.
 """
@@ -67,7 +67,7 @@ def maximum(a: object, b: object, format: Format | str | None = None, context: A
 def minimum_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the smaller of two numbers; of a number and a NaN, the number.
+    """Return the smaller of two numbers, or the number if the other operand is a NaN.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def minimum_number(
 def maximum_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the larger of two numbers; of a number and a NaN, the number.
+    """Return the larger of two numbers, or the number if the other operand is a NaN.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def maximum_magnitude(
 def minimum_magnitude_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the number of smaller magnitude, as `minimum_magnitude`; of a number and a NaN, the number.
+    """Return the number of smaller magnitude, or the number if the other operand is a NaN.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def minimum_magnitude_number(
 def maximum_magnitude_number(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return the number of larger magnitude, as `maximum_magnitude`; of a number and a NaN, the number.
+    """Return the number of larger magnitude, or the number if the other operand is a NaN.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ def convert_to_block(
     numbers : iterable of Datum
         Numbers of any formats.
     scale : Datum
-        The scale. A scale of 0 makes every element 0. A scale of ±∞ makes every nonzero number ±1, and leaves zeros.
+        The scale. A scale of 0 makes every element 0. A scale of ±∞ makes every nonzero number ±1; zeros stay zeros.
     element : Format or str
         Format of the elements.
     context : Context or str, optional

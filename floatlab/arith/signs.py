@@ -153,7 +153,7 @@ def log_b(a: object, format: Format | str | None = None, context: AnyContext = D
 
     Notes
     -----
-    IEEE 754-2019 clause 5.3.3 (logB): of ±∞ it is +∞; of ±0 it is −∞ and raises divide-by-zero. A format with few
+    IEEE 754-2019 clause 5.3.3 (logB): ±∞ gives +∞; ±0 gives −∞ and raises divide-by-zero. A format with few
     digits may lack the integer, which is then rounded.
 
     Examples
@@ -187,7 +187,7 @@ def next_up(a: object, format: Format | str | None = None, context: AnyContext =
     Returns
     -------
     Derivation
-        As for `add`; it raises no flag but invalid, for a signaling NaN.
+        As for `add`; the only flag is invalid, for a signaling NaN.
 
     Raises
     ------
@@ -196,8 +196,8 @@ def next_up(a: object, format: Format | str | None = None, context: AnyContext =
 
     Notes
     -----
-    IEEE 754-2019 clause 5.3.1 (nextUp): of both zeros it is the smallest number, of the negative number nearest to
-    zero it is −0.
+    IEEE 754-2019 clause 5.3.1 (nextUp): both zeros give the smallest positive number, and the negative number nearest
+    to zero gives −0.
 
     Examples
     --------

@@ -56,7 +56,7 @@ from floatlab.formats.scaling import PRODUCT
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.rounding import Context
 
-_CLOSE = 2.0**-40  # errors of a block, in float64, that differ by a smaller part are compared exactly
+_CLOSE = 2.0**-40  # if two errors of a block differ by a smaller relative amount in float64, they are compared exactly
 
 
 @in_default_mode
@@ -174,9 +174,9 @@ def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
 
 
 def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding) -> Blocks:
-    """Encode each block with the scale, of several, that gives the smallest error.
+    """Encode each block with whichever of several scales gives the smallest error.
 
-    Errors are computed in float64. Where two are too close to tell which is smaller, the scalar derivation decides.
+    Errors are computed in float64. If two of them are too close to be compared, the scalar derivation decides.
     """
     fmt, choice = recipe.format, recipe.rule.choice
     assert choice is not None
@@ -384,6 +384,6 @@ def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: in
     for size, exponents in zip(fmt.groups, groups, strict=True):
         known[f"micro{size}"] = np.exp2(np.repeat(exponents, size, axis=1).astype(np.float64))
     with silent():
-        # The product has at most 53 digits, and one division follows it at most, so float64 rounds no value twice.
+        # The product has at most 53 digits, and at most one division follows it, so float64 rounds no value twice.
         values = formulas.evaluate(parse_formula(rule.value), known, DOUBLE).astype(kind)
     return tiling.join(values)

@@ -38,7 +38,7 @@ from floatlab.record import Record
 
 SLAB = 1 << 17  # the number of elements that are computed at a time
 DIGITS = DOUBLE.precision
-TINY = -200  # an exponent below every small format's range; SR's draws cannot tell smaller ones from it
+TINY = -200  # an exponent below every small format's range; under SR, smaller exponents give the same results
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 _TABLED = 8  # scales of up to this many bits are decoded by a table

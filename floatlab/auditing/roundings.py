@@ -43,8 +43,8 @@ class NarrowedCopy(Record):
 class CopySearch:
     """Looks for the rounding that turns one array into the other, while both are read for another purpose.
 
-    `actual` and `expected` are to be read instead of the arrays. Pieces that are read of both are tested at once, so
-    that `found` reads only the others, and only if a rounding is still possible.
+    Read `actual` and `expected` instead of the arrays. A piece that has been read from both is tested at once. So
+    `found` reads only the other pieces, and only if a rounding is still possible.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([0.1, 0.2, 3])

@@ -17,8 +17,8 @@ _LARGEST = 1 << 31
 class QuantizationSettings(Individual):
     """Quantisation settings: `method` (modelopt, fp8, gptq, …) is empty if the configuration does not name one.
 
-    `source` is the name of the file. `groups`, `blocks` and `bits` have all group sizes, block shapes and widths that
-    it names; they may differ between layers. `options` has the settings as they are in the file.
+    `source` is the name of the file. `groups`, `blocks` and `bits` have all group sizes, block shapes and widths in the
+    file, since layers may differ. `options` has the settings as they are in the file.
     """
 
     method: str = ""

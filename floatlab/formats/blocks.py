@@ -122,7 +122,7 @@ class BlockFormat(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format into which elements are rounded: the element format; for integers, the magnitudes' format."""
+        """The format into which elements are rounded: their format or, for integers, that of their magnitudes."""
         return self.element if isinstance(self.element, Format) else self.element.magnitudes
 
     @property

@@ -377,7 +377,7 @@ def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
 
 
 def shortest(datum: Datum) -> str:
-    """Return the shortest decimal that reads back as this datum (rounding to nearest); of several, the nearest.
+    """Return the shortest decimal that reads back as this datum (rounding to nearest); if several do, the nearest.
 
     >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
     ('65500', '5e-324')

@@ -156,7 +156,7 @@ def hexadecimal_float(x: Exact) -> str:
 
 
 def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
-    """Return the shortest decimal that reads back (rounding to nearest) as a datum; of several, the nearest.
+    """Return the shortest decimal that reads back (rounding to nearest) as a datum; if there are several, the nearest.
 
     `x` is the datum's value and `magnitude` its code without the sign. The method is that of Steele and White, *How to
     print floating-point numbers accurately* (PLDI 1990), in integers: the reals that round to the datum form an
@@ -181,7 +181,7 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
 def shortest_within(
     negative: bool, value: Exact, low: Exact, low_closed: bool, high: Exact, high_closed: bool
 ) -> str:  # fmt: skip
-    """Return the shortest decimal in an interval around a magnitude; of several, the nearest to it.
+    """Return the shortest decimal in an interval around a magnitude; if there are several, the nearest to it.
 
     >>> shortest_within(True, Exact(False, 1, 0), Exact(False, 15, -4), True, Exact(False, 9, -3), False)
     '-1'

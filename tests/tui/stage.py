@@ -103,7 +103,7 @@ def _stale(screen):
     return screen._layout_required or screen._scroll_required or screen._dirty_widgets or screen._callbacks
 
 
-async def rest(app, most=5.0):
+async def rest(app, most=30.0):
     """Wait until no work is pending; Textual itself waits until the processor is idle, which takes far longer."""
     end, quiet = monotonic() + most, 0
     while quiet < 3 and monotonic() < end and app._exception is None:

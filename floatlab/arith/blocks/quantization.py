@@ -49,7 +49,7 @@ def quantize_blocks(
     """Scale and round values by a recipe, and record every step; the last block may be shorter.
 
     `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts;
-    of a derivation from `read`, the result is used. Text and fractions are used exactly, without rounding them first.
+    for a derivation from `read`, its result is used. Text and fractions are used exactly, without rounding them first.
     The rules of libraries are an exception: they first round values to binary32, or to a narrower format that all
     values have. The default tensor scale is amax / (largest element · largest scale), rounded to nearest into its
     format. The random draw of a stochastic rounding has the index of its value. Raises LiteralError for values that are
@@ -90,8 +90,8 @@ def quantize_block(
     """Scale and round one block of a tensor as `quantize_blocks` does, without quantizing the other blocks.
 
     `places` are the indices of the values in the tensor. `others` are the other blocks for which the scale of the
-    tensor (or of the row or group) is computed. If the recipe searches nothing, only their largest magnitudes, NaNs and
-    infinities matter, so that a few values can represent many blocks.
+    tensor (or of the row or group) is computed. If the recipe needs no search, only their largest magnitudes, NaNs and
+    infinities matter, so a few values can represent many blocks.
 
     >>> block = quantize_block(["1", "2"], [2, 3], parse_recipe("nvfp4"), others=[["2688", "0"]])
     >>> block.tensor.datum, block.scale

@@ -48,7 +48,7 @@ def _quotient(a: float, b: float) -> float:
 
 
 def _nearest(x: float) -> int:
-    """Return the nearest integer, ties to even, from 0 to 15; 0 for ∞ and NaN, as the library's addition of 3·2^22."""
+    """Return the nearest integer, ties to even, from 0 to 15; 0 for ∞ and NaN, as the library gives."""
     return min(max(round(x), 0), _TOP) if math.isfinite(x) else 0
 
 
@@ -62,9 +62,10 @@ def _sum(terms: Sequence[float]) -> float:
 def qkx2(values: Sequence[Value]) -> Found:
     """Return the scale `step` and the negated minimum `depth` of a block of q4_k, and its first elements.
 
-    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. From 15 elements for the range of the
-    block it tries 21 more scales; for each it computes the elements, and from them the scale and the minimum with the
-    least weighted square error. The minimum is at most 0. A better one is where the range begins in the next trials.
+    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The first trial divides the range of
+    the block into 15 steps; 21 more scales follow. For each scale the search computes the elements, and from these the
+    scale and the minimum with the least weighted square error. The minimum is at most 0. Later trials divide the range
+    from the best minimum so far.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]

@@ -48,7 +48,7 @@ class Tolerance(Record):
     least_atol: float | None = None
     greatest_absolute: Extreme | None = None
     greatest_relative: Extreme | None = None
-    unlike: str = ""  # the property that keeps a library from comparing: shape or dtype
+    unlike: str = ""  # the property that differs, so that a library does not compare: shape or dtype
 
 
 class Ulps(Record):

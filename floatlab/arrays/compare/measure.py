@@ -280,7 +280,7 @@ class _Measure:
         return distances
 
     def _list(self, share: Array, index: Array, columns: tuple[Array, ...]) -> None:
-        """Keep the elements with the largest shares of the tolerance; of equal shares, the first."""
+        """Keep the elements with the largest shares of the tolerance; if shares are equal, the first ones."""
         if not self.most:
             return
         full = len(self.listed) == self.most

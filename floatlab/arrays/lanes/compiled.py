@@ -260,7 +260,10 @@ class KernelProgram:
         self.readings: list[Array] = []
 
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
-        """Add a stage that writes binary64. Operands are rows, of this step (True) or of the previous step (False)."""
+        """Add a stage that writes binary64.
+
+        An operand is a row and a truth value: whether the row belongs to this step (True) or to the last (False).
+        """
         rows, number = self._rows, -1
         if rule.format != rule.source:
             number = 2 + len(self.readings)
@@ -270,7 +273,7 @@ class KernelProgram:
         self.packed += packed_stage(operation, rule, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
-        """Compute the steps after states[0] into states[1:] (steps, rows, count); return the number of steps done."""
+        """Continue from states[0], and write the steps into states[1:] (steps, rows, count); return their number."""
         steps, _, count = states.shape
         done: int = _kernels.run(
             self.packed, (states, np.empty(count, np.uint8)), tuple(self.readings), count, steps - 1, first * count

@@ -1,7 +1,7 @@
 """The compiled lane of blocks: finds amax, encodes scales and rounds elements in one pass over an array of binary32.
 
 It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero; the other
-lanes support all. `_kernels_blocks.h` has the loops.
+lanes support every rule and element. `_kernels_blocks.h` has the loops.
 """
 
 from __future__ import annotations

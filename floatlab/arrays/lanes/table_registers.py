@@ -1,6 +1,7 @@
 """Codes of up to 8 bits from words of binary32, with tables that fit into vector registers (_kernels_registers.h).
 
-Each class fits its tables to the starts of `table_segments`. Without such registers, `table_lookups` has the same.
+Each class fits its tables to the starts of `table_segments`. For other processors, `table_lookups` gives the same
+codes.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from floatlab.arrays.lanes.parameters import SINGLE, RoundingRule
 from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
-_LEVELS = 5  # of the binary search: 31 starts
-_KEPT = 7  # bits of the significand, of which the last stands for all lower ones
+_LEVELS = 5  # levels of the binary search, for 31 starts
+_KEPT = 7  # bits of the significand that are used; the last one is set if any lower bit is
 _NO_PARITY = 8  # added to the shift of a binade where an odd rank changes nothing
 _RANKS = 1 << 7
-_SPECIAL, _SUBNORMAL = 1, 2  # what look_up_bytes returns, in sums
+_SPECIAL, _SUBNORMAL = 1, 2  # bits in the value that look_up_bytes returns
 _HIDDEN = 1 << SINGLE.trailing_bits
 _INFINITY = SINGLE.infinity_magnitude
 
 
 def _distinct(rule: RoundingRule, negative: bool, end: int) -> tuple[Array, Array]:
-    """Return the starts of a sign below a word, without segments that no word has, and their codes without repeats."""
+    """Return the starts of a sign below a word, and their codes, without empty segments and repeated codes."""
     of_sign = segments(rule, negative)
     starts = of_sign.starts.astype(np.int64)
     used = np.append(starts[1:] != starts[:-1], True) & (starts < end)

@@ -53,8 +53,8 @@ class FormulaLane:
     ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
         """Return the codes of scales and elements, the tensor's (or each row's) scale, and the groups' exponents.
 
-        `rows` is given if each row has its own tensor scale; it has the row in which each block lies. `width` is the
-        number of columns of a block.
+        `rows` has the number of the row in which each block lies; it is given if each row has its own tensor scale.
+        `width` is the number of columns of a block.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}

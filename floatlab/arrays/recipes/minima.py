@@ -1,7 +1,7 @@
 """Rounds blocks whose formats store a minimum beside each scale (q4_1, q4_k), and decodes them.
 
-The values have the same bits as those of `arith.blocks`. Blocks of rules that search (q4_k) and have NaNs or infinities
-are computed there.
+The values have the same bits as those of `arith.blocks`. If the rule has a search (q4_k), blocks with NaNs or
+infinities are computed there.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _elements(x: Array, count: np.float32, low: Array, high: Array) -> tuple[Arr
 
 
 def _fit(x: Array, weights: Array, q: Array) -> tuple[Array, tuple[Array, Array]]:
-    """Return where there are a scale and a minimum with the least weighted square error, and both."""
+    """Return a mask of the blocks that have a least weighted square error, and the scale and minimum that give it."""
     w, wx, wq = _sum(weights), _sum(weights * x), weights * q
     of_q, of_qq, of_qx = _sum(wq), _sum(wq * q), _sum(wq * x)
     divisor = w * of_qq - of_q * of_q

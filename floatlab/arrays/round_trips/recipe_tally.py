@@ -1,4 +1,4 @@
-"""The figures of a round trip: what a recipe does to the numbers of an array, in units of each block's scale."""
+"""The figures of a round trip: counts and errors of the numbers of an array, in units of each block's scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floatlab.record import Individual
 
 
 class Limits(Individual):
-    """The bounds of an element format: below `smallest` are its subnormal numbers, from `beyond` on its overflow.
+    """The bounds of an element format: magnitudes below `smallest` are subnormal, and those from `beyond` on overflow.
 
     `smallest` is half a step below the smallest normal number, since an element times its scale is rounded, too.
     """

@@ -1,7 +1,7 @@
-"""Rounds a matrix by a recipe and back to numbers, with the scale of each block: what a recipe makes of an array.
+"""Rounds a matrix by a recipe, and returns the rounded numbers with the scale of each block.
 
-The matrix may be a part of an array whose scales depend on all of it (`e4m3/tensor`, `nvfp4`). The number with the
-largest magnitude of the whole then stands for the rest.
+The matrix may be a part of an array whose scales depend on all of it (`e4m3/tensor`, `nvfp4`). Then the number with the
+largest magnitude of the whole array represents the other parts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SINGLE = np.dtype(np.float32)
 
 
 class RoundTrip(Individual):
-    """The numbers of a matrix, and what a recipe makes of them.
+    """The numbers of a matrix, and the same numbers rounded by a recipe.
 
     `x` and `values` are matrices of one dtype, float32 or float64. `factors` has, for each tile of `tile` rows and
     columns, the number by which a decoded element is multiplied. `scales` has the stored scales of the blocks as
@@ -59,7 +59,7 @@ def is_unscaled(recipe: Recipe) -> bool:
 
 
 def spans(recipe: Recipe) -> str:
-    """Return what has to be known to scale a part of an array: its `tensor`, its `row`, or only its blocks (empty).
+    """Return on what the scales of a part depend: on the whole `tensor`, on a `row`, or only on their blocks (empty).
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [spans(parse_recipe(name)) for name in ("e4m3/tensor", "nvfp4", "e4m3/channel", "nvfp4/16/channel", "mxfp4")]

@@ -42,7 +42,7 @@ class Histogram(Record):
 
 
 class Tally(Record):
-    """The figures of an array x and its rounded copy y. `merge` unites those of several pieces.
+    """The figures of an array x and its rounded copy y. `merge` combines the tallies of several pieces.
 
     Counts of elements:
 
@@ -57,9 +57,9 @@ class Tally(Record):
 
     Errors and sums are those of the elements that are finite in both arrays. `largest_error` is the largest |y − x|;
     `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. Relative
-    errors |y − x| / |x| are those of the nonzero x among them: `relative_errors` has them by the upper 16 bits of their
-    binary32 numbers, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at` the index
-    of the first element that has it (−1 if there is none).
+    errors |y − x| / |x| are computed for the nonzero x among them: `relative_errors` has them by the upper 16 bits of
+    their binary32 numbers, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at` the
+    index of the first element that has it (−1 if there is none).
     """
 
     elements: int
@@ -95,7 +95,7 @@ class Tally(Record):
         return self.relative_sum / count if count else 0.0
 
     def relative_quantile(self, share: float) -> float:
-        """Return a bound that this share of the relative errors does not exceed, too large by less than 1/128.
+        """Return a quantile of the relative errors, which `share` of them do not exceed; up to 1/128 too large.
 
         >>> x = np.arange(1, 1001, dtype=np.float32)
         >>> found = tally(x, x + 1)

@@ -83,7 +83,9 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
 def _must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
     """Return whether the configuration says that the weight is quantised, and its type does not contradict."""
     names = {name.rpartition(".")[2] for name in parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")}
-    return bool(parts.settings.method) and weight.kind in (*FP8, "uint8") and len(weight.shape) > 1 and not names
+    return (
+        bool(parts.settings.method) and weight.kind in (*FP8, "uint8", "int8") and len(weight.shape) > 1 and not names
+    )
 
 
 def _nvfp4(
@@ -91,7 +93,7 @@ def _nvfp4(
 ) -> Weight:
     shape = _doubled(weight.shape)
     if shape[-1] % _NVFP4_BLOCK:
-        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which are no blocks of 16")
+        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which blocks of 16 do not divide")
     check_shape(scale, grouped_shape(shape, _NVFP4_BLOCK), weight.name)
     check_sizes(parts, weight, _NVFP4_BLOCK)
     if second.shape not in ((), (1,)):
@@ -132,7 +134,7 @@ def mx_weight(
     """Return a weight of an MX format: elements in blocks of 32 along the last axis, with e8m0 scales."""
     weight, scale = stored
     if shape[-1] % _MX_BLOCK:
-        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which are no blocks of 32")
+        raise FileFormatError(f"{weight.name} has rows of {shape[-1]:,} elements, which blocks of 32 do not divide")
     check_shape(scale, grouped_shape(shape, _MX_BLOCK), weight.name)
 
     def make(elements: ArraySource, scales: ArraySource) -> Reader:

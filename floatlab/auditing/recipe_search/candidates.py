@@ -15,7 +15,7 @@ _MX = {
     "e4m3": "mxfp8_e4m3", "e5m2": "mxfp8_e5m2", "e2m3": "mxfp6_e2m3", "e3m2": "mxfp6_e3m2", "e2m1": "mxfp4",
     "int8": "mxint8",
 }  # fmt: skip
-_WIDEST_CLOSEST = 4  # bits of elements for which rules are tried that compare all codes; libraries have no others
+_WIDEST_CLOSEST = 4  # bits; rules that compare all codes are tried for elements of up to this width, as in libraries
 _FP8 = ("e4m3", "e5m2")
 _GGML = {"int8": "q8_0", "int4": "q4_0"}
 # The formats with minima, by the reading of their scales: the name of the format, and the shape of its groups.
@@ -55,7 +55,7 @@ def formats_for(
 
 
 def parse_base(element: str) -> bool:
-    """Return whether an element format is a floating-point format, and not one of integers.
+    """Return whether the format of an element is a floating-point format, not integers.
 
     >>> parse_base("e4m3"), parse_base("int8")
     (True, False)

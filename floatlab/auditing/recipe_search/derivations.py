@@ -1,4 +1,4 @@
-"""The first element at which two recipes differ, or a recipe and the stored codes, with the derivation by each."""
+"""Finds the first element at which two recipes differ, or a recipe and the stored codes, and derives it by each."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from floatlab.numbers.exact import Ratio
 
 
 def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> TellingElement | None:
-    """Return the first element at which two recipes differ; without `other`, at which one and the stored codes do.
+    """Return the first element at which two recipes differ; without `other`, a recipe and the stored codes.
 
-    Returns None if there is none in the parts that are compared.
+    Returns None if the compared parts have no such element.
     """
     arrangement = one.candidate.arrangement
     for part in comparable_parts(one.candidate, evidence):
@@ -164,8 +164,8 @@ def _scale_number(arrangement: Arrangement, at: int, shape: Shape) -> int:
 def derived(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> DerivedElement:
     """Return how a candidate computes the element with this index in a part.
 
-    Its block is derived from its largest element and this one alone, since the scale depends on no others. If the rule
-    chooses between scales, or searches for them, the whole block is derived.
+    Of its block, only the largest element and this one are used, since the scale depends on no other elements. If the
+    rule chooses between scales, or searches for them, the whole block is used.
     """
     flat = part.codes.reshape(-1)
     places = _block_with(candidate.arrangement, at, part.codes.shape)

@@ -8,8 +8,8 @@ from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, canonical, comparable_parts, values_of
 from floatlab.auditing.recipe_search.trials import encoded_by
 
-_STRANGE = 0.5  # codes agree by chance in smaller shares
-_FEW = 1 / 1000  # a smaller share of codes that differ may be damage
+_STRANGE = 0.5  # a smaller share of codes may agree by chance
+_FEW = 1 / 1000  # if a smaller share of the codes differs, they may be damaged
 
 
 def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list[str]:

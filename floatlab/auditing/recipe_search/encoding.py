@@ -23,9 +23,9 @@ from floatlab.record import Individual, Record
 class RecipeCandidate(Record):
     """A recipe that may have made the codes, with the arrangement of its blocks.
 
-    `takes` is the name of the format to which the values are rounded (or widened) first; empty for their own. `given`
-    is the scale of the tensor, where it is not derived from the tensor but taken as stored. `changes` describe in
-    words how the rule differs from that of the recipe's name, `base`.
+    `takes` is the name of the format to which the values are rounded (or widened) first; it is empty if they keep their
+    own. `given` is the stored scale of the tensor, if the candidate uses it and derives none. `changes` describe in
+    words how the rule differs from that of the recipe `base`.
     """
 
     base: str

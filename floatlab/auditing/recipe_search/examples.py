@@ -1,4 +1,4 @@
-"""Small blocks on which two recipes differ that give the same codes for a tensor: what would tell them apart."""
+"""Examples for recipes that give a tensor the same codes: small blocks to which they give different codes."""
 
 from __future__ import annotations
 

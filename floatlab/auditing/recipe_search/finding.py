@@ -35,7 +35,7 @@ def find_recipe(
         The tensor before it was quantised: an array of floats, or `FILE::NAME`. NAME may be left out if it is the same.
     scales
         The scales of blocks: an array, or `FILE::NAME`. Bytes are read as codes of e8m0 and of e4m3. By default, those
-        beside the codes, by the conventions of checkpoints.
+        that the conventions of checkpoints find beside the codes.
     tensor_scale
         The scale of the tensor, or of each row; by default the one beside the codes.
     progress

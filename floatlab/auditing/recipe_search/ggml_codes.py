@@ -1,4 +1,4 @@
-"""Codes and scales in ggml's blocks (GGUF), apart from each other."""
+"""Separates the codes and the scales in ggml's blocks (GGUF)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares what candidates give with what is stored: shares of equal codes and scales, and the first differences.
+"""Compares the codes and scales of candidates with the stored ones: shares of equal ones, and the first differences.
 
 Zeros are compared by value, and NaNs as NaNs: their signs come from the processor and the compiler.
 """
@@ -49,10 +49,10 @@ class Trial(Individual):
 
 
 class Agreement(Record):
-    """How many codes and scales of a trial agree, and the index of the first code and the first scale that do not.
+    """The number of codes and of scales that agree in a trial, and the indices of the first ones that do not.
 
-    `tensor` says how the stored scale of the tensor relates to the recipe's, empty if there is none; `tensor_fits` is
-    false if it does not.
+    `tensor` says how the stored scale of the tensor relates to that of the recipe; it is empty if there is none.
+    `tensor_fits` says whether they agree.
     """
 
     codes: int = 0
@@ -78,7 +78,7 @@ class Agreement(Record):
 
 
 class Evidence(Individual):
-    """What is known: the original and its survey, and the stored codes, scales and scale of the tensor.
+    """The data of a search: the original and its survey, and the stored codes, scales and scale of the tensor.
 
     `tensor` is an array of one number, or of one for each row; None if there is none.
     """
@@ -277,7 +277,7 @@ def _word(evidence: Evidence) -> type:
 
 
 def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandidate]:
-    """Return the candidate with the stored scale of the tensor in place of its own, in the forms it may have."""
+    """Return the candidate with the stored scale of the tensor instead of its own, read in each possible form."""
     if candidate.recipe.format.tensor is None or candidate.recipe.format.by_row or not 0 < stored < np.inf:
         return []
     forms = [stored, single(1 / stored)]
@@ -291,7 +291,7 @@ def unlikeness(trial: Trial, part: Part, survey: Survey) -> float | None:
     """Return the relative error of the codes in a part, scaled so that the largest numbers of each block agree.
 
     It is below 0.4 for most data if element format and layout are right. Returns ∞ for codes that the format does not
-    have, and None for data that cannot tell.
+    have, and None if the data are not sufficient.
     """
     arrangement, fmt = trial.candidate.arrangement, trial.candidate.recipe.format
     stored = trial.layout.read(part.first, part.codes.size)

@@ -140,7 +140,7 @@ def _chosen(sample: Agreements) -> list[Trial]:
 
 
 def _sorted(found: Agreements) -> Agreements:
-    """Return tallies, the best first; of equal ones, recipes of libraries without changes come first."""
+    """Return tallies, the best first; among equal ones, recipes of libraries without changes come first."""
 
     def key(item: tuple[Trial, Agreement]) -> tuple[object, ...]:
         trial, tally = item
@@ -227,7 +227,7 @@ def _told_apart(
 
 
 def _hints(others: Agreements) -> list[str]:
-    """Return the property that seems to be different: what a variation of the recipe gives more than the recipe."""
+    """Return remarks on properties that seem to be different: variations of the recipe that give more of the codes."""
     named = next((tally for trial, tally in others.items() if not trial.candidate.changes), None)
     for trial, tally in others.items():
         if trial.candidate.changes and named is not None and tally.rank > named.rank:

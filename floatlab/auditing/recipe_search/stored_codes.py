@@ -78,7 +78,7 @@ def _times(shape: Shape) -> str:
 
 
 def _possible(source: ArraySource, wide: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the elements whose codes are as wide as the largest stored code; narrow codes may be one in each byte."""
+    """Return the element formats for the width of the largest stored code; each byte may hold one narrow code."""
     largest = 0
     for first in range(0, source.size, BLOCK):
         piece = octets(source, first, min(BLOCK, source.size - first))

@@ -1,4 +1,4 @@
-"""The figures of an audit: what each recipe makes of each tensor, in the measures of the field."""
+"""The figures of an audit: the errors of each tensor in each recipe, in the usual measures."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 
 SURVIVES, DAMAGED, OVERFLOWS = "survives", "damaged", "overflows"
-QUANTILE = 0.999  # the share of relative errors that `relative_999` is not exceeded by
+QUANTILE = 0.999  # the share of relative errors that do not exceed `relative_999`
 _EXPONENT_BIAS = 1023  # of the bins of Tally.exponents
 _SINGLE_BIAS = 127  # of binary32, whose upper halves are the bins of Tally.relative_errors
 
 
 class RecipeFigures(Record):
-    """What a recipe makes of a tensor, or of all tensors together.
+    """The errors of a tensor, or of all tensors together, in one recipe.
 
     `bits` is the number of bits of an element with its share of the scales. Of the `elements`, `exact` are unchanged,
     `flushed` become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to its
-    largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (that 99.9 % do not exceed, to 1
-    part in 128) and `largest_relative` are the relative errors of the nonzero numbers; `largest_relative_at` is the
-    index of an element that has the largest one. `squares` is the sum of the squares of the numbers, `error_squares`
-    that of the errors, `mse` its mean. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without
-    errors and None without numbers. `error_exponents` counts relative errors by floor(log2), in ascending order; errors
-    of 0 are left out. `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error. Elements that
-    are lost, or that are not finite in the source, are left out of all errors and sums.
+    largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, to 1 part
+    in 128) and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the index of an
+    element that has the largest one. `squares` is the sum of the squares of the numbers, `error_squares` that of the
+    errors, `mse` its mean. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without errors and None
+    without numbers. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are left
+    out. `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error. Elements that are lost, or
+    that are not finite in the source, are left out of all errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.
@@ -67,7 +67,7 @@ class RecipeFigures(Record):
 
 
 class TensorFigures(Record):
-    """A tensor, and what each recipe makes of it.
+    """A tensor, and its errors in each recipe.
 
     `kind` is the type of its numbers, `convention` the convention of a quantised weight, which is read as numbers.
     `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are those of the nonzero
@@ -96,7 +96,7 @@ class Recommendation(Record):
     """The cheapest recipe for each tensor that it survives, and the size and the error of the whole.
 
     `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
-    recipe of most elements. `words` says it in a sentence, `rule` what a recipe must reach.
+    recipe of most elements. `words` is the recommendation as a sentence, and `rule` states what a recipe must reach.
     """
 
     words: str
@@ -130,7 +130,7 @@ class RecipeAudit(Record, Answering):
 
     @property
     def failing(self) -> tuple[TensorFigures, ...]:
-        """The tensors that cannot be read, and those below the smallest SQNR that was asked for, in any recipe."""
+        """The tensors that cannot be read, and those that are below the required SQNR in any recipe."""
         return tuple(each for each in self.tensors if not each.is_readable or self._is_below(each))
 
     def _is_below(self, tensor: TensorFigures) -> bool:

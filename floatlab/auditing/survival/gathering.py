@@ -1,4 +1,4 @@
-"""Unites the results of jobs as they arrive, in any order, without keeping them all.
+"""Combines the results of jobs as they arrive, in any order, without keeping all of them.
 
 Sums are combined in fixed groups, in the order of the tensor, so that the figures do not depend on the order in which
 results arrive.

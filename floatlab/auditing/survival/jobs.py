@@ -64,7 +64,7 @@ class AuditJob(Record):
 
 
 class Measured(Record):
-    """What the recipe of a job makes of its region."""
+    """The errors of a region in one recipe of its job."""
 
     tally: Tally
     scales: ScaleTally | None = None
@@ -74,7 +74,7 @@ class Measured(Record):
 class Result(Record):
     """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the peak of the region.
 
-    `trouble` says why the tensor cannot be read, if it cannot.
+    If the tensor cannot be read, `trouble` says why.
     """
 
     measured: tuple[Measured, ...] = ()
@@ -143,7 +143,7 @@ def packed(job: AuditJob) -> AuditJob:
 
 
 def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
-    """Return whether the scales of a region are to be counted; a scale of several regions is counted in the first."""
+    """Return whether the scales of a region are counted; one that several regions share is counted in the first."""
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
@@ -224,7 +224,7 @@ _lock = threading.Lock()
 
 
 def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
-    """Open a checkpoint, or return it if it is still open from the job before.
+    """Open a checkpoint, or return it if it is still open from the previous job.
 
     Raises FileFormatError if `version` is given and the sizes of the files are not those of this version.
     """
@@ -246,7 +246,8 @@ def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
 def version_of(read: QuantizedCheckpoint) -> str:
     """Return a text that identifies the contents of the files of a checkpoint: their sizes, and when they changed.
 
-    Times follow a point. They differ if a file is copied to another computer. The text is empty for a mapping.
+    The times come after a point, since they differ if a file is copied to another computer. The text is empty for a
+    mapping.
     """
     states = states_of(read.checkpoint)
     parts = [[(each.name, each.size) for each in states], [each.changed for each in states]]

@@ -1,7 +1,7 @@
 """Cuts tensors into regions that can be rounded one by one, with the same result as the whole tensor.
 
-A tensor is seen as a matrix: its last axis are the columns, all others the rows. The regions depend only on the shape
-and the recipes, so results do not depend on who computes which region.
+A tensor is seen as a matrix: the indices of its last axis are the columns, those of all other axes the rows. The
+regions depend only on the shape and the recipes, so results do not depend on who computes which region.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _together(
 
 
 def _flat_granule(recipe: Recipe, wide: int) -> int:
-    """Return the number of elements at whose multiples the flattened tensor can be divided; 0 if it cannot be."""
+    """Return n if the flattened tensor can be divided at every multiple of n elements; 0 if it cannot be divided."""
     fmt = recipe.format
     if is_unscaled(recipe) or (fmt.block is None and fmt.rows is None):
         return 1

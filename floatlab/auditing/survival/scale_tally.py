@@ -20,7 +20,7 @@ class ScaleTally(Record):
 
     `empty` blocks have only zeros, and are left out of the other figures. `clipped` blocks would need a scale above the
     largest number of the scale's format, `underflowed` ones a scale below its smallest positive number. `zeros` scales
-    are 0, `nans` are NaN. `largest` and `smallest` are those of the positive scales, and `exponents` has them by
+    are 0, `nans` are NaN. `largest` and `smallest` are those of the positive scales, and `exponents` counts them by
     floor(log2 scale), in ascending order.
     """
 
@@ -77,7 +77,7 @@ def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, 
     """Return how many blocks need a scale above the largest, and below the smallest one; and which blocks are empty."""
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
-    beyond = limits_of(fmt.scale).beyond  # a larger scale is not only rounded
+    beyond = limits_of(fmt.scale).beyond  # larger scales are clipped, not only rounded
     is_reciprocal = recipe.rule.value.endswith("/ scale") or fmt.minimum
     if not is_reciprocal and not ((scales >= top) | (scales <= least)).any():
         return 0, 0, none

@@ -35,7 +35,7 @@ _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
 def has_several(path: str) -> bool:
-    """Return whether a checkpoint is a folder or an index, or does not have exactly one tensor.
+    """Return whether a checkpoint is a folder or an index, or has no tensor or several.
 
     Raises the same errors as `open_checkpoint`.
     """

@@ -21,10 +21,10 @@ from floatlab.verbs.option import (
 from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
-    "Operands are numbers, or VALUE@FORMAT and codes (bits:…@FORMAT) of formats of their own. Without -f the result's "
-    "format is the first of fp16, bf16, fp32, fp64, fp128 that holds all of these, or binary32; with it, the result is "
-    "rounded once, directly. Numbers without a format are read to nearest into the result's; cmp, which has no result, "
-    "reads them into binary32."
+    "Operands are numbers; VALUE@FORMAT and codes (bits:…@FORMAT) keep their formats. Without -f the result has the "
+    "first of the formats fp16, bf16, fp32, fp64, fp128 that contains all of these, or binary32; with -f the result is "
+    "rounded once, directly into that format. Numbers without a format are rounded to nearest into the result's "
+    "format; cmp, which has no result, reads them into binary32."
 )
 _MAX_STEPS = 1000
 

@@ -25,7 +25,7 @@ _FUNCTIONS = {
     "minimum_magnitude_number": "minimumMagnitudeNumber", "maximum_magnitude_number": "maximumMagnitudeNumber",
     "copy_sign": "copySign", "scale_b": "scaleB", "log_b": "logB", "next_up": "nextUp", "next_down": "nextDown",
 }  # fmt: skip
-# What decided which operand is the result, for the smaller and for the larger one.
+# Why an operand was chosen as the result; two texts for the smaller and the larger operand.
 _CHOSEN = {
     Preference.VALUE: ("the smaller", "the larger"),
     Preference.MAGNITUDE: ("the smaller magnitude", "the larger magnitude"),

@@ -94,12 +94,12 @@ def _words(step: Step, derivation: Derivation, index: int) -> list[str]:
             return _remainder(left, derivation, index)
         case steps.Combine(Combination.SCALED, scaled):
             return [
-                f"Only the exponent changes, so the number leads at 2^{scaled.exponent} now."
+                f"Only the exponent changes, so the leading digit is at 2^{scaled.exponent} now."
                 if scaled.c
                 else "Zero times a power of two is zero."
             ]
         case steps.Combine(Combination.EXPONENT, exponent):
-            return [f"The leading digit stands at 2^{brief(exponent)}; that of a subnormal number counts as it is."]
+            return [f"The leading digit is at 2^{brief(exponent)}; subnormal numbers follow the same rule."]
         case steps.Combine(Combination.TOTAL, _):
             return ["Every product of an element and its scale is exact, and so is their sum."]
         case steps.Choose(_, why):

@@ -30,7 +30,7 @@ VERB = Verb(
     summary="explore numbers with keys and mouse: flip bits, go through steps, compare formats",
     examples=("tui", "tui show 0.1 --fp16", "tui fma 1.0009765625 1.0009765625 -1.001953125 --fp16"),
     explanation=(
-        "Opens where the last session ended, or at a command of another verb. ? lists the keys; Ctrl+P "
+        "Opens where the last session ended, or with the command of another verb. ? lists the keys; Ctrl+P "
         "finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
         "slide, animations, [keys])."
     ),
@@ -60,8 +60,8 @@ VERB = Verb(
         (
             "in a browser",
             "--serve prints an address with a token; without it, access is refused.\n"
-            "Visitors read files only below --files DIR, write none, and ask no\n"
-            "module:function.",
+            "Visitors can read files only below --files DIR; they cannot write files or\n"
+            "name a module:function.",
         ),
     ),
     needs_values=False,

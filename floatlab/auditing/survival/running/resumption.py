@@ -22,7 +22,7 @@ class Resumption:
     def __init__(self, path: str, belongs: Mapping[str, object]) -> None:
         """Open or create the file; `belongs` identifies the audit.
 
-        Raises FileFormatError if the file belongs to another audit, or is none of `--resume`.
+        Raises FileFormatError if the file belongs to another audit, or was not written by `--resume`.
         """
         self._journal = Journal(path, "audit", {"revision": _REVISION, **belongs})
         try:
@@ -58,7 +58,7 @@ class Resumption:
             raise self._damage(index) from None
 
     def add(self, job: AuditJob, result: Result) -> None:
-        """Write the result of a job, unless it is that the tensor cannot be read, which may be mended."""
+        """Write the result of a job. If its tensor cannot be read, write nothing, since the next run may succeed."""
         if not result.trouble:
             self._journal.append({"job": _key_of(job), "result": as_wire(result)})
 

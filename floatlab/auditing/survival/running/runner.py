@@ -25,7 +25,7 @@ Progress = Callable[[AuditJob], None]
 _BATCH, _MOST_IN_BATCH = 1 << 20, 64  # elements and jobs in a batch
 _WORTH_PROCESSES = 1 << 23  # with fewer elements, starting processes takes longer than the work
 _AHEAD = 4  # batches for each process that are sent before the first has returned
-_MOST_DEATHS = 3  # how often processes may die before the first batch that is waited for is done
+_MOST_DEATHS = 3  # how often processes may die while the next batch to be yielded is not done
 
 
 class ReplacedWorkerWarning(UserWarning):
@@ -71,10 +71,10 @@ def run(
 ) -> Iterator[tuple[AuditJob, Result]]:
     """Yield each job with its result, in the order of the jobs.
 
-    Without an executor, jobs are done in this process, and so is little work for `Processes`. If a process of an
-    executor dies, the jobs that are not done are done again: by new processes, or in this process if the executor
-    cannot start any; a ReplacedWorkerWarning says so once. `progress` is called with each job when it is done. Results
-    that `resume` has are taken from there, and all others are added to it.
+    Without an executor, jobs are done in this process; small amounts of work are never given to `Processes`. If a
+    process of an executor dies, the jobs that are not done are done again: by new processes, or in this process if the
+    executor cannot start any; a ReplacedWorkerWarning says so once. `progress` is called with each job when it is done.
+    Results that `resume` has are taken from there, and all others are added to it.
     """
     done = _Run(work, progress, resume)
     batches = done.batches(jobs)
@@ -151,7 +151,7 @@ class _Run:
                     yield from self.here(chain(waiting, batches))
                     return
         finally:
-            if not isinstance(executor, Processes):  # these are ended as a whole
+            if not isinstance(executor, Processes):  # their calls end with them
                 for batch in waiting:
                     if batch.future is not None:
                         batch.future.cancel()
@@ -182,7 +182,7 @@ class _Run:
         return trouble
 
     def _renewed(self, waiting: Iterable[_Batch], executor: Executor, trouble: Exception) -> bool:
-        """Forget what was sent, and return whether the executor can do it again; raise if that does not help."""
+        """Forget what was sent, and return whether the executor can do it again; raises after too many deaths."""
         for batch in waiting:
             batch.future = None
         self.deaths += 1

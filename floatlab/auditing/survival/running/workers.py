@@ -41,7 +41,7 @@ class Processes(Executor):
             # Processes that are forked would share locks and threads with this one.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.count, context, _begin)
-        with _interrupts_held():  # a new process inherits that, so that Ctrl-C does not end it while it starts
+        with _interrupts_held():  # inherited by a new process, so that Ctrl-C does not end it while it starts
             return self._pool.submit(call, *words, **options)
 
     def renew(self) -> None:
@@ -68,7 +68,7 @@ class Processes(Executor):
 
 
 def _begin() -> None:
-    """Prepare a new process: Ctrl-C is left to the process that started it, whose end is also the end of this one."""
+    """Prepare a new process: Ctrl-C is left to the process that started it, and this one ends with that one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 

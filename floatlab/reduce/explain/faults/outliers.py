@@ -1,4 +1,4 @@
-"""Elements, rows and columns whose errors stand out of those that orders of addition make.
+"""Elements, rows and columns with larger errors than any order of addition causes.
 
 Another order of addition may change a few elements only: libraries compute a product in tiles, which are rectangles of
 its elements, and may add the elements of tiles at the edges in another order. An element is therefore wrong only if its
@@ -16,7 +16,7 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side
-from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.residuals import find_places, mask_of
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import candidate_codes
@@ -249,9 +249,7 @@ def widened(
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause
-    claimed = np.zeros_like(differing)
-    for place in cause.where:
-        claimed[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = True
+    claimed = mask_of(cause.where, differing.shape)
     for axis in (0, 1):
         (lines,) = np.nonzero(differing.any(axis=1 - axis))
         if lines.size != 1 or claimed.sum() in (0, differing.sum()) or (claimed & ~differing).any():

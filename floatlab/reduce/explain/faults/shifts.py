@@ -31,7 +31,7 @@ _COARSE = 8  # significant bits; a bias or a factor is looked for only in result
 _SHORT = 11  # significant bits; a factor needs 3 wrong elements as evidence up to this precision, and 2 above it
 _SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault is confirmed if the wrong elements outnumber its unknowns by at least this many
-_SIGNIFICANT = 6.0  # standard deviations; in a result in a narrow format, a bias makes so many errors of one sign
+_SIGNIFICANT = 6.0  # standard deviations by which the errors in a narrow format must prefer one sign to show a bias
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # smallest median shift, in error bounds, by a bias or factor that is reported beside wrong elements
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
@@ -167,7 +167,7 @@ class ShiftFinder:
         return Fault(name, where, holds, wrong)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
-        """Look for a factor with a bias, or either with wrong elements: in the usual sums, then in narrow ones."""
+        """Look for a factor and a bias, or one of them and wrong elements: in the usual sums, then in narrow ones."""
         if self._needs_no_shift(view):
             return None
         found = self._combined(view, narrow, 1.0)

@@ -15,11 +15,12 @@ from floatlab.record import Individual
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.outliers import are_isolated, are_rough, beyond_orders, few_wrong, outlying_lines
 from floatlab.reduce.explain.faults.patterns import Drift, drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, doubt_line, lone_line, outlying_line, rough_line
 from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
-from floatlab.reduce.explain.residuals import find_places, indices_of
+from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
 _KNOWN, _UNKNOWN = 8.0, 12.0  # the doubt that is needed if a result is reproduced bit for bit, and if none is
@@ -70,10 +71,15 @@ class SmallFaults:
         if claim.status == "bug" and any(each and not ways for each, ways in zip(found, self.ways, strict=True)):
             letter = LETTERS[claim.causes[0].side]
             return Claim("unknown", doubt_line([f"wrong elements in {letter}"], "the errors of a fast matrix product"))
+        if claim.status == "bug" and {each.name for each in claim.causes} <= {"elements", "region"}:
+            (cause,) = claim.causes
+            view = self.views[cause.side == "expected"]
+            if may_be_rearranged(view, mask_of(cause.where, self.differing.shape), self.problem.x, self.problem.y):
+                return Claim("unknown", doubt_line([f"wrong elements in {LETTERS[cause.side]}"], REARRANGED))
         return claim
 
     def _few(self) -> Claim | None:
-        """Look for a few wrong elements; all others agree bit for bit, or are what a replayed order gives."""
+        """Look for a few wrong elements; all others agree bit for bit, or have the bits of a replayed order."""
         chance = self.grid.chance()
         same = self.sides[0].format == self.sides[1].format
         if same and is_no_order(self.differing, chance, _KNOWN if any(self.ways) else _UNKNOWN):
@@ -98,7 +104,7 @@ class SmallFaults:
         return Claim("unknown", lone_line(DiagnosedCause("elements", "result", "both", share, where, ())))
 
     def _of_each(self) -> Claim | None:
-        """Look in each result that no way reproduces for rows, columns, means or typical errors that stand out."""
+        """Look for unusual rows, columns, mean errors or typical errors in each result that no way reproduces."""
         drifts = [drift_of(view) for view in self.views]
         for i, whose in enumerate(("actual", "expected")):
             if self.ways[i]:

@@ -161,7 +161,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     def _asked(self, typed: str, against: str) -> Question:
         """Return the question about these recipes; if there are none, the question whether the weights are right."""
         base, to = self.question, _recipe_names(typed)
-        if to is None or base.option("to") is None:  # most other options are about one of both questions only
+        if to is None or base.option("to") is None:  # most other options belong to only one of the two questions
             base = Question("audit", base.values).having(only=base.option("only"))
         return _settled(base.having(to=to, against=(against or None) if to is None else None))
 

@@ -157,7 +157,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return PreparedTraining(chart=chart, page=without_chart(answer.page()))
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and run it to its goal; after a pause, only to the step of the pause, but for new steps."""
+        """Answer a question and run it to its goal; after a pause, to the paused step unless the goal changed."""
         laboratory = self.laboratory
         paused = laboratory is not None and self.running is None and laboratory.steps < laboratory.goal
         self._until = laboratory.steps if paused and laboratory is not None and kind != "steps" else None
