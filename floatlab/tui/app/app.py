@@ -91,7 +91,7 @@ class Explorer(ExplorerBase):
         self._complaint = complaint
         self._keep = keep and not confined()
         self._session = read_session() if self._keep else {}
-        self._is_first = self._keep and start is None and not self._session
+        self._is_first = start is None and (confined() or (self._keep and not self._session))
         self._trail, self._questions = Trail(), Questions(self._earlier_questions)
         self.read_question = read_question
         self.pins: dict[str, str] = {}
