@@ -23,17 +23,20 @@ from floatlab.tui.app.help_windows import Example, KeysWindow, Welcome, keys_pag
 from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
-from floatlab.tui.app.terminal import HARMLESS
+from floatlab.tui.app.terminal import CONSOLE, HARMLESS
 from floatlab.tui.base import ExplorerBase, run_once
+from floatlab.tui.glyphs import is_console
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
 from floatlab.tui.screens.way_back import Questions, Trail
-from floatlab.tui.themes import CYCLE, THEMES, role_colours
-from floatlab.tui.widgets import Choice, Picker
+from floatlab.tui.themes import CYCLE, SIXTEEN, THEMES, role_colours
+from floatlab.tui.widgets import Choice, KeyBar, Picker
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of, words_of
 
 _KEPT = 50  # most questions of the history that are saved
+
+_MESSAGE = 4.0  # seconds for which a message is shown
 
 
 class Explorer(ExplorerBase):
@@ -51,6 +54,8 @@ class Explorer(ExplorerBase):
         A message about the invalid settings, shown at the start.
     theme
         The name of a theme, which overrides the settings.
+    usual
+        The name of the theme to use if nobody chose one.
     keep
         Whether the last session is read at the start, and this session is written at the end.
     pending
@@ -83,6 +88,7 @@ class Explorer(ExplorerBase):
         settings: dict[str, object] | None = None,
         complaint: str = "",
         theme: str | None = None,
+        usual: str = CYCLE[0],
         keep: bool = True,
         pending: BackgroundAnswer | None = None,
     ) -> None:
@@ -114,8 +120,11 @@ class Explorer(ExplorerBase):
         for known in THEMES:
             self.register_theme(known)
         self.animation_level = "full" if self.settings.get("animations") is True else "none"
-        wanted = str(theme or self.settings.get("theme") or self._session.get("theme") or CYCLE[0])
-        self.theme = wanted if wanted in self.available_themes else CYCLE[0]
+        # The theme of the last session may need more colours than this terminal has.
+        last_theme = self._session.get("theme") if usual == CYCLE[0] else None
+        self._usual = usual
+        wanted = str(theme or self.settings.get("theme") or last_theme or usual)
+        self.theme = wanted if wanted in self.available_themes else usual
         if self.theme != wanted:
             self._complaint = self.unknown_theme(wanted)
         keys = self.settings.get("keys")
@@ -194,13 +203,18 @@ class Explorer(ExplorerBase):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a notification; markup and control sequences in it are shown as text."""
+        """Show a message in place of the keys, where it covers nothing; markup is shown as text."""
         message, title = printable_lines(message), printable(title)
+        bars = self.shown.query(KeyBar) if self.shown is not None and self.shown.is_mounted else ()
+        for bar in bars:
+            words = " ".join(": ".join(filter(None, (title, message))).split())
+            bar.say(words if severity == "information" else f"! {words}", timeout or _MESSAGE)
+            return
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Add the filter that removes control characters from the output of all widgets."""
-        return [*super().get_line_filters(), HARMLESS]
+        return [*super().get_line_filters(), HARMLESS, *([CONSOLE] if is_console() else [])]
 
     def _earlier_questions(self) -> Iterator[tuple[str, Question]]:
         """Yield the questions of the last session that can be read, with the names of their screens."""
@@ -353,7 +367,7 @@ class Explorer(ExplorerBase):
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         return {
             "screen": self.current_mode,
-            "theme": self.theme,
+            "theme": self.theme if self.theme != self._usual else self._session.get("theme"),
             "questions": self._session_part("questions") | questions,
             "views": self._session_part("views") | views,
             "history": [words_of(question) for _, question in self._questions.newest_first[_KEPT - 1 :: -1]],
@@ -384,8 +398,9 @@ def open_explorer(
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack
     explorer = Explorer(
-        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending
-    )
+        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending,
+        usual=SIXTEEN if terminal.has_sixteen_colours() else CYCLE[0],
+    )  # fmt: skip
     if theme and (unknown := explorer.unknown_theme(theme)):
         raise FloatlabError(f"--theme: {unknown}")
     explorer.run()

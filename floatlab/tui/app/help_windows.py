@@ -15,7 +15,7 @@ from floatlab.record import Record
 from floatlab.tui.app.registry import SCREENS
 from floatlab.tui.widgets import HelpWindow, PageView, Window
 
-_HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_quit", "copy_text")
+HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_quit", "copy_text")
 
 
 def keys_page(screen: Screen[object]) -> Page:
@@ -24,7 +24,7 @@ def keys_page(screen: Screen[object]) -> Page:
     seen: set[tuple[str, str]] = set()
     for key, active in screen.active_bindings.items():
         binding = active.binding
-        if binding.description and not binding.action.startswith(_HIDDEN) and (key, binding.action) not in seen:
+        if binding.description and not binding.action.startswith(HIDDEN) and (key, binding.action) not in seen:
             seen.add((key, binding.action))
             name = getattr(active.node, "NAME", "").capitalize() or type(active.node).__name__.lower()
             owner = getattr(active.node, "PLACE", f"In {name}")

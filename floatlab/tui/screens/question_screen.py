@@ -173,8 +173,8 @@ class QuestionScreen(Screen[None]):
             self.complain(self._excuse)
             self._excuse = ""
             self._look()
-            if self.pending is not None:
-                self.call_after_refresh(self.pending.release)
+            if (pending := self.pending) is not None:
+                self.call_after_refresh(pending.release)
         if self.slow:
             self.set_interval(_POLL, self._look)
         self.call_after_refresh(self.leave)

@@ -14,23 +14,20 @@ from textual.widgets import Input
 
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
-from floatlab.page.model import Page, joined
-from floatlab.page.svg import to_svg
-from floatlab.page.text_layout import to_text
+from floatlab.page.model import Page
+from floatlab.tui.screens.copying import CopyingScreen
 from floatlab.tui.screens.pick_lists import AUTOMATIC
-from floatlab.tui.screens.way_back import ReturnScreen
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, TabBar
 from floatlab.tui.widgets.boxes import is_wrong
 from floatlab.verbs.edits import edited, with_bit
 from floatlab.verbs.option import RULES, ContextChoice, context_words
 from floatlab.verbs.question import Question, code_of
-from floatlab.verbs.registry import command_of, verb_named
+from floatlab.verbs.registry import verb_named
 
 Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, action
-Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
 
 # Other names of rounding directions, for searching in the picker.
-_SPOKEN = {
+SPOKEN = {
     "rounding-RNE": ("nearest even default",),
     "rounding-RTZ": ("truncate chop",),
     "rounding-RTP": ("up ceiling",),
@@ -39,7 +36,7 @@ _SPOKEN = {
 }
 
 
-class TaskScreen(ReturnScreen, inherit_bindings=False):
+class TaskScreen(CopyingScreen, inherit_bindings=False):
     """A screen for one question. A subclass composes its body and draws answers; BINDINGS has its keys."""
 
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
@@ -63,8 +60,7 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
         #complaint.-over { overlay: screen; }
         #complaint.-hint { color: $role-label; text-style: none; }
         #complaint.-shown { display: block; }
-        Input { background: $surface; }
-        Input:focus { background: $panel; }
+        Input { background: $panel; }
         Input.-wrong { color: $role-bad; text-style: underline; }
         /* The answer is not that of the typed text. */
         &.-unread, &.-stopped { #body, #top, #bar { text-style: dim; } }
@@ -93,15 +89,6 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
 
     def draw_view(self) -> None:
         """Show the current view."""
-
-    def page(self) -> Page:
-        """Return the whole page, as the command line would print it."""
-        return joined([answer.page() for answer in self.answers])
-
-    def subject(self) -> Datum | None:
-        """Return the number that can be pinned; None if no number is shown."""
-        results = [datum for answer in self.answers for datum in answer.results]
-        return results[0] if results else None
 
     def base_question(self) -> Question:
         """Return the question to which changes of formats, rules and options apply."""
@@ -137,7 +124,7 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists by name."""
-        rules = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in self.rules]
+        rules = [Choice(rule.name, f"{rule.group}: {rule.words}", SPOKEN.get(rule.name, ())) for rule in self.rules]
         holding = tuple(rule.name for rule in self.rules if rule.holds(self.question.context))
         copies = {name: description for name, (description, _) in self.copies().items()}
         return {
@@ -170,6 +157,7 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
 
         The first question is asked here, so that the first frame shows its answers (unless they take long).
         """
+        self.set_sizes(self.app.size)
         self.begin()
         yield TabBar(self.app.go, self.app.titles, self.NAME, id="head")
         yield from self.compose_task()
@@ -183,6 +171,7 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
     def show_frame(self) -> None:
         """Show the keys that are active now."""
         super().show_frame()
+        self.draw_beside()
         self.refresh_bindings()
 
     def position(self) -> dict[str, object]:
@@ -229,6 +218,8 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
         """Stop the pending answer; if there is none, clear the message and leave the box. Wrong text stays."""
         if self.pending is None and not (self.has_class("-unread") or self.is_stopped):
             self.complain("")
+            if not isinstance(self.focused, Input) and self.unzoom():
+                return
         super().action_escape()
 
     def leave(self) -> None:
@@ -245,7 +236,10 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
     def show_only(self, *names: str) -> None:
         """Show these parts, hide all others, and move the focus away from hidden parts."""
         for widget in self.query(self.PARTS):
-            widget.display = widget.id in names
+            if widget.id != "beside":
+                widget.display = widget.id in names
+        if self.maximized is not None and not self.maximized.display:
+            self.minimize()
         focused = self.focused
         if focused is not None and not (focused.display and all(widget.display for widget in focused.ancestors)):
             self.action_leave()
@@ -326,6 +320,7 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
         if self.history.now is None:
             return
         self.draw_view()
+        self.draw_beside()
         if self.WALKS:
             self.details.scroll_home(animate=False)
             if not isinstance(self.focused, Input):
@@ -338,25 +333,6 @@ class TaskScreen(ReturnScreen, inherit_bindings=False):
         self.view = names[(names.index(self.shown_view) + by) % len(names)]
 
     # Copying, pins, and other screens.
-
-    def printed(self) -> Question:
-        """Return the question whose page is shown."""
-        return self.question
-
-    def copies(self) -> Copies:
-        """Return the texts that can be copied, by name."""
-        return {
-            "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
-            "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
-            "command": ("the command that prints this", lambda: command_of(self.printed())),
-            "text": ("the page as text", lambda: to_text(self.page())),
-            "svg": ("the page as a picture (SVG)", lambda: to_svg(self.page())),
-        }
-
-    def action_copy(self, name: str) -> None:
-        """Copy the text with this name in `copies`."""
-        description, text = self.copies()[name]
-        self.app.copy(text(), description)
 
     def code_to_pin(self, name: str) -> str:
         """Return the code (with its format) to pin as A or B; an empty text if there is none."""

@@ -65,11 +65,19 @@ class Cells(PageView, can_focus=True):
             pieces += self.pieces(cut_columns(runs, x, left))
             cell = cut_columns(runs, left, right)
             cell = line(cell, " " * (right - left - len(text_of(cell))))
-            # A wide cursor is a bar of one colour, since reversed colours of several roles would look uneven.
-            is_bar = style is CURSOR and width > 1
-            pieces += [Segment(text_of(cell), style)] if is_bar else self.pieces(cell, style)
+            if width > 1 and style in (CURSOR, LEFT):
+                pieces += self._bar(cell, style is CURSOR)
+            else:
+                pieces += self.pieces(cell, style)
             x = right
         return pieces + self.pieces(cut_columns(runs, x, 1 << 16))
+
+    def _bar(self, cell: Line, is_focused: bool) -> list[Segment]:
+        """Return the segments of a wide cell under the cursor."""
+        chrome = self.app.chrome
+        style = chrome.row if is_focused else chrome.row_left
+        # Reversed colours of several roles would look uneven.
+        return [Segment(text_of(cell), style)] if chrome.plain and is_focused else self.pieces(cell, style)
 
     def marks(self) -> dict[int, Style]:
         """Return the cells with additional styles."""

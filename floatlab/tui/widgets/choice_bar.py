@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -11,12 +12,13 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from floatlab.page.model import Role
 from floatlab.tui.base import ExplorerBase
-from floatlab.tui.themes import CURSOR, HOVER
+from floatlab.tui.themes import HOVER
 
 _LAST = 2  # number of the app's own keys, which are last: the list of keys, and quitting
 
@@ -84,7 +86,8 @@ class ChoiceBar(Widget):
 
     def pieces(self, name: str, word: str) -> list[Segment]:
         """Draw one word."""
-        return [Segment(word, CURSOR if name == self.current else HOVER if name == self.hovered else None)]
+        tab = self.app.chrome.tab
+        return [Segment(word, tab if name == self.current else HOVER if name == self.hovered else None)]
 
     def _name_at(self, event: events.MouseEvent) -> str:
         offset = event.get_content_offset(self)
@@ -106,6 +109,20 @@ class ChoiceBar(Widget):
         if name := self._name_at(event):
             event.stop()
             self.call_next(self._take, name)
+
+
+class ButtonBar(ChoiceBar):
+    """Buttons side by side: words on a ground of their own, or in brackets where the terminal lacks colours."""
+
+    def pieces(self, name: str, word: str) -> list[Segment]:
+        """Draw one button; its ends replace the spaces around the word."""
+        chrome, inner = self.app.chrome, word[1:-1]
+        over = HOVER if name == self.hovered else Style()
+        if chrome.plain:
+            return [Segment("["), Segment(inner, chrome.pressed if name == self.current else over), Segment("]")]
+        style = chrome.pressed if name == self.current else chrome.button
+        edge = Style(color=style.bgcolor)
+        return [Segment("▐", edge), Segment(inner, style + over), Segment("▌", edge)]
 
 
 class TabBar(ChoiceBar):
@@ -140,6 +157,29 @@ class KeyBar(ChoiceBar):
     DEFAULT_CSS = """
     KeyBar { height: 1; padding: 0; background: $panel; color: $foreground; }
     """
+
+    said: reactive[str] = reactive("")  # a message in place of the keys
+
+    _end: Timer | None = None  # the end of the message
+
+    def say(self, words: str, seconds: float) -> None:
+        """Show a message for a time. It covers only the keys."""
+        if self._end is not None:
+            self._end.stop()
+        self.said = words
+        self._end = self.set_timer(seconds, self._say_nothing)
+
+    def _say_nothing(self) -> None:
+        self.said = ""
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the message, or the keys."""
+        if not self.said:
+            return super().render_line(y)
+        width = self.content_size.width
+        words = self.said if cell_len(self.said) < width else f"{set_cell_size(self.said, width - 2)}…"
+        strip = Strip([Segment(f" {words}", Style(bold=True))])
+        return strip.adjust_cell_length(width).apply_style(self.rich_style)
 
     def on_mount(self) -> None:
         """Subscribe to changes of the bindings."""

@@ -9,7 +9,7 @@ from re import fullmatch
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -18,14 +18,15 @@ from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.rounding import Context
-from floatlab.page.model import Note, Page
+from floatlab.page.model import Block, Note, Page, Pair, heading
 from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
 from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
 from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.panes import pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.screens.task import Command, TaskScreen
-from floatlab.tui.widgets import ChoiceBar, Pick, StaticPage
+from floatlab.tui.widgets import ButtonBar, ChoiceBar, PageView, Pick, StaticPage
 from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.verbs.arithmetic.answer import ARITIES, DEFAULT_INTEGER, INTEGERS
 from floatlab.verbs.edits import EDITS
@@ -69,13 +70,22 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     ArithmeticScreen {
         #body { overflow-y: hidden; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
-        #why { max-height: 6; }
+        #why { height: auto; max-height: 6; }
+        #explanation { height: auto; }
         &.-short, &.-narrow {
             #verbs { display: none; }
             #verb { display: block; }
             #body { overflow-y: auto; scrollbar-size-vertical: 1; }
             #rows, #why { max-height: 999; }
-            #player { height: auto; }
+            #player, #film, #derivation { height: auto; }
+        }
+        &.-framed {
+            #rows { max-height: 14; }
+        }
+        &.-beside {
+            #derivation { layout: horizontal; }
+            #explanation { width: 46; height: 1fr; }
+            #why { height: 1fr; max-height: 100%; }
         }
     }
     """
@@ -95,14 +105,17 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         yield Static(id="complaint", markup=False)
         with VerticalScroll(id="body", can_focus=False):
             yield StaticPage(id="title")
-            with VerticalScroll(id="rows", can_focus=False):
+            with pane(VerticalScroll(id="rows", can_focus=False), "Operands"):
                 yield from operands.rows
-            yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
-            yield StepPlayer(self._tick, id="player")
-            yield StaticPage(id="why")
-            yield StaticPage(id="flags")
+            with Vertical(id="derivation"):
+                with pane(Vertical(id="film"), "Steps"):
+                    yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
+                    yield StepPlayer(self._tick, id="player")
+                with pane(Vertical(id="explanation"), "Explanation"):
+                    yield PageView(id="why")
+                    yield StaticPage(id="flags")
         yield Practice(self._practised, id="practice")
-        yield ChoiceBar(self.control, id="controls")
+        yield ButtonBar(self.control, id="controls")
 
     # The question.
 
@@ -171,9 +184,20 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     def _draw_scene(self) -> None:
         scene = self.scenes[self.scene]
         self.player.page = scene.page
-        self.show_page("why", Page((Note(scene.reason),)))
+        self.set_class(self.has_class("-framed") and not any(isinstance(b, Pair) for b in scene.page.blocks), "-beside")
+        self.show_page("why", self._explanation())
+        self.query_one("#why").scroll_end(animate=False)
         self.show_page("flags", Page(flags_blocks(scene.flags, scene.separate_flags)))
         self.steps.current = str(self.scene)
+
+    def _explanation(self) -> Page:
+        """Return the reason of the step; beside the steps, there is room for those of all steps so far."""
+        if not self.has_class("-beside"):
+            return Page((Note(self.scenes[self.scene].reason),))
+        blocks: list[Block] = []
+        for i, scene in enumerate(self.scenes[: self.scene + 1]):
+            blocks += [heading(f"{i + 1} {scene.name}"), Note(scene.reason)]
+        return Page(tuple(blocks))
 
     def watch_scene(self, before: int, now: int) -> None:
         """Show a step; if the step is the next one and has animation frames, show these first."""

@@ -19,11 +19,13 @@ from floatlab.page.model import Axis, Gap, Note, Page
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.tui.screens.compare.tables import ElementTable, HistogramBars
 from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.panes import Beside, pane
 from floatlab.tui.screens.pick_lists import AUTOMATIC
-from floatlab.tui.screens.task import Command, Copies, TaskScreen
-from floatlab.tui.widgets import Cells, ChoiceBar, PageView, StaticPage, note_page
+from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.widgets import ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
 from floatlab.verbs.compare.histogram_text import bin_page, histogram_blocks
@@ -79,6 +81,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         #bar { max-height: 5; }
         #element { border-top: hkey $panel; }
         &.-wide #element { border-top: none; border-left: vkey $panel; }
+        &.-two-topics { #details, #elements, #element { width: 3fr; } }
     }
     """
 
@@ -98,7 +101,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
                 for name, default in _TOLERANCES.items():
                     yield Label(name)
                     yield Input(id=name, compact=True, placeholder=default)
-            yield ChoiceBar(self.control, id="controls")
+            yield ButtonBar(self.control, id="controls")
         yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with VerticalGroup(id="inputs"):
@@ -112,10 +115,11 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
                 yield ArrayBox("bias", "bias", self._array_changed)
         yield StaticPage(id="bar")
         with Vertical(id="body"):
-            yield PageView(id="details")
-            yield HistogramBars(id="bars")
-            yield ElementTable(id="elements")
-            yield PageView(id="element")
+            yield pane(PageView(id="details"), "Differences")
+            yield pane(HistogramBars(id="bars"), "Distances in ulps")
+            yield pane(ElementTable(id="elements"), "Worst elements")
+            yield pane(PageView(id="element"), "Element")
+            yield pane(Beside(id="beside"))
 
     @property
     def differences(self) -> Differences | None:
@@ -264,6 +268,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             self.details.page = self.page() if differences is None else self._page_of(differences)
         self._draw_bar()
         self._draw_element()
+
+    def beside(self) -> tuple[str, Page] | None:
+        """Return the summary; beside it, the worst elements."""
+        if (found := self.differences) is None:
+            return None
+        if self.view != "summary":
+            return "Summary", summary_page(found)
+        return ("Worst elements", Page((elements_table(found),))) if found.worst else None
 
     def _page_of(self, differences: Differences) -> Page:
         if self.view == "cause":

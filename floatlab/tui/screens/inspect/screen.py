@@ -22,9 +22,11 @@ from floatlab.tui.base import run_once
 from floatlab.tui.screens.inspect.expression import operation_in
 from floatlab.tui.screens.inspect.field_box import FieldBox
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.task import Command, Copies, TaskScreen
-from floatlab.tui.widgets import BitRow, ChoiceBar, PageView, StaticPage, note_page
+from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.widgets import BitRow, ButtonBar, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.edits import EDITS, literal_of, with_field
 from floatlab.verbs.question import Answer, Question, Started, code_of
 from floatlab.verbs.registry import answer_question, command_of
@@ -32,7 +34,7 @@ from floatlab.verbs.registry import answer_question, command_of
 _EXAMPLES = "1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
 _VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views of this screen
-_KEYS = ["minus", "plus", "s", "less_than_sign", "greater_than_sign", "z", "o", "i", "n", "m", "w", "g"]
+_KEYS = ["minus", "plus", "s", "less_than_sign", "greater_than_sign", "Z", "o", "i", "n", "m", "w", "g"]
 EDIT_KEYS = dict(zip(EDITS, _KEYS, strict=True))
 
 
@@ -71,10 +73,10 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             #rows { max-height: 999; }
             #side, #details { height: auto; }
         }
-        &.-wide #body { layout: horizontal; }
-        &.-wide #left { height: 1fr; }
-        &.-wide #rows { max-height: 80vh; }
-        &.-wide #side { border-left: vkey $panel; }
+        #lower { height: 1fr; }
+        #side { width: 3fr; }
+        &.-narrow #lower, &.-short #lower { height: auto; }
+        &.-framed #rows { max-height: 40vh; }
     }
     """
 
@@ -99,19 +101,21 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         with Horizontal(classes="entry"):
             yield Label("value")
             yield Input(id="value", compact=True, placeholder=_EXAMPLES)
-            yield ChoiceBar(self.control, id="controls")
+            yield ButtonBar(self.control, id="controls")
         yield Static(id="complaint", markup=False)
-        yield ChoiceBar(self.action_edit, tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
+        yield ButtonBar(self.action_edit, tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
         with Vertical(id="body"):
-            with Vertical(id="left"):
+            with pane(Vertical(id="left"), "Bits"):
                 with VerticalScroll(id="rows", can_focus=False):
                     for datum in self.answers[0].results:
                         self.rows[datum.format.name] = BitRow(steady=True)
                     yield from self.rows.values()
                 yield FieldBox(id="fields")
-            with Vertical(id="side"):
-                yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
-                yield PageView(id="details")
+            with Horizontal(id="lower"):
+                with pane(Vertical(id="side")):
+                    yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
+                    yield PageView(id="details")
+                yield pane(Beside(id="beside"))
 
     # The question.
 
@@ -196,35 +200,42 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         """Return the datum of the active row."""
         return self.data.get(self._active_row)
 
-    def view_question(self) -> Question:
-        """Return the question whose page the current view shows."""
+    def view_question(self, view: str = "") -> Question:
+        """Return the question whose page a view shows; by default the current view."""
         question, datum = self.question, self.data[self._active_row]
         row_question = question.replace(formats=(datum.format,))
-        if self.view == "directions":
+        view = view or self.view
+        if view == "directions":
             return row_question.having(directions=True)
-        if self.view == "dialects":
+        if view == "dialects":
             return Question("show", (code_of(datum).partition("@")[0],)).having(dialects=True)
-        if self.view == "path":
+        if view == "path":
             value = question.values[0]
             value = literal_of(datum, question.context) if "@" in value else value
             formats = tuple(datum.format for datum in self.data.values())
             return Question("convert", (value,), formats, question.context)
-        if self.view == "libraries":
+        if view == "libraries":
             return row_question.having(like=_LIBRARIES)
-        if self.view == "pins":
+        if view == "pins":
             return Question("cmp", tuple(self.app.pins[name] for name in ("A", "B") if name in self.app.pins))
         return row_question.having(interval=True)
 
+    def beside(self) -> tuple[str, Page]:
+        """Return the results of all directions; beside these, the details."""
+        view = "details" if self.view == "directions" else "directions"
+        return dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)
+
     def draw_view(self) -> None:
         """Show the page of the view."""
+        self.query_one("#side").border_title = self._active_row
         question = self.view_question()
         if self.view == "libraries":
             self._draw_libraries(question)
         else:
-            self.details.page = self._page_of(question)
+            self.details.page = self._page_of(question, self.view)
 
-    def _page_of(self, question: Question) -> Page:
-        if self.view == "pins" and len(question.values) < 2:
+    def _page_of(self, question: Question, view: str) -> Page:
+        if view == "pins" and len(question.values) < 2:
             return note_page(
                 "Pin two numbers to compare them: a pins the number of the row with the cursor as A, b as B."
             )
@@ -232,7 +243,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             answer = answer_question(question)[0]
         except FloatlabError as error:
             return note_page(str(error))
-        if self.view == "details" and (parts := answer.parts()):
+        if view == "details" and (parts := answer.parts()):
             page = parts[-1]
             return page.replace(blocks=page.blocks[1:])  # omit the bits, which are in the row already
         return answer.page()
@@ -245,7 +256,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             if self.view == "libraries" and question == self.view_question():  # else the result is out of date
                 self.details.page = page
 
-        run_once(self.app, partial(self._page_of, question), take)
+        run_once(self.app, partial(self._page_of, question, self.view), take)
 
     def pinned(self) -> None:
         """Compare A and B."""
@@ -316,6 +327,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
                     row.is_active = name == active
             self.fields.show(self.data[active])
             self.draw_view()
+            self.draw_beside()
 
     def position(self) -> dict[str, object]:
         """Return the active row, and the positions of the cursors."""
