@@ -17,7 +17,6 @@ from textual.widgets import Input, Static
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.rounding import Context
 from floatlab.page.model import Block, Note, Page, Pair, heading
 from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
@@ -159,9 +158,8 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             ("next", "n ▸"),
             ("play", f"{'pause' if player.playing else 'play'} {player.speed:g}/s"),
             ("format", self._format_text()),
+            self.rules_word,
         ]
-        if not super().small or self.question.context != Context():
-            options.append(self.rules_word)
         options += [("integer", f"to {question.option('integer', DEFAULT_INTEGER)}")] * (question.verb == "toint")
         options += [("witness", "an example where they differ")] * (question.verb == "fma")
         options += [("practice", practice.label), *([("exercise", "new exercise")] * practice.on)]
