@@ -131,7 +131,7 @@ def choice_of(tensor: TensorFigures, width: int) -> str:
 def recommendation(
     tensors: list[TensorFigures], widths: list[int], min_sqnr: float | None, names: list[str]
 ) -> Recommendation:
-    """Return the plan that the choices of tensors make; `widths` are the bits of their numbers as they are stored.
+    """Return the plan with the recipes chosen for the tensors; `widths` are the bits of the numbers as they are stored.
 
     `names` are the names of the tensors in the plan.
     """
