@@ -172,7 +172,7 @@ def test_draws_are_numbered_through_the_whole_array():
     x = np.random.default_rng(1).standard_normal((3, 1 << 12, 32)).astype(np.float32)
     context = Context("SR", seed=9)
     codes = encode_blocks(x, "mxfp8_e4m3", context=context).codes
-    picked = scalar.quantize_blocks([float(v) for v in x[2, -1]], "mxfp8_e4m3")  # the scale, for its value
+    picked = scalar.quantize_blocks([float(v) for v in x[2, -1]], "mxfp8_e4m3")  # the code of the scale, to decode it
     scaled = x[2, -1] / float(picked[0].scale)
     alone = arrays.encode(np.concatenate([np.zeros(x.size - 32, np.float32), scaled]), "e4m3", context=context)
     assert codes[2, -1].tolist() == alone[-32:].tolist()
@@ -326,7 +326,8 @@ def test_scales_of_ones_own():
         check(x, fmt, "nearest", Context(direction))
     for kind in (np.float32, np.float64):
         check(x.astype(kind) * 3, fmt.replace(tensor=parse_format("fp32")), "up", Context())
-    # Scales of 51 digits: a product with a tie is not exact, and the quotient next to it needs its odd digit.
+    # Scales of 51 digits: the product of a scale and a tie is not exact, and a quotient next to it must be rounded to
+    # odd.
     wide = fmt.replace(scale=parse_format("e11m50"), block=32)
     for _ in range(20):
         amax = rng.random()
