@@ -34,7 +34,7 @@ def hostile(fmt, dtype, kinds, rng):
             block = rng.standard_normal(size) * 2.0 ** max(min(e, 1000), -1000)
             if kind % 12 == 1:  # every binade below the largest
                 block = np.ldexp(1 + rng.random(size), e - np.arange(size))
-            elif kind % 12 == 2:  # numbers of the elements and ties between them, when scaled by a power of two
+            elif kind % 12 == 2:  # scaled by a power of two, these are element numbers or ties
                 block = rng.integers(-(4 << digits), 4 << digits, size) * 2.0 ** max(e - digits, -1074)
             elif kind % 12 == 3:
                 block = np.full(size, [info.max, info.smallest_subnormal, info.tiny, -info.max][kind % 4])
