@@ -73,6 +73,18 @@ def quoted(text: str, limit: int = 40) -> str:
     return f"'{printable(shown)}'" + (f" ({len(text):,} characters)" if len(text) > limit else "")
 
 
+def shortened(name: str, length: int, head: float = 1 / 2) -> str:
+    """Return a name with at most `length` characters; the middle of a longer name is left out.
+
+    >>> shortened("model.layers.12.mlp.down_proj.weight", 30), shortened("model.norm", 30)
+    ('model.layers.1…own_proj.weight', 'model.norm')
+    """
+    if len(name) <= length:
+        return name
+    before = int((length - 1) * head)
+    return f"{name[:before]}…{name[len(name) - (length - 1 - before) :]}"
+
+
 def guess(word: str, known: list[str]) -> str:
     """Return "; did you mean 'x'?", where x is the known word nearest to `word`; empty if none is near."""
     from difflib import get_close_matches  # slow import, needed only for errors

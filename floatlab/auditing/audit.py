@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import isinf, prod
+from math import inf, isinf, prod
 from typing import Unpack, overload
 
 import numpy as np
@@ -13,9 +13,11 @@ import numpy as np
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
 from floatlab.auditing.fidelity import Fidelity, measure
+from floatlab.auditing.originals.counterparts import Originals, heads_of
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
+from floatlab.auditing.relations import RESCALED, SAMPLE, factor_off, relation
 from floatlab.auditing.repairs import is_scale, repairs
-from floatlab.auditing.stored_parts import Weight
+from floatlab.auditing.stored_parts import Weight, bits_of
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import RecipeOptions, audit_recipes
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
@@ -31,7 +33,11 @@ Progress = Callable[[int], None]
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
-_SAMPLE = 1 << 22  # a repair is tried on at most this many elements of a weight
+# Usual relative errors of codes of at least so many bits. Below, no cause of the error is looked for.
+_USUAL = ((7.0, 0.05), (3.0, 0.15))
+_SMALL_SAMPLE = 1 << 16
+_MOSTLY = 0.4  # a weight that fits is broken only if a repair leaves at most this part of its error
+_OTHER, _UNRELATED = 0.75, 0.1  # cosines of other numbers than the original's, positive ones and any
 _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
 
@@ -39,7 +45,8 @@ class AuditedTensor(Record):
     """The verdict on a quantised weight, and its reasons.
 
     `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original; it is None without an
-    original. `largest` is the largest magnitude of the weight's numbers.
+    original. `largest` is the largest magnitude of the weight's numbers. `original` says with what the weight was
+    compared, and how that was found; it is empty for a tensor of the same name.
     """
 
     name: str
@@ -49,6 +56,7 @@ class AuditedTensor(Record):
     largest: float | None
     fidelity: Fidelity | None
     reasons: tuple[str, ...]
+    original: str = ""
 
 
 class Audit(Record, Answering):
@@ -177,9 +185,11 @@ def audit(
             names = matching(known, only, read.name)
             sizes = {name: prod(read.weights[name].shape) for name in names if name in read.weights}
             done = (lambda count: None) if progress is None else progress(sum(sizes.values()))
+            heads = heads_of(read) if original is None else (*heads_of(read), *heads_of(original))
+            originals = None if original is None else Originals(original, heads)
             found = []
             for name in names:
-                found.append(_audited(name, read, original))
+                found.append(_audited(name, read, originals))
                 done(sizes.get(name, 0))
         finally:
             if original is not None:
@@ -188,18 +198,20 @@ def audit(
     return Audit(read.name, "" if original is None else original.name, tuple(found))
 
 
-def _audited(name: str, read: QuantizedCheckpoint, original: QuantizedCheckpoint | None) -> AuditedTensor:
+def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) -> AuditedTensor:
     weight = read.weights.get(name)
     if weight is None:
-        return AuditedTensor(name, BROKEN, (), "", None, None, (read.unreadable[name],))
+        verdict = UNKNOWN if name in read.unsupported else BROKEN
+        return AuditedTensor(name, verdict, (), "", None, None, (read.unreadable[name],))
+    judged = AuditedTensor(name, BROKEN, weight.shape, weight.convention, None, None, ())
     try:
         with weight.open() as source:
             largest, lost = _survey(source)
-        zeros = _vanished(read, weight)
-        fidelity, reasons = _beside(read, weight, original)
+        damage = list(_vanished(read, weight))
+        fidelity, reasons, compared = _beside(read, weight, originals)
     except FloatlabError as trouble:
-        return AuditedTensor(name, BROKEN, weight.shape, weight.convention, None, None, (str(trouble),))
-    damage = list(zeros)
+        verdict = UNKNOWN if isinstance(trouble, UnsupportedError) else BROKEN
+        return judged.replace(verdict=verdict, reasons=(str(trouble),))
     if lost:
         damage.insert(0, f"{lost:,} of {prod(weight.shape):,} numbers are NaN or infinite")
     if fidelity is None:
@@ -207,12 +219,14 @@ def _audited(name: str, read: QuantizedCheckpoint, original: QuantizedCheckpoint
         if largest > _IMPLAUSIBLE:
             damage.append(f"its largest number is {largest:.3g}, unusual for a weight: are its scales right?")
     elif fidelity.fits:
-        verdict = SOUND
+        verdict = BROKEN if reasons else SOUND
     else:
-        verdict = UNKNOWN if reasons == (_RESCALED,) else BROKEN
+        verdict = UNKNOWN if reasons == (RESCALED,) else BROKEN
         if not (damage or reasons):
             reasons = (_unexplained(fidelity),)
-    return AuditedTensor(name, verdict, weight.shape, weight.convention, largest, fidelity, (*damage, *reasons))
+    return judged.replace(
+        verdict=verdict, largest=largest, fidelity=fidelity, reasons=(*damage, *reasons), original=compared
+    )
 
 
 def _survey(source: ArraySource) -> tuple[float, int]:
@@ -254,37 +268,54 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
 
 
 def _beside(
-    read: QuantizedCheckpoint, weight: Weight, original: QuantizedCheckpoint | None
-) -> tuple[Fidelity | None, tuple[str, ...]]:
-    """Return the errors relative to the original, and the reasons why the weight does not fit it, if it does not."""
-    if original is None:
-        return None, ()
-    if weight.name not in original:
-        return None, (f"the original has no tensor {quoted(weight.name, 90)}",)
-    with original.open(weight.name) as x:
-        if x.shape != weight.shape:
-            shapes = " and ".join("×".join(map(str, each)) for each in (weight.shape, x.shape))
-            return None, (f"the shapes of the weight and of the original differ: {shapes}",)
+    read: QuantizedCheckpoint, weight: Weight, originals: Originals | None
+) -> tuple[Fidelity | None, tuple[str, ...], str]:
+    """Return the errors relative to the original, why the weight does not fit it, and what the original is.
+
+    The reasons are empty for a weight that fits, unless a repair makes most of its error vanish.
+    """
+    if originals is None:
+        return None, (), ""
+    found = originals.counterpart(weight)
+    if found is None:
+        return None, (_not_found(weight, originals),), ""
+    with found.open() as x:
+        bits = bits_of(weight, read.checkpoint.tensors[weight.codes])
         with weight.open() as q:
-            fidelity = measure(q, x)
-        if fidelity.fits:
-            return fidelity, ()
-        causes = []
-        for repair in repairs(read, weight):
-            with repair.weight.open() as q:
-                repaired = measure(q, x, _SAMPLE)
-            if repaired.fits:
-                causes.append((repaired.left, repair.words))
-        if causes:
-            left, words = min(causes)
-            return fidelity, (f"{words}; corrected, the relative error is {left:.2g} instead of {fidelity.left:.3g}",)
-        with weight.open() as q:
-            if _has_scaled_columns(q, x):
-                return fidelity, (_RESCALED,)
-    return fidelity, ()
+            fidelity = measure(q, x, bits=bits)
+        if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if bits >= least), inf):
+            return fidelity, (), found.words
+        reasons = _reasons(read, weight, x, fidelity, bits)
+        if not reasons and abs(fidelity.cosine) < _OTHER and (other := originals.resembling(weight)):
+            reasons = (f"its numbers are those of {other} of the original: are weights or files exchanged?",)
+        return fidelity, reasons, found.words
 
 
-_RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQuant: is this its original?"
+def _not_found(weight: Weight, originals: Originals) -> str:
+    shape = originals.shapes.get(weight.name)
+    if shape is None:
+        return f"the original has no tensor {quoted(weight.name, 90)}, nor one that resembles it"
+    shapes = " and ".join("×".join(map(str, each)) for each in (weight.shape, shape))
+    return f"the shapes of the weight and of the original differ: {shapes}"
+
+
+def _reasons(
+    read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
+) -> tuple[str, ...]:
+    """Return the cause, if there is one that explains the error; a weight that fits needs a better explanation."""
+    causes = []
+    most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
+    for repair in repairs(read, weight):
+        with repair.weight.open() as q:
+            repaired = measure(q, x, sample, bits)
+        if repaired.fits and repaired.left < most:
+            causes.append((repaired.left, repair.words))
+    if causes:
+        left, words = min(causes)
+        return (f"{words}; corrected, the relative error is {left:.2g} instead of {fidelity.left:.3g}",)
+    with weight.open() as q:
+        words = factor_off(q, x) if fidelity.fits else relation(q, x)
+    return (words,) if words else ()
 
 
 def _unexplained(found: Fidelity) -> str:
@@ -292,21 +323,7 @@ def _unexplained(found: Fidelity) -> str:
         are = "is" if found.bad_blocks == 1 else "are"
         share = f"{found.bad_blocks:,} of {_counted(found.blocks, 'block')} {are} far from the original"
         return f"{share} (relative error {found.left:.3g} overall); the cause is not known"
+    if abs(found.cosine) < _UNRELATED and not isinf(found.left):
+        return f"its numbers have nothing in common with the original's (cosine {found.cosine:.2g})"
     amount = "infinite" if isinf(found.left) else f"{found.left:.3g}"
     return f"the relative error is {amount}; the cause is not known"
-
-
-def _has_scaled_columns(read: ArraySource, original: ArraySource) -> bool:
-    """Return whether each column is a multiple of the original's column, and the factors differ between columns."""
-    if len(read.shape) < 2 or not read.size:
-        return False
-    length = read.shape[-1]
-    count = min(read.size, max(_SAMPLE // length, 8) * length)
-    if count > MOST_AT_ONCE or count < 8 * length:
-        return False
-    q, x = (native(each.read(0, count)).astype(np.float64).reshape(-1, length) for each in (read, original))
-    with np.errstate(all="ignore"):
-        factors = (q * x).sum(axis=0) / np.square(x).sum(axis=0)
-        left = np.square(q - factors * x).sum() / np.square(q).sum()
-        spread = factors.std() / np.abs(factors).mean()
-    return bool(left < 0.25**2 and spread > 0.02)

@@ -15,8 +15,13 @@ from floatlab.record import Record
 # quarter of the block's largest magnitude: OCP's rule saturates 7.9 to 6. If 32 elements beside the largest one all
 # become 0, they add at most a third.
 MOST_LEFT = 0.5
-# Blocks below 2^-12 of the tensor's largest magnitude are not counted as bad, because their scales can underflow.
-_TINY = 12
+# Quantisers of less than 3 bits may leave more, even with the right scales.
+MOST_LEFT_OF_FEW_BITS = 0.9
+_FEW_BITS = 3.0
+# A block of small numbers may lose all of them if it shares its scale with larger ones. It is counted as bad only if an
+# error exceeds what formats of 4 bits do to numbers beside larger ones in the same row (or among the 8 blocks around),
+# and what formats of 8 bits do beside larger ones anywhere in the tensor (2^-7 of the next power of two).
+_BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
 _SIZES = (32, 16)  # sizes of the blocks in which errors are measured; the first one that divides the rows is used
 
 
@@ -27,6 +32,7 @@ class Fidelity(Record):
     if there is no error. `cosine` is the cosine of the angle between both weights. `largest_error` and `mse` are
     absolute. `nans` elements are NaN or infinite but finite in the original; all other measures leave them out.
     `bad_blocks` of `blocks` (of 32 or 16 elements in a row) have a larger relative error than any quantiser causes.
+    `most` is the largest relative error of a weight with the right scales.
     """
 
     elements: int
@@ -39,15 +45,18 @@ class Fidelity(Record):
     nans: int
     blocks: int
     bad_blocks: int
+    most: float = MOST_LEFT
 
     @property
     def fits(self) -> bool:
         """Whether the error is small enough for a quantiser with the right scales."""
-        return self.left < MOST_LEFT and not self.bad_blocks and not self.nans
+        return self.left < self.most and not self.bad_blocks and not self.nans
 
 
-def measure(read: ArraySource, original: ArraySource, most: int | None = None) -> Fidelity:
+def measure(read: ArraySource, original: ArraySource, most: int | None = None, bits: float = 4.0) -> Fidelity:
     """Measure a weight against its original, which has the same shape; `most` limits the number of elements.
+
+    `bits` is the size of a code; of less than 3 bits, the blocks are not judged.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([[1, 2, 3, 4] * 8])
@@ -61,7 +70,8 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None) -
     sums: list[tuple[float, ...]] = []
     largest_error = largest = 0.0
     nans = blocks = 0
-    bad = np.zeros(1 << 12, np.int64)  # number of bad blocks, indexed by the exponent of the block's largest magnitude
+    bad = np.zeros(1 << 12, np.int64)  # number of bad blocks, indexed by the exponent of the block's largest error
+    few = bits < _FEW_BITS
     with np.errstate(all="ignore"):
         for first in range(0, total, BLOCK):
             count = min(BLOCK, total - first)
@@ -78,7 +88,8 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None) -
             largest = max(largest, float(np.abs(x).max(initial=0)))
             if size and count % size == 0:
                 blocks += count // size
-                bad += _bad_blocks(error.reshape(-1, size), x.reshape(-1, size))
+                if not few:
+                    bad += _bad_blocks(error.reshape(-1, size), x.reshape(-1, size), first // size, length // size)
     noise, signal, own, both = (fsum(column) for column in zip(*sums, strict=True)) if sums else (0.0,) * 4
     left = sqrt(noise / signal) if signal else (inf if noise else 0.0)
     return Fidelity(
@@ -91,18 +102,34 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None) -
         largest=largest,
         nans=nans,
         blocks=blocks,
-        bad_blocks=int(bad[max(_exponent(largest) - _TINY, 0) :].sum()),
+        bad_blocks=int(bad[max(_exponent(largest) - _ANYWHERE, 0) :].sum()),
+        most=MOST_LEFT_OF_FEW_BITS if few else MOST_LEFT,
     )
 
 
 def _exponent(x: float) -> int:
-    """Return the index in the array of bad blocks for blocks whose largest magnitude is x."""
+    """Return the index in the array of bad blocks for blocks whose largest error is x."""
     return int(np.frexp(x)[1]) + (1 << 11)
 
 
-def _bad_blocks(error: Array, x: Array) -> Array:
-    """Count the blocks whose relative error exceeds MOST_LEFT, by the exponent of the block's largest magnitude."""
+def _bad_blocks(error: Array, x: Array, first: int, in_row: int) -> Array:
+    """Count the blocks whose error exceeds what a quantiser does, by the exponent of the largest error.
+
+    `first` is the number of the first block, and `in_row` the number of blocks in a row.
+    """
     noise, signal = np.square(error).sum(axis=1), np.square(x).sum(axis=1)
-    found = np.abs(x[noise > MOST_LEFT**2 * signal]).max(axis=1, initial=0)
-    exponents = np.frexp(found[found > 0])[1] + (1 << 11)
-    return np.bincount(exponents, minlength=1 << 12)
+    bad = np.flatnonzero(noise > MOST_LEFT**2 * signal)
+    if not len(bad):
+        return np.zeros(1 << 12, np.int64)
+    largest, worst = np.abs(x).max(axis=1), np.abs(error[bad]).max(axis=1)
+    at = np.arange(first, first + len(x))
+    beside = np.maximum(_largest_of(largest, at // in_row)[bad], _largest_of(largest, at // _AROUND)[bad])
+    worst = worst[worst > _BESIDE * beside]
+    return np.bincount(np.frexp(worst)[1] + (1 << 11), minlength=1 << 12)
+
+
+def _largest_of(values: Array, groups: Array) -> Array:
+    """Return for each value the largest one of its group; groups are numbers in ascending order."""
+    starts = np.flatnonzero(np.diff(groups, prepend=groups[0] - 1))
+    found: Array = np.repeat(np.maximum.reduceat(values, starts), np.diff(starts, append=len(values)))
+    return found

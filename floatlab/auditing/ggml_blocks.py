@@ -22,6 +22,8 @@ _NUMBERS = np.arange(256)
 _PAIRS = np.array([[0], [2], [4], [6]], np.uint8)  # how far the four pairs of bits in a byte must be shifted
 E2M1 = decode_array(np.arange(16, dtype=np.uint8), "e2m1").astype(np.float64)
 _E8M0 = decode_array(_NUMBERS.astype(np.uint8), "e8m0").astype(np.float64)
+_IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float64)
+_POWERS_OF_3 = np.array([1, 3, 9, 27, 81], np.uint8)
 # ggml ignores the sign of NVFP4 scales. It reads the code of NaN as 0, or as 480 if the sign bit is set.
 _UE4M3 = decode_array((_NUMBERS & 0x7F).astype(np.uint8), "e4m3").astype(np.float64)
 _UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
@@ -31,7 +33,7 @@ def reader(source: ArraySource, dtype: str) -> Reader:
     """Return a reader of a tensor of a quantised type, whose bytes `source` holds; raises UnsupportedError."""
     block, decode = block_of(dtype), _DECODERS.get(dtype)
     if decode is None or block is None:
-        raise UnsupportedError(f"{source.name} is {dtype}, which is not one of the types read: {', '.join(_DECODERS)}")
+        raise unsupported(source.name, dtype)
     elements, size = block
 
     def read(first: int, count: int) -> Array:
@@ -40,6 +42,18 @@ def reader(source: ArraySource, dtype: str) -> Reader:
         return decode(blocks).reshape(-1)[first - start * elements :][:count]
 
     return read
+
+
+def unsupported(name: str, dtype: str) -> UnsupportedError:
+    """Return the error for a tensor of a type that is not read."""
+    if dtype.startswith("IQ"):
+        return UnsupportedError(f"{name} is {dtype}, which is not read: its codes are places in a codebook of ggml")
+    return UnsupportedError(f"{name} is {dtype}, which is not one of the types read: {', '.join(_DECODERS)}")
+
+
+def is_read(dtype: str) -> bool:
+    """Return whether a quantised type is read."""
+    return dtype in _DECODERS
 
 
 def _half(blocks: Array, place: int) -> Array:
@@ -112,6 +126,66 @@ def _q6_k(blocks: Array) -> Array:
     return found
 
 
+def _pairs_of_bits(octets_: Array) -> Array:
+    """Return codes of 2 bits: of each run of 32 bytes first the lowest pairs of bits, then the next ones, and so on."""
+    return (octets_.reshape(-1, octets_.shape[1] // 32, 1, 32) >> _PAIRS & 3).reshape(len(octets_), -1)
+
+
+def _q2_k(blocks: Array) -> Array:
+    codes = _pairs_of_bits(blocks[:, 16:80]).reshape(-1, 16, 16)
+    scales, minima = blocks[:, :16] & 15, blocks[:, :16] >> 4
+    found: Array = codes * (_half(blocks, 80) * scales)[..., None] - (_half(blocks, 82) * minima)[..., None]
+    return found
+
+
+def _q3_k(blocks: Array) -> Array:
+    high = blocks[:, None, :32] >> np.arange(8, dtype=np.uint8)[:, None] & 1
+    codes = (_pairs_of_bits(blocks[:, 32:96]).reshape(-1, 8, 32) | high << 2).reshape(-1, 16, 16) - 4.0
+    upper = (blocks[:, None, 104:108] >> _PAIRS & 3).reshape(-1, 16)
+    scales = (halves(blocks[:, 96:104]) | upper << 4) - 32.0
+    found: Array = codes * (_half(blocks, 108) * scales)[..., None]
+    return found
+
+
+def _iq4_nl(blocks: Array) -> Array:
+    found: Array = _IQ4[halves(blocks[:, 2:])] * _half(blocks, 0)
+    return found
+
+
+def _iq4_xs(blocks: Array) -> Array:
+    upper = np.ascontiguousarray(blocks[:, 2:4]).view("<u2") >> (2 * np.arange(8, dtype=np.uint16)) & 3
+    lower = np.stack((blocks[:, 4:8] & 15, blocks[:, 4:8] >> 4), axis=2).reshape(-1, 8)
+    scales = (lower | upper << 4) - 32.0
+    found: Array = _IQ4[halves(blocks[:, 8:].reshape(-1, 8, 16))] * (_half(blocks, 0) * scales)[..., None]
+    return found
+
+
+def _trits(octets_: Array, count: int) -> Array:
+    """Return numbers of −1, 0 and 1: the first `count` digits, of base 3, of bytes that are fractions of 256."""
+    shifted = octets_[:, None, :] * _POWERS_OF_3[:count, None]  # modulo 256: the digits before are lost
+    return (shifted.astype(np.uint16) * 3 >> 8).reshape(len(octets_), -1) - 1.0
+
+
+def _tq1_0(blocks: Array) -> Array:
+    parts = (_trits(blocks[:, :32], 5), _trits(blocks[:, 32:48], 5), _trits(blocks[:, 48:52], 4))
+    found: Array = np.concatenate(parts, axis=1) * _half(blocks, 52)
+    return found
+
+
+def _tq2_0(blocks: Array) -> Array:
+    found: Array = (_pairs_of_bits(blocks[:, :64]) - 1.0) * _half(blocks, 64)
+    return found
+
+
+def _q8_1(blocks: Array) -> Array:
+    return np.ascontiguousarray(blocks[:, 4:]).view(np.int8) * _half(blocks, 0)
+
+
+def _q8_k(blocks: Array) -> Array:
+    d = np.ascontiguousarray(blocks[:, :4]).view("<f4").astype(np.float64)
+    return np.ascontiguousarray(blocks[:, 4:260]).view(np.int8) * d
+
+
 def _mxfp4(blocks: Array) -> Array:
     return E2M1[halves(blocks[:, 1:])] * _E8M0[blocks[:, :1]]
 
@@ -123,5 +197,6 @@ def _nvfp4(blocks: Array) -> Array:
 
 _DECODERS: dict[str, Callable[[Array], Array]] = {
     "Q4_0": _q4_0, "Q4_1": _q4_1, "Q5_0": _q5_0, "Q5_1": _q5_1, "Q8_0": _q8_0, "Q4_K": _q4_k, "Q5_K": _q5_k,
-    "Q6_K": _q6_k, "MXFP4": _mxfp4, "NVFP4": _nvfp4,
+    "Q6_K": _q6_k, "Q2_K": _q2_k, "Q3_K": _q3_k, "Q8_1": _q8_1, "Q8_K": _q8_k, "IQ4_NL": _iq4_nl, "IQ4_XS": _iq4_xs,
+    "TQ1_0": _tq1_0, "TQ2_0": _tq2_0, "MXFP4": _mxfp4, "NVFP4": _nvfp4,
 }  # fmt: skip

@@ -18,10 +18,10 @@ from floatlab.auditing.conventions.scaled import (
     weight_with_inverse_scale,
     weight_with_scale,
 )
-from floatlab.auditing.ggml_blocks import reader
+from floatlab.auditing.ggml_blocks import is_read, reader, unsupported
 from floatlab.auditing.stored_parts import StoredParts, Weight, opened
 from floatlab.auditing.weight_streams import Reader, one_number, times
-from floatlab.errors import FileFormatError, FloatlabError, quoted
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
 from floatlab.files.checkpoints import Checkpoint, StoredTensor, open_checkpoint
 from floatlab.fpmode import in_default_mode
 
@@ -55,7 +55,8 @@ class QuantizedCheckpoint(Mapping[str, Array]):
     As a mapping, it gives each tensor as an array of float32 (correctly rounded), or of float64 if the tensor is
     float64. Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name,
     with their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
-    to the reason. Close the checkpoint after use, or open it in a `with` statement.
+    to the reason, and `unsupported` has the names of those that are of a kind that is not read. Close the checkpoint
+    after use, or open it in a `with` statement.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -63,6 +64,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         self.checkpoint, self.name = checkpoint, checkpoint.name
         self.weights: dict[str, Weight] = {}
         self.unreadable: dict[str, str] = {}
+        self.unsupported: set[str] = set()
         self.parts = StoredParts(checkpoint)
         used: dict[str, str] = {}
         for stored in checkpoint.tensors.values():
@@ -77,6 +79,8 @@ class QuantizedCheckpoint(Mapping[str, Array]):
                     raise FileFormatError(f"{quoted(weight.name, 90)} is stored twice, once as a quantised weight")
             except FloatlabError as trouble:
                 self.unreadable[stored.name] = str(trouble)
+                if isinstance(trouble, UnsupportedError):
+                    self.unsupported.add(stored.name)
                 continue
             used |= dict.fromkeys(weight.parts, weight.name)
             self.weights[weight.name] = weight
@@ -180,6 +184,8 @@ def _ggml(parts: StoredParts, stored: StoredTensor) -> Weight | None:
     """Return a weight of one of GGUF's quantised types; NVFP4 may also have a scale for the whole tensor."""
     if parts.checkpoint.kind != "gguf":
         return None  # the type is not supported
+    if not is_read(stored.dtype):
+        raise unsupported(quoted(stored.name, 90), stored.dtype)
     stem = stored.name.removesuffix(".weight")
     scales = parts.present(f"{stem}.scale", f"{stored.name}.scale") if stored.dtype == "NVFP4" else ()
     second = parts.need(scales[0], stored.name, "float32") if scales else None

@@ -25,10 +25,14 @@ _SCALE_WORDS = ("scale", "absmax")
 
 
 class Repair(Individual):
-    """A possible repair: `words` describes the error that it corrects, and `weight` is the repaired weight."""
+    """A possible repair: `words` describes the error that it corrects, and `weight` is the repaired weight.
+
+    `is_small` tells that the error changes numbers by one step of their codes, so that a weight with it may still fit.
+    """
 
     words: str
     weight: Weight
+    is_small: bool = False
 
 
 def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]:
@@ -43,12 +47,24 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
                 change = partial(_shifted, shift)
                 yield from _changed(checkpoint, weight, scale, f"{scale.name} has {words}", change)
     codes = tensors[weight.codes]
+    if codes.kind == "int32":
+        yield from _changed(checkpoint, weight, codes, "the nibbles are in the other order", _swapped_words)
     if codes.kind == "uint8" and weight.shape != codes.shape:
         yield from _changed(checkpoint, weight, codes, "the nibbles are in the other order", _swapped)
+        for size in (32, 16):
+            if codes.shape and codes.shape[-1] % (size // 2) == 0:
+                words = f"the codes are packed in halves of blocks of {size}, as in GGUF"
+                yield from _changed(checkpoint, weight, codes, words, partial(_from_halves, size // 2))
+    for zeros in (tensors[name] for name in weight.parts if name.endswith(("qzeros", "weight_zero_point"))):
+        for step, words in ((1, "zero points are too small by 1"), (15, "zero points are too large by 1")):
+            change = partial(_stepped, step)
+            for repair in _changed(checkpoint, weight, zeros, f"in {zeros.name}, {words}", change):
+                yield repair.replace(is_small=True)
     for scale in scales:
         if len(scale.shape) > 1 and min(scale.shape) > 1:
             change = partial(_straightened, scale.shape)
             yield from _changed(checkpoint, weight, scale, f"{scale.name} is swizzled (128×4)", change)
+            yield from _changed(checkpoint, weight, scale, f"{scale.name} is transposed", _turned)
         for other in _similar(checkpoint, weight, scale):
             words = f"{scale.name} and {other.name} are exchanged"
             yield from _with(checkpoint, weight, scale.replace(open=other.open), words)
@@ -120,6 +136,33 @@ def _shifted(shift: int, codes: Array) -> Array:
 
 def _swapped(octets: Array) -> Array:
     return octets >> 4 | octets << 4
+
+
+def _swapped_words(words: Array) -> Array:
+    octets = _swapped(np.ascontiguousarray(words.astype("<i4")).view(np.uint8))
+    return octets.view("<i4").reshape(words.shape)
+
+
+def _from_halves(size: int, octets: Array) -> Array:
+    """Return bytes with neighbouring elements; the stored ones have an element and the one half a block later."""
+    blocks = octets.reshape(-1, size)
+    codes = np.concatenate((blocks & 15, blocks >> 4), axis=1)
+    found: Array = (codes[:, ::2] | codes[:, 1::2] << 4).reshape(octets.shape)
+    return found
+
+
+def _stepped(step: int, words: Array) -> Array:
+    """Return zero points of 4 bits, in 32-bit words, that are larger by `step`, modulo 16."""
+    octets = np.ascontiguousarray(words.astype("<u4")).view(np.uint8)
+    changed = ((octets & 15) + step & 15) | (((octets >> 4) + step & 15) << 4)
+    return changed.astype(np.uint8).view("<u4").astype(np.int64).astype(np.int32).reshape(words.shape)
+
+
+def _turned(scales: Array) -> Array:
+    """Return scales by rows if they are stored by columns."""
+    *outer, rows, columns = scales.shape
+    found: Array = np.ascontiguousarray(np.swapaxes(scales.reshape(*outer, columns, rows), -1, -2))
+    return found
 
 
 def _straightened(shape: tuple[int, ...], codes: Array) -> Array:

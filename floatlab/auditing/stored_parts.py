@@ -6,16 +6,20 @@ from collections.abc import Callable
 from copy import copy
 from math import prod
 
+import numpy as np
+
 from floatlab.arrays.sources import ArraySource
 from floatlab.auditing.settings import QuantizationSettings, read_settings
 from floatlab.auditing.weight_streams import Dequantized, Reader, numbers, one_number, spread
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
 from floatlab.files.checkpoints import Checkpoint, StoredTensor
+from floatlab.files.gguf import block_of
 from floatlab.record import Individual
 
 FLOATS = ("float32", "bfloat16", "float16", "float64")
 FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 _LONG = 90
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 Shape = tuple[int, ...]
 
@@ -36,6 +40,15 @@ class Weight(Individual):
     codes: str
     parts: tuple[str, ...]
     open: Callable[[], ArraySource]
+
+
+def bits_of(weight: Weight, codes: StoredTensor) -> float:
+    """Return how many bits a number of a weight takes in the tensor of its codes; GGUF's blocks have scales, too."""
+    block = block_of(codes.dtype)
+    if block is not None and not codes.kind:
+        return 8 * block[1] / block[0]
+    width = np.dtype(codes.kind).itemsize * 8 if codes.kind in _INTEGERS else 8
+    return width * prod(codes.shape) / max(prod(weight.shape), 1)
 
 
 class StoredParts:

@@ -45,6 +45,15 @@ NAMED_RECIPES = (
     *("nvfp4/16x16", "e4m3/tensor", "e4m3/channel", "e4m3/1x128", "e4m3/128x128", "e5m2/tensor", "nf4/64"),
     *("bnb_fp4/64", "int8/channel", "int4/32"),
 )
+# Words that the field uses for several recipes: the formats of elements that they may mean, and recipes with scales.
+RECIPE_FAMILIES = {
+    **dict.fromkeys(
+        ("fp8", "float8", "f8"),
+        (("e4m3", "e5m2"), ("e4m3/tensor", "e4m3/channel", "e4m3/128x128", "mxfp8_e4m3", "e5m2/tensor")),
+    ),
+    **dict.fromkeys(("fp6", "float6", "f6"), (("e2m3", "e3m2"), ("mxfp6_e2m3", "mxfp6_e3m2"))),
+    **dict.fromkeys(("fp4", "float4", "f4"), (("e2m1",), ("mxfp4", "nvfp4", "nf4/64", "bnb_fp4/64"))),
+}
 SPELLINGS = {"ocp": "floor", "rceil": "up"}  # alternative names of scale rules
 
 
@@ -181,15 +190,45 @@ def _read(text: str) -> Recipe:
 def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, ...]:
     """Return the recipes of a list, or of a text with commas between them; commas in parentheses belong to a recipe.
 
-    A recipe that is named twice is returned once. Raises RecipeError.
+    A recipe that is named twice is returned once. Words such as `fp8` and `fp4` do not say which recipe is meant; they
+    are refused, with the recipes that they may mean. Raises RecipeError, and FormatError for objects of other types.
 
     >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
     ['mxfp4', 'block(e2m1, ue5m3, 16)']
     """
-    words = _split(text) if isinstance(text, str) else [text] if isinstance(text, Recipe) else list(text)
-    if not words or not all(words):
-        raise RecipeError("a recipe is missing between commas" if words else "at least one recipe is needed")
+    if not isinstance(text, str | Recipe | BlockFormat | list | tuple):
+        raise FormatError(f"recipes are a text such as 'e4m3,mxfp4' or a list, not {type(text).__name__}")
+    words = _split(text) if isinstance(text, str) else list(text) if isinstance(text, list | tuple) else [text]
+    if not words or any(isinstance(word, str) and not word.strip() for word in words):
+        raise RecipeError("a recipe is missing between commas" if len(words) > 1 else "at least one recipe is needed")
+    for word in words:
+        if isinstance(word, str):
+            _refuse_family(word.strip())
     return tuple({recipe.name: recipe for recipe in map(parse_recipe, words)}.values())
+
+
+def _refuse_family(word: str) -> None:
+    """Raise RecipeError for a word that gives the width of the elements, but neither their format nor the scales.
+
+    >>> _refuse_family("fp4")
+    Traceback (most recent call last):
+      ...
+    floatlab.errors.RecipeError: fp4 is not one recipe: name mxfp4, nvfp4, nf4/64, bnb_fp4/64 or e2m1 (no scales)
+      fp4
+      ^
+    """
+    name, slash, rest = word.partition("/")
+    if (family := RECIPE_FAMILIES.get(name.rstrip().lower())) is None:
+        return
+    formats, recipes = family
+    if not slash:
+        *names, last = (*recipes, *(f"{format} (no scales)" for format in formats))
+        said = f"recipe: name {', '.join(names)} or {last}"
+    elif len(formats) > 1:
+        said = f"format: name {' or '.join(f'{format}/{rest}' for format in formats)}"
+    else:
+        return
+    raise RecipeError(TokenReader(word, _TOKEN).marked(f"{name.rstrip()} is not one {said}", 0))
 
 
 def _split(text: str) -> list[str]:

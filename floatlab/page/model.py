@@ -9,7 +9,7 @@ from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class Role(Enum):
@@ -106,6 +106,24 @@ def wrap(runs: Line, width: int) -> list[Line]:
     return [*lines, cut_columns(runs, start, len(text))]
 
 
+def padded(runs: Line, width: int, right: bool = False) -> Line:
+    """Fill a line with spaces up to a width: after it, or before it if it is aligned on the right."""
+    space = width - columns_of(runs)
+    if space <= 0:
+        return runs
+    return line(" " * space, runs) if right else line(runs, " " * space)
+
+
+def aligned(rows: Sequence[Sequence[Line]], right: Sequence[int] = (), indent: int = 0) -> list[Line]:
+    """Return rows of cells as lines whose cells are below each other; `right` are the right-aligned columns."""
+    widths = [max(map(columns_of, cells)) for cells in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [padded(cell, widths[i], i in right) for i, cell in enumerate(row)]
+        lines.append(line(" " * indent, *(part for cell in cells[:-1] for part in (cell, "  ")), *cells[-1:]))
+    return lines
+
+
 class Block(Record):
     """A part of a page."""
 
@@ -138,16 +156,27 @@ class Strip(Block):
 
 
 class Table(Block):
-    """Rows of cells under a header. If the table is wider than the page, each row is shown as a list."""
+    """Rows of cells under a header. If the table is wider than the page, each row is shown as a list.
+
+    With `spare`, the first column has names, and if the page is too narrow, columns are left out and names shortened
+    instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Line, ...], ...]
     right: tuple[int, ...]  # right-aligned columns
+    spare: tuple[int, ...] | None
 
-    def __init__(self, header: tuple[str, ...], rows: Iterable[Iterable[Text]], right: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        header: tuple[str, ...],
+        rows: Iterable[Iterable[Text]],
+        right: tuple[int, ...] = (),
+        spare: tuple[int, ...] | None = None,
+    ) -> None:
         """Make a table of rows whose cells are texts, spans or lines."""
         cells = tuple(tuple(map(as_line, row)) for row in rows)
-        for name, value in (("header", header), ("rows", cells), ("right", right)):
+        for name, value in (("header", header), ("rows", cells), ("right", right), ("spare", spare)):
             object.__setattr__(self, name, value)
 
 

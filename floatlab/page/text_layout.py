@@ -6,7 +6,20 @@ from operator import is_
 
 from floatlab.errors import printable
 from floatlab.page import model
-from floatlab.page.model import Block, Line, Page, Role, Span, columns_of, cut_columns, line, text_of, wrap
+from floatlab.page.model import (
+    Block,
+    Line,
+    Page,
+    Role,
+    Span,
+    aligned,
+    columns_of,
+    cut_columns,
+    line,
+    padded,
+    text_of,
+    wrap,
+)
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -57,13 +70,6 @@ def _set_blocks(blocks: tuple[Block, ...], width: int) -> list[Line]:
     return lines
 
 
-def _pad(runs: Line, width: int, right: bool = False) -> Line:
-    space = width - columns_of(runs)
-    if space <= 0:
-        return runs
-    return line(" " * space, runs) if right else line(runs, " " * space)
-
-
 def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
     """Put a label before the first line, or above the first line if the width is below NARROW."""
     if width < NARROW:
@@ -86,7 +92,7 @@ def _row(row: model.Row, width: int) -> list[Line]:
         return _labelled(row.label, wrap(row.content, room), width)
     column = max(ASIDE - INDENT - LABEL, columns_of(row.content) + 2)
     if column + columns_of(row.aside) <= room:
-        return _labelled(row.label, [line(_pad(row.content, column), row.aside)], width)
+        return _labelled(row.label, [line(padded(row.content, column), row.aside)], width)
     return _labelled(row.label, wrap(row.content, room) + wrap(row.aside, room), width)
 
 
@@ -100,7 +106,9 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
         upper = [line(margin, each) for each in above]
         column = max(ASIDE - INDENT - LABEL, length + 2)
         if not strip.aside or column + columns_of(strip.aside) <= room:
-            return upper + _labelled(strip.label, [line(_pad(last, column if strip.aside else 0), strip.aside)], width)
+            return upper + _labelled(
+                strip.label, [line(padded(last, column if strip.aside else 0), strip.aside)], width
+            )
         return upper + _labelled(strip.label, [last, *wrap(strip.aside, room)], width)
     lines = _row(model.Row(strip.label, strip.aside), width)
     margin, room = " " * INDENT, width - INDENT
@@ -125,16 +133,14 @@ def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, 
 
 
 def _table(table: model.Table, width: int) -> list[Line]:
-    columns = range(len(table.header))
-    widths = [max((len(table.header[i]), *(columns_of(row[i]) for row in table.rows))) for i in columns]
-    if INDENT + sum(widths) + 2 * (len(widths) - 1) > width:
+    lines = aligned([[line(Span(name, Role.LABEL)) for name in table.header], *table.rows], table.right, INDENT)
+    if columns_of(lines[0]) <= width:
+        return lines
+    if table.spare is None:
         return _stacked(table, width)
-    lines = []
-    header = tuple(line(Span(name, Role.LABEL)) for name in table.header)
-    for row in (header, *table.rows):
-        cells = [_pad(row[i], widths[i], i in table.right) for i in columns]
-        lines.append(line(_SPACES, *(part for cell in cells[:-1] for part in (cell, "  ")), cells[-1]))
-    return lines
+    from floatlab.page.name_tables import set_names  # imported here, since few pages have such a table
+
+    return set_names(table, width, INDENT) or _stacked(table, width)
 
 
 def _stacked(table: model.Table, width: int) -> list[Line]:
@@ -163,7 +169,7 @@ def _grid(grid: model.Grid, width: int) -> list[Line]:
     while columns & (columns - 1):  # with a power of two, the columns of a code table begin at round codes
         columns -= 1
     height = -(-len(grid.cells) // columns)
-    return [line(_SPACES, *(_pad(cell, widest) for cell in grid.cells[top::height])) for top in range(height)]
+    return [line(_SPACES, *(padded(cell, widest) for cell in grid.cells[top::height])) for top in range(height)]
 
 
 def _note(note: model.Note, width: int) -> list[Line]:
@@ -178,7 +184,7 @@ def _pair(pair: model.Pair, width: int) -> list[Line]:
         return [*sides[0], *sides[1]]
     height = max(len(side) for side in sides)
     left, right = ([*side, *[()] * (height - len(side))] for side in sides)
-    return [line(_pad(a, half + _BETWEEN), b) for a, b in zip(left, right, strict=True)]
+    return [line(padded(a, half + _BETWEEN), b) for a, b in zip(left, right, strict=True)]
 
 
 def _fresh(fresh: model.Fresh, width: int) -> list[Line]:

@@ -258,7 +258,10 @@ def test_the_blocks_of_ggml_by_its_own_package(kind):
         blocks = blocks[blocks[:, 0] < 255]  # the code of NaN; the package reads it as 2^128
     with np.errstate(all="ignore"):
         found = _DECODERS[kind](blocks).reshape(len(blocks), -1).astype(np.float32)
-        expected = quants.dequantize(blocks, types[kind])
+        try:
+            expected = quants.dequantize(blocks, types[kind])
+        except NotImplementedError:
+            pytest.skip(f"the package gguf does not read {kind}")
     assert ((found == expected) | (np.isnan(found) & np.isnan(expected))).all()
 
 

@@ -9,7 +9,15 @@ from floatlab.arith.blocks import quantize_blocks
 from floatlab.errors import ContextError, RecipeError
 from floatlab.formats.blocks import parse_block_format
 from floatlab.formats.formulas import parse_formula
-from floatlab.formats.recipes import NAMED_RECIPES, Recipe, is_recipe, parse_recipe, rules_for
+from floatlab.formats.recipes import (
+    NAMED_RECIPES,
+    RECIPE_FAMILIES,
+    Recipe,
+    is_recipe,
+    parse_recipe,
+    parse_recipes,
+    rules_for,
+)
 from floatlab.formats.scale_rules import SCALE_RULES
 from floatlab.formats.scaling import BLOCK, ELEMENT, TENSOR
 
@@ -156,3 +164,30 @@ def test_a_recipe_has_one_rule():
     with pytest.raises(ContextError, match=message):
         quantize_blocks(["1"], "mxfp4:up", "ceil")
     assert parse_recipe("mxfp4:up").with_rule("rceil") == parse_recipe("mxfp4:up")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fp8", "fp8 is not one recipe: name e4m3/tensor, "),
+        ("mxfp4, FP4", "FP4 is not one recipe: name mxfp4, nvfp4, nf4/64, bnb_fp4/64 or e2m1 (no scales)"),
+        ("float6", "e2m3 (no scales) or e3m2 (no scales)"),
+        ("fp8/tensor:ct", "fp8 is not one format: name e4m3/tensor:ct or e5m2/tensor:ct"),
+        (["e4m3", "fp8"], "fp8 is not one recipe"),
+        ("e4m3,,mxfp4", "a recipe is missing between commas"),
+        ("", "at least one recipe is needed"),
+        (5, "recipes are a text such as 'e4m3,mxfp4' or a list, not int"),
+        ([None], "a recipe is text, a BlockFormat or a Recipe, not NoneType"),
+    ],
+)
+def test_lists_that_do_not_name_recipes(text, said):
+    with pytest.raises(FormatError) as refused:
+        parse_recipes(text)
+    assert said in str(refused.value).partition("\n")[0]
+
+
+def test_words_of_families_name_recipes_of_their_width():
+    for formats, recipes in RECIPE_FAMILIES.values():
+        widths = {parse_recipe(name).format.element.width for name in (*formats, *recipes)}
+        assert len(widths) == 1
+    assert [each.name for each in parse_recipes("fp4/32,fp4:none")] == ["e2m1/32", "e2m1"]

@@ -12,7 +12,9 @@ import floatlab as fl
 from floatlab.page.html import HeatCell, HeatMap, report
 from floatlab.page.model import Page, Table, heading
 from floatlab.page.svg import SVG_TEXT
+from floatlab.page.text_layout import to_text
 from floatlab.verbs.audit.recipes_answer import recipes_answer_of
+from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.recipes_report import layer_of, sqnr_chart
 
 RECIPES = ("mxfp4", "e4m3", "int8/channel")
@@ -158,3 +160,53 @@ def test_pictures_of_the_report_are_well_formed(found):
     text = recipes_answer_of(found).document("")
     for part in text.split("<svg")[1:]:
         ElementTree.fromstring("<svg" + part.partition("</svg>")[0] + "</svg>")
+
+
+def checkpoint(count=43):
+    rng = np.random.default_rng(3)
+    return {
+        f"model.layers.{place}.self_attn.q_proj.weight": rng.normal(size=(8, 64)).astype(np.float32)
+        for place in range(count)
+    }
+
+
+def test_a_page_of_80_columns_has_one_line_for_each_tensor():
+    found = fl.audit(checkpoint(), to="e4m3,e4m3/tensor,bf16,mxfp4,nvfp4")
+    shown = to_text(recipes_page(found, 43)).splitlines()
+    assert max(map(len, shown)) <= 80
+    rows = [each for each in shown if each.startswith("  model.layers.")]
+    assert len(rows) == 43
+    assert {len(each.split()) for each in rows} == {7}  # with the recommendation
+    rest = to_text(recipes_page(found, 40))
+    assert "3 more tensors survive all recipes; --worst all lists them" in rest
+
+
+def test_a_page_says_which_tensors_have_nans_when_they_are_stored():
+    tensors = checkpoint(8)
+    for place, value in enumerate((np.nan, np.inf, -np.inf, np.nan, np.nan)):
+        tensors[f"model.layers.{place}.self_attn.q_proj.weight"][0, : place + 1] = value
+    said = " ".join(to_text(recipes_page(fl.audit(tensors, to="e4m3")), 120).split())
+    assert "stored 5 tensors have NaNs or infinities:" in said
+    assert "model.layers.4.self_attn.q_proj.weight (5 of 512)" in said
+    assert "and 1 more" in said
+
+
+def test_a_page_names_what_is_odd():
+    tensors = {"": np.float32([[1, 2]]), "n" * 3000: np.float32([[1, 500]]), "bias": np.float32([1]), "e": np.zeros(0)}
+    found = fl.audit(tensors, to="e4m3,int8")
+    said = " ".join(to_text(recipes_page(found), 100).split())
+    assert "n" * 100 not in said
+    assert "One of these tensors has fewer than two axes" in said
+    assert "int8 has no scales here; int8/channel and int8/32 have scales." in said
+    assert "e: left out, it has no numbers" in said
+    assert "3 tensors" in said
+    assert " '' " in said
+
+
+def test_tensors_that_any_recipe_damages_come_first():
+    tensors = checkpoint(3) | {"outlier": np.float32([[1e30] + [1] * 63] * 8), "big": np.full((8, 64), 1e6, np.float32)}
+    for recipes in ("bf16,int8/tensor,e4m3", "e4m3,bf16,int8/tensor"):
+        found = fl.audit(tensors, to=recipes)
+        assert {each.tensor for each in found.tensors[:2]} == {"outlier", "big"}
+    assert "2 more" not in to_text(recipes_page(found, 2))
+    assert "4 more tensors, 1 of them damaged; --worst all lists them" in to_text(recipes_page(found, 1))

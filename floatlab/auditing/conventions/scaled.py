@@ -83,7 +83,9 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
 def _must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
     """Return whether the configuration says that the weight is quantised, and its type does not contradict."""
     names = {name.rpartition(".")[2] for name in parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")}
-    return bool(parts.settings.method) and weight.kind in (*FP8, "uint8") and len(weight.shape) > 1 and not names
+    return (
+        bool(parts.settings.method) and weight.kind in (*FP8, "uint8", "int8") and len(weight.shape) > 1 and not names
+    )
 
 
 def _nvfp4(

@@ -12,7 +12,15 @@ from math import inf, prod
 from typing import TypedDict, Unpack
 
 from floatlab.arrays.round_trips.round_trip import check_supported, is_unscaled, spans
-from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures, exponents_of, figures_of
+from floatlab.auditing.survival.figures import (
+    DAMAGED,
+    OVERFLOWS,
+    RecipeAudit,
+    RecipeFigures,
+    TensorFigures,
+    exponents_of,
+    figures_of,
+)
 from floatlab.auditing.survival.gathering import Gathering, Pile
 from floatlab.auditing.survival.jobs import AuditJob, Measured, checkpoint_at, forget, joint_peak, work
 from floatlab.auditing.survival.regions import TensorRegion, as_matrix, needs_peaks
@@ -300,14 +308,18 @@ class _Survey:
 
 
 def _rank(found: TensorFigures) -> tuple[float, ...]:
-    """Return the key that sorts tensors: those that cannot be read, then by the damage in the first recipe."""
+    """Return the key that sorts tensors: those that cannot be read, then the damaged ones, by the worst damage.
+
+    SQNRs are compared with those that their recipes usually have.
+    """
     if not found.is_readable:
-        return (0, 0, 0)
+        return (0,)
     if not found.recipes:
-        return (2, 0, 0)
-    first = found.recipes[0]
-    sqnr = first.decisive_sqnr
-    return (1, -first.lost / max(first.elements, 1), inf if sqnr is None else sqnr)
+        return (4,)
+    verdicts = {each.verdict for each in found.recipes}
+    lost = max(each.lost / max(each.elements, 1) for each in found.recipes)
+    levels = [each.decisive_sqnr - each.expected for each in found.recipes if each.decisive_sqnr is not None]
+    return 1 if OVERFLOWS in verdicts else 2 if DAMAGED in verdicts else 3, -lost, min(levels, default=inf)
 
 
 def _figures(

@@ -18,12 +18,14 @@ from floatlab.auditing.survival.figures import (
     TensorFigures,
     sqnr_of,
 )
+from floatlab.errors import shortened
 from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
 MOST_FLUSHED = 0.25  # added to the share of normally distributed numbers that become 0; SQNR may not show such a loss
-_NAMED = 3
+_NAMED = 3  # the number of tensors that are named in a sentence
+_LONG = 60  # characters of a name in a sentence
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
 _SINGULAR = {"become": "becomes", "are": "is"}
 
@@ -137,8 +139,8 @@ def recommendation(
     """
     if min_sqnr is None:
         rule = (
-            f"a tensor survives a recipe if its SQNR is at most {MARGIN:g} dB below that of normally distributed "
-            f"numbers, no number becomes NaN or infinite, and at most {100 * MOST_FLUSHED:g} % more than usual become 0"
+            f"a recipe must stay within {MARGIN:g} dB of its usual SQNR, which is that of normally distributed "
+            f"numbers, make no number NaN or infinite, and at most {100 * MOST_FLUSHED:g} % more than usual 0"
         )
     else:
         rule = (
@@ -162,7 +164,7 @@ def recommendation(
     base = max((name for name in sizes if name), key=lambda name: sizes[name], default="")
     mean = bits / total if total else None
     sqnr = sqnr_of(noise, signal) if total else None
-    words = _words(base, plan)
+    words = _words("" if sizes[""] > sum(sizes.values()) / 2 else base, plan)
     if mean is not None and base:
         words += f". On average {mean:.3g} bits a number"
         if sqnr is not None and noise:
@@ -170,22 +172,28 @@ def recommendation(
     return Recommendation(words, rule, base, plan, mean, sqnr)
 
 
-def _words(base: str, plan: tuple[tuple[str, str], ...]) -> str:
+def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
+    """Return a plan in words: first the recipe of most numbers (empty: they stay as stored), then the other tensors.
+
+    >>> _words("nvfp4", (("a", "nvfp4"), ("b", "nvfp4"), ("c", "e4m3"), ("d", "")))
+    'nvfp4 for all but 2 of 4 tensors; in e4m3: c; as stored: d'
+    >>> _words("", (("a", ""), ("b", ""), ("c", "e4m3")))
+    'as stored for all but 1 of 3 tensors; in e4m3: c'
+    """
     total = len(plan)
-    if not base:
-        return f"none of these recipes: {'all tensors' if total > 1 else 'the tensor'} should stay as stored"
+    which = "the tensor" if total == 1 else "both tensors" if total == 2 else f"all {total:,} tensors"
     apart: dict[str, list[str]] = {}
     for name, recipe in plan:
-        if recipe != base:
+        if recipe != most:
             apart.setdefault(recipe, []).append(name)
     others = sum(map(len, apart.values()))
     if not others:
-        return f"{base} for all {total:,} tensors" if total > 1 else f"{base} for the tensor"
+        return f"{most} for {which}" if most else f"none of these recipes: {which} should stay as stored"
     parts = [
         f"{f'in {recipe}' if recipe else 'as stored'}: {_few(names)}"
         for recipe, names in sorted(apart.items(), key=lambda item: (not item[0], -len(item[1])))
     ]
-    return f"{base} for all but {others:,} of {total:,} tensors; {'; '.join(parts)}"
+    return f"{most or 'as stored'} for all but {others:,} of {total:,} tensors; {'; '.join(parts)}"
 
 
 def _few(names: list[str]) -> str:
@@ -194,6 +202,6 @@ def _few(names: list[str]) -> str:
     >>> _few(["a", "b", "c", "d", "e"])
     'a, b, c and 2 more'
     """
-    if len(names) <= _NAMED + 1:
-        return ", ".join(names)
-    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} more"
+    few = names if len(names) <= _NAMED + 1 else names[:_NAMED]
+    more = f" and {len(names) - len(few):,} more" * (len(names) > len(few))
+    return f"{', '.join(shortened(name, _LONG) or repr(name) for name in few)}{more}"

@@ -22,15 +22,14 @@ from floatlab.reduce.explain.first_line import (
     shared_line,
     unexplained_line,
 )  # fmt: skip
-from floatlab.reduce.explain.grid import Replaying, Way, grid_of, library_ways, names_between, own_accumulator
+from floatlab.reduce.explain.grid import Replaying, Way, grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.hypotheses import SideExplainer
-from floatlab.reduce.explain.installed import installed_ways
+from floatlab.reduce.explain.installed import installed_ways, library_ways
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
 from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
+from floatlab.reduce.explain.residuals import mask_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
-
-_REPLAYED = ("inputs-rounded",)  # orders are replayed with unchanged inputs and with these models of the inputs
 
 
 @in_default_mode
@@ -150,8 +149,16 @@ class _PairDiagnosis:
     def _is_shared(self) -> bool:
         """Return whether both results have the same faults and differ from each other only by rounding."""
         names = [tuple(cause.name for cause in each.causes) for each in self.explained]
-        if names[0] != names[1] or not names[0] or not set(names[0]) <= _SHARED:
+        faulty = set(names[0]) & (_SHARED | _ALIKE)
+        if names[0] != names[1] or not faulty or set(names[0]) - faulty - _CAST:
             return False
+        faults = [tuple((cause.name, cause.where, cause.evidence) for cause in each.causes) for each in self.explained]
+        if faults[0] == faults[1] and faulty <= _ALIKE:
+            # Each result agrees, within rounding, with the same change of the product, except in wrong elements.
+            wrong = np.zeros(self.problem.shape, bool)
+            for cause in self.explained[0].causes:
+                wrong |= mask_of(cause.where, wrong.shape) if cause.name in ("elements", "region") else False
+            return not (self.differing & wrong).any()
         views = [view_of(self.problem, each.side, each.accumulator) for each in self.explained]
         with np.errstate(all="ignore"):
             room = sum(view.errors()[1] for view in views)
@@ -238,8 +245,8 @@ class _PairDiagnosis:
     def _searched_ways(self) -> tuple[list[Way], list[Way]]:
         found: tuple[list[Way], list[Way]] = ([], [])
         for i, each in enumerate(self.explained):
-            if each.model.name and each.model.name not in _REPLAYED:
-                continue
+            if each.model.name and not each.model.is_one_rounding:
+                continue  # orders are replayed with unchanged inputs and with inputs that are rounded to one format
             into = each.side.narrowest
             alike = (self.explained[0].side.narrowest, self.explained[0].model) == (
                 self.explained[1].side.narrowest,
@@ -249,6 +256,7 @@ class _PairDiagnosis:
                 continue
             grid = grid_of(self.problem, each.model, into, self.tick)
             self.grid = grid
+            grid.telling = self.differing
             sides = self.sides if alike else (each.side,)
             for j, ways in enumerate(grid.ways(sides)):
                 found[j if alike else i].extend(ways)
@@ -320,6 +328,10 @@ class _PairDiagnosis:
 
 _SHARED = {"bias", "scale", "terms-missing", "terms-twice", "transposed-operand", "transposed-output"}
 _SHARED |= {"rows-moved", "columns-moved"}
+# Faults that determine every number of a result up to rounding, or, with their positions, all numbers but a few.
+_ALIKE = {"transposed-operand", "transposed-output", "rows-moved", "columns-moved", "function-applied", "clipped"}
+_ALIKE |= {"elements", "region"}
+_CAST = {"output-rounded"}
 _STOPPED = {
     "product": "equal to the product within rounding",
     "rounding": "equal to the product except for a choice of precision",

@@ -25,6 +25,7 @@ _AROUND = {
     "decimals": ("", " decimals"), "digits": ("", " digits"),
     "scale per": ("one scale per ", ""), "parts": ("", " parts"),
     "products": ("products ", ""), "blocks": ("blocks: ", ""),
+    "x": ("first input ", ""), "y": ("second input ", ""), "or": ("or ", ""),
 }  # fmt: skip
 _TRANSPOSED = {
     "the result": "the transposed product", "none: y·x": "the product with x and y swapped",

@@ -29,7 +29,6 @@ from floatlab.reduce.replay.causes import Cause, causes_of
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import agreement
 from floatlab.reduce.results.product_error import spread_indices
-from floatlab.reduce.reveal.sized_target import values_of
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.simulation import simulate
@@ -39,9 +38,9 @@ _TERMS = 1 << 17  # largest number of terms in all replayed elements together
 _MOST, _LEAST = 256, 36  # largest and smallest number of replayed elements
 _LONG = 400  # terms; for longer sums, formats without processor support are tried in only a few orders
 _WHOLE = 1 << 28  # largest number of multiply-adds for replaying all elements instead of the sample
+_TELLING = 16  # a way is tried on at most this many rows and columns in which the results differ
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many others
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
-_UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elements has no order
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
 _UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # input formats of matrix units
@@ -74,6 +73,7 @@ class CandidateGrid:
     def __init__(self, problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> None:
         """Choose the sample, and round the inputs as `model` says. `into` is the format of the results."""
         self.problem, self.into, self.tick = problem, into, tick
+        self.telling: Array | None = None  # the mask of the elements in which the two results differ, if it is known
         self.nearest: dict[str, Array] = {}  # for a result without a way, the mask of elements that the best one misses
         self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # per result: (share reproduced, candidate)
         m, n = problem.shape
@@ -215,16 +215,18 @@ class CandidateGrid:
     def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
         """Return the ways that also reproduce the elements outside the sample.
 
-        Once the check would exceed _WHOLE multiply-adds, ways are kept unchecked. For a result, `nearest` stores the
-        mask of elements that the best dropped way does not reproduce.
+        Once the check would exceed _WHOLE multiply-adds, ways are checked only where both results differ. For a result,
+        `nearest` stores the mask of elements that the best dropped way does not reproduce.
         """
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
         for way in ways:
             work += each_work * (_SLOWER if way.candidate is not None and _is_narrow(way.candidate) else 1)
             missed = self.mismatches(way, side) if work <= _WHOLE else None
-            if missed is None or not missed.any():
+            if not missed.any() if missed is not None else not self._fails_where_telling(way, side):
                 kept.append(way)
+            elif missed is None:
+                continue
             elif keeps_nearest and (side.name not in self.nearest or missed.sum() < self.nearest[side.name].sum()):
                 self.nearest[side.name] = missed
         return kept
@@ -251,15 +253,34 @@ class CandidateGrid:
 
     def mismatches(self, way: Way, side: Side) -> Array | None:
         """Return the mask of elements that a way does not reproduce; None if an input is NaN or infinite."""
-        if self.problem.special is not None:
-            return None
-        sides = self.whole_sides if way.inputs is None else _in_format(self.whole_sides, way.inputs)
-        whole = Evaluator(sides, self.into, way.rules)
+        return None if self.problem.special is not None else self._missed(way, side, self.whole_sides, np.s_[:, :])
+
+    def _missed(self, way: Way, side: Side, sides: tuple[Source, ...], index: tuple[Array | slice, ...]) -> Array:
+        """Return the mask of the elements at an index that a way does not give; `sides` are the factors of these."""
+        whole = Evaluator(sides if way.inputs is None else _in_format(sides, way.inputs), self.into, way.rules)
         if way.candidate is not None:
             codes = whole.whole(way.candidate)
         else:
             codes = simulate(whole._factors, SERIAL, self._compensated(way.compensated)).reshape(-1)
-        return ~agreement(codes, self._goal(side, np.s_[:, :]), self.into).reshape(self.problem.shape)
+        goal = self._goal(side, index)
+        shape = sides[0].codes.shape[0], sides[1].codes.shape[1]
+        return ~agreement(codes, goal, self.into).reshape(shape)
+
+    def _fails_where_telling(self, way: Way, side: Side) -> bool:
+        """Return whether a way fails in a few rows and columns in which the two results differ.
+
+        Most elements of a narrow result are the same in every computation, so equal bits there are not evidence.
+        """
+        if self.telling is None or not self.telling.any() or self.problem.special is not None:
+            return False
+        places = np.argwhere(self.telling)
+        rows, columns = places[spread_indices(len(places), _TELLING)].T
+        rows, columns = np.unique(rows), np.unique(columns)
+        x, y = self.whole_sides
+        sides = (
+            Source(x.codes[rows], x.format), Source(np.ascontiguousarray(y.codes[:, columns]), y.format),
+        )  # fmt: skip
+        return bool(self._missed(way, side, sides, np.ix_(rows, columns)).any())
 
 
 def _in_format(sides: tuple[Source, ...], format: Format) -> tuple[Source, ...]:
@@ -274,42 +295,6 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
     grid = problem.grids[key]
     assert isinstance(grid, CandidateGrid)
     return grid
-
-
-def numpy_product(x: Source, y: Source) -> Array | None:
-    """Return the product that NumPy computes on this machine; None if BLAS has no routine for the formats."""
-    kind = native_dtype(x.format)
-    if x.format != y.format or kind is None or kind.itemsize == 2:
-        return None
-    with np.errstate(all="ignore"):
-        made: Array = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
-    return made
-
-
-def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
-    """Return the libraries that reproduce a result bit for bit: NumPy on this machine, and those of `maps`."""
-    found = []
-    x, y = problem.sources
-    if side.format == x.format and (product := numpy_product(x, y)) is not None:
-        if np.array_equal(product, side.values, equal_nan=True):
-            found.append(Way(NUMPY))
-    elif x.format == y.format and x.format.precision < _SINGLE.precision and side.format in (x.format, _SINGLE):
-        with np.errstate(all="ignore"):
-            made = (problem.x.astype(np.float32) @ problem.y.astype(np.float32)).astype(np.float64)
-        if np.array_equal(np.asarray(quantize(made, side.format), np.float64), side.values):
-            found.append(Way(f"{NUMPY}, in binary32"))
-    for each in maps:
-        try:
-            replayed = source_of(np.asarray(each.replay(*(values_of(source) for source in problem.sources))))
-        except FloatlabError:
-            continue  # the map is for another shape or format
-        if replayed.format != side.format or replayed.codes.size != side.values.size:
-            continue
-        values = np.asarray(decode(replayed.codes, replayed.format), np.float64).reshape(side.values.shape)
-        unknown = np.isnan(values)  # the map has no order for these elements
-        if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
-            found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
-    return found
 
 
 def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:

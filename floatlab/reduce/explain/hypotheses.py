@@ -11,85 +11,71 @@ from functools import cached_property
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.formats import Format, parse_format
+from floatlab.formats import parse_format
+from floatlab.reduce.explain.faults.doubts import rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
-    are_even,
     are_exact,
-    explains_more,
     is_apart,
-    is_nearer,
-    is_telling,
-    may_be_flushed,
-    outdoing,
 )
-from floatlab.reduce.explain.faults.rivals import narrow_share
-from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SampledModel, SideExplanation
+from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
-from floatlab.reduce.explain.precision.inputs import far_replay, likely_models
+from floatlab.reduce.explain.model_search import GAIN, ModelSearch
+from floatlab.reduce.explain.precision.inputs import far_replay
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
     has_exact_sums,
     narrow_formats,
-    narrow_sums,
     partial_sums,
 )  # fmt: skip
 from floatlab.reduce.explain.precision.outputs import best_cast, printed_digits
-from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_flipped, is_stored_scale
+from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
 from floatlab.reduce.explain.problem import (
-    View,
     middle,
     unrelated_share,
     view_of,
 )  # fmt: skip
 from floatlab.reduce.explain.residuals import find_places, has_few_bits, is_flat, is_moved_exactly
-from floatlab.reduce.explain.side_report import SideReport
-from floatlab.reduce.explain.stages import PLAIN, Model
+from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.simulate.narrow_sums import promoted
 
-_SURPRISING = 0.2  # for a fault, the largest ratio of wrong elements to elements that narrower sums change
-_TRIED = 8  # largest number of models that are verified on all elements
 _SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow format
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
-_GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
 _MOST_WRONG = 0.5  # largest share of wrong elements that is reported as a region
 
 
-class SideExplainer(SideReport):
+class SideExplainer(ModelSearch):
     """Searches for an explanation of one result."""
 
     def explain(self) -> SideExplanation:
-        """Return the first hypothesis that fits, or "unknown" if flushed subnormal numbers may explain its fault."""
+        """Return the first hypothesis that fits, or "unknown" if its fault has an alternative."""
         found, view = self._first_found(), view_of(self.problem, self.side, self.accumulators[0])
         names = {each.name for each in found.causes}
-        is_local = found.status == "bug" and names <= _LOCAL and not self.stray.any()
         may_be_fast = found.status == "unknown" or (found.status == "bug" and bool(names & _LOCAL))
         if may_be_fast and (fast := find_fast_product(view, self.problem.x, self.problem.y)):
             if fast.is_sure:
                 return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
-        if is_local and may_be_flushed(view, view.fit().wrong, 2.0**self.side.format.emin):
-            return self._in_doubt("wrong elements", "subnormal numbers that were flushed to zero")
-        if is_local and self.side.narrowest == self.side.format and are_even(view, view.fit().wrong):
-            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
-        return found
+        rival = rival_of(self.problem, view, found)
+        return found if rival is None else self._in_doubt(*rival)
 
     def _first_found(self) -> SideExplanation:
         if not (self.side.finite & self.problem.known).any():
             return self._found("bug" if self.stray.any() else "product", (), PLAIN, self.accumulators[0])
-        searches = [self._by_bits, self._plain_or_flushed, self._models, self._cast_with_fault, self._models_with_fault]
+        searches = [self._by_bits, self._plain_or_flushed, self._models, self._pairs]
+        searches += [self._cast_with_fault, self._models_with_fault, self._pairs_with_fault]
         product, values = self.problem.totals.product, self.side.values
         if is_flat(values) and values.any() and (is_flat(product) or has_few_bits(float(values.flat[0]))):
-            searches = [*searches[:3], self._of_one_number]
-        searches += [self._with_all_wrong, self._of_sums]
+            searches = [*searches[:4], self._of_one_number]
+        searches += [self._with_all_wrong, self._models_beside_fault, self._of_sums]
         plain = view_of(self.problem, self.side, self.accumulators[0])
         if has_exact_sums(self.problem) and plain.fit().wrong.any() and self.side.format.precision >= SINGLE.precision:
             searches.insert(1, self._of_sums)  # the usual sums are exact, so narrower partial sums are likely
@@ -135,7 +121,7 @@ class SideExplainer(SideReport):
         if not known or places is None:
             return None
         view = view_of(self.problem, self.side, self.accumulators[0])
-        if (view.fit().wrong & ~wrong).sum() < _GAIN + wrong.sum():
+        if (view.fit().wrong & ~wrong).sum() < GAIN + wrong.sum():
             return None
         return self._of_cast(known, (self.faults.placed(view, wrong),))
 
@@ -143,106 +129,6 @@ class SideExplainer(SideReport):
         z = view_of(self.problem, self.side, self.accumulators[0]).fit().z
         rounded = Fault("output-rounded", (), known)
         return self._found("bug" if faults else "rounding", (*faults, rounded), PLAIN, self.accumulators[0], z)
-
-    # hypotheses that fit most elements
-
-    @cached_property
-    def _sampled(self) -> tuple[list[SampledModel], list[SampledModel]]:
-        return likely_models(self.problem, self.side, self.accumulators, self.tick)
-
-    @property
-    def options(self) -> list[SampledModel]:
-        """All models of the inputs, with their residuals in the sample."""
-        return self._sampled[0]
-
-    @property
-    def near(self) -> list[SampledModel]:
-        """The models of the inputs that fit most elements of the sample, the likeliest first."""
-        return self._sampled[1]
-
-    def _models(self) -> SideExplanation | None:
-        least = min((each.wrong for each in self.near), default=0)
-        return self._first([each for each in self.near if each.wrong == least], False)
-
-    def _models_with_fault(self) -> SideExplanation | None:
-        return self._first(self.near, True)
-
-    def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
-        for each in models[:_TRIED]:
-            self.tick()
-            found = self._verified(each.model, each.accumulator, faulty)
-            if found is not None:
-                return found
-        return None
-
-    def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
-        """Return the explanation by a model if it leaves only rounding errors or, with `faulty`, also one fault."""
-        view = view_of(self.problem, self.side, accumulator)
-        product = None if model is PLAIN else self.problem.whole(model)
-        fit = view.fit(product)
-        if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
-            return None  # zeros do not support a model of the inputs
-        is_usual = product is not None and accumulator is self.accumulators[0]
-        if product is not None and is_usual and not is_nearer(view, product):
-            return None
-        if not fit.wrong.any():
-            shift = None if product is None else outdoing(view, product)
-            if shift is not None and shift[1]:
-                self.doubt = self.doubt or (shift[0], model.words)
-            vain = product is not None and accumulator is self.accumulators[0] and not explains_more(view, product)
-            if shift is not None or vain:
-                return None
-            if product is not None and is_usual and not is_telling(view, product):
-                return self._in_doubt("wrong elements", model.words)
-            status = "product" if model is PLAIN else "rounding"
-            return self._found(status, (), model, accumulator, fit.z, view, product)
-        flushed = self.faults.flushed(view, product, fit.wrong)
-        if flushed is not None:
-            return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
-        if (
-            product is not None
-            and model.name == "inputs-quantized"
-            and is_flipped(self.problem, model, view, product, fit)
-        ):
-            return self._found("rounding", (), model, accumulator, fit.z, view, product)
-        right = view.usable & ~fit.wrong & (view.totals.size > 0)
-        if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), _GAIN)):
-            return None  # zeros or few numbers do not support a model of the inputs
-        if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
-            self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
-        ):
-            return None
-        places = find_places(fit.wrong)
-        fault = None
-        if places is None or places.count > 4:
-            fault = self._fault(view, product, fit.wrong)
-        if fault is not None and not fault.name:
-            return None
-        # Beside wrong elements, a model must explain several times as many elements that plain rounding does not
-        # explain.
-        gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
-        is_gain = product is None or (places is not None and gained >= max(_GAIN, 3 * places.count))
-        if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:
-            fault = self.faults.placed(view, fit.wrong)
-        if fault is None:
-            return None
-        if product is not None and is_factor_alone(view, fault):
-            model, product = PLAIN, None
-        return self._found("bug", (fault,), model, accumulator, fit.z, view, product)
-
-    # faults of many elements
-
-    def _fault(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        found = self.faults.find(view, product, wrong)
-        return found if found is not None and self._is_certain(view, product, wrong) else None
-
-    def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
-        """Return whether the errors are too large for a narrower accumulator to explain them."""
-        if self.narrower is None:
-            return True
-        error = np.abs(view.totals.error(view.values, product))[wrong]
-        room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
-        return wrong.sum() > 20 and float(np.median(error / room)) > 8
 
     # hypotheses for results of which most elements are wrong
 
@@ -259,7 +145,7 @@ class SideExplainer(SideReport):
             self.tick()
             left = self.faults.left(each.view, each.product)
             # A model that barely changes the product does not count as a separate explanation.
-            if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > _GAIN:
+            if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > GAIN:
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
@@ -298,16 +184,6 @@ class SideExplainer(SideReport):
         z, model, accumulator = found
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
-    @cached_property
-    def narrower(self) -> SideExplanation | None:
-        """The explanation by sums that are rounded at every step to a narrower format; None if it does not fit."""
-        found = narrow_sums(self.problem, self.side, self.accumulators[0])
-        if found is None:
-            return None
-        z, format = found
-        fault = Fault("accumulator", (), (("format", format.name),))
-        return self._found("rounding", (fault,), PLAIN, format, z)
-
     def _by_bits(self) -> SideExplanation | None:
         """Find sums in a narrow format that reproduce most elements bit for bit, and faults in the other elements."""
         plain = view_of(self.problem, self.side, self.accumulators[0])
@@ -322,7 +198,7 @@ class SideExplainer(SideReport):
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
         # The evidence is the elements that only these sums reproduce. The usual sums miss them by more than rounding.
-        if int((wrong & ~missed).sum()) < max(_GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
+        if int((wrong & ~missed).sum()) < max(GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
             return None
         view = view_of(self.problem, self.side, replay.format)
         moved = self.faults.moved(view, None, missed)
@@ -371,8 +247,6 @@ class SideExplainer(SideReport):
             fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, format, None, each)
-        if scattered is not None and are_even(view, fit.wrong):
-            return self._in_doubt("wrong elements", "the errors of an FFT or a fast matrix product")
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
         times, share = self.problem.times_coarsest(self.side), unrelated_share(view)

@@ -1,22 +1,29 @@
-"""Test whether the orders of addition of the installed numpy.matmul give a result bit for bit."""
+"""Test whether the installed NumPy, or a library whose orders are known, gives a result bit for bit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from floatlab.arrays.sources import native_dtype
+from floatlab.arrays.conversion import decode, quantize
+from floatlab.arrays.sources import Source, native_dtype, source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
-from floatlab.reduce.explain.grid import Way
+from floatlab.formats import parse_format
+from floatlab.reduce.explain.grid import NUMPY, Replaying, Way
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.order_map_record import OrderMap, compute
+from floatlab.reduce.reveal.sized_target import values_of
 
+_SINGLE = parse_format("fp32")
 _WORK = 1 << 22  # products with more multiply-adds are not probed, because that would take seconds
 _TERMS = 1 << 10  # products with more terms per element are not probed either
 _CLASSES = 8  # products whose elements are added in more orders than this are not examined
 _TARGET = "numpy.matmul"
+_UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elements has no order
 
 
 def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
@@ -53,3 +60,39 @@ def _map_of(shape: tuple[int, int, int], dtype: str) -> OrderMap | None:
         return order_map(_TARGET, shape, dtype)
     except FloatlabError:
         return None
+
+
+def numpy_product(x: Source, y: Source) -> Array | None:
+    """Return the product that NumPy computes on this machine; None if BLAS has no routine for the formats."""
+    kind = native_dtype(x.format)
+    if x.format != y.format or kind is None or kind.itemsize == 2:
+        return None
+    with np.errstate(all="ignore"):
+        made: Array = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
+    return made
+
+
+def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
+    """Return the libraries that reproduce a result bit for bit: NumPy on this machine, and those of `maps`."""
+    found = []
+    x, y = problem.sources
+    if side.format == x.format and (product := numpy_product(x, y)) is not None:
+        if np.array_equal(product, side.values, equal_nan=True):
+            found.append(Way(NUMPY))
+    elif x.format == y.format and x.format.precision < _SINGLE.precision and side.format in (x.format, _SINGLE):
+        with np.errstate(all="ignore"):
+            made = (problem.x.astype(np.float32) @ problem.y.astype(np.float32)).astype(np.float64)
+        if np.array_equal(np.asarray(quantize(made, side.format), np.float64), side.values):
+            found.append(Way(f"{NUMPY}, in binary32"))
+    for each in maps:
+        try:
+            replayed = source_of(np.asarray(each.replay(*(values_of(source) for source in problem.sources))))
+        except FloatlabError:
+            continue  # the map is for another shape or format
+        if replayed.format != side.format or replayed.codes.size != side.values.size:
+            continue
+        values = np.asarray(decode(replayed.codes, replayed.format), np.float64).reshape(side.values.shape)
+        unknown = np.isnan(values)  # the map has no order for these elements
+        if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
+            found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
+    return found

@@ -15,8 +15,10 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
+from floatlab.reduce.explain.quantisers import on_grid, scaled_formats
 from floatlab.reduce.explain.residuals import correlation
 from floatlab.reduce.explain.stages import PLAIN, Model, coarsest_models, input_models, rare_models
+from floatlab.reduce.results.diagnosis_record import Evidence
 from floatlab.reduce.results.product_error import spread_indices
 
 _SINGLE, _DOUBLE = parse_format("fp32"), parse_format("fp64")
@@ -25,6 +27,7 @@ _FEW = 4  # if a result has more values than this, and all are equal, they are n
 _CHANCE = 10  # a narrower format is accepted if it forces at least this many bits of the values to 0
 _UNRELATED = 0.2  # errors above this multiple of √Σ(x·y)² exceed those of inputs rounded to two significant bits
 _FEW_VALUES = 256  # a result with at most this many different numbers may have been quantised
+_LEAST_SCALED = 20  # a scale is recognised if the numbers of the result have at least this precision
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements in a sample, if the product has as many
 
 
@@ -144,6 +147,7 @@ class ProductProblem:
         self.columns = spread_indices(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
         self.grids: dict[object, object] = {}  # candidate computations by model and format
+        self._scaled: dict[str, tuple[Evidence, Array] | None] = {}
         self._models: dict[bool, list[tuple[Model, Array | None]]] = {}
 
     def noise(self, accumulator: Format) -> Noise:
@@ -155,6 +159,25 @@ class ProductProblem:
                 noise = calibrated(noise, self.x, self.y, self.totals, kind)
             self._noises[accumulator.name] = noise
         return self._noises[accumulator.name]
+
+    def scaled_output(self, side: Side) -> tuple[Evidence, Array] | None:
+        """Return how a result was stored with a scale, and the largest errors of this; None if it was not.
+
+        All numbers of the result then are numbers of a narrow format times a scale, and the exact products are not.
+        """
+        if side.name not in self._scaled:
+            known, exact, found = side.finite & self.known, self.totals.product, None
+            if side.narrowest.precision >= _LEAST_SCALED:
+                for evidence, scale, half in scaled_formats(side.values, known):
+                    name = dict(evidence)["format"]
+                    number = np.abs(exact) / scale
+                    with np.errstate(all="ignore"):
+                        off = np.abs(number - on_grid(name, number)) > 2.0**-20 * number
+                    if off[known & (exact != 0)].mean() > 0.5:
+                        found = evidence, half
+                        break
+            self._scaled[side.name] = found
+        return self._scaled[side.name]
 
     def sampled_models(self, tick: Callable[[], None], rare: bool = False) -> list[tuple[Model, Array | None]]:
         """Return the usual or the rare models of the inputs, each with its product in the sample; the list is cached.
@@ -243,14 +266,21 @@ class View:
     The mask `usable` marks the elements that are finite and whose exact product is known.
     """
 
-    def __init__(self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format) -> None:
-        """Set the rounding errors of the accumulator; a narrower output format adds half an ulp to the limits."""
+    def __init__(
+        self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format, half: Array | None = None
+    ) -> None:
+        """Set the rounding errors of the accumulator; a narrower output format adds half an ulp to the limits.
+
+        If the output was rounded in another way, `half` has the largest errors.
+        """
         self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
+        if half is not None:
+            self.half = half
 
     def against(self, totals: Totals) -> View:
         """Return a view of the same result with another product."""
-        return View(totals, self.values, self.usable, self.noise, self.format)
+        return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))
 
     def errors(self, product: Array | None = None, factor: float = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
@@ -283,7 +313,9 @@ def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: b
     index = np.ix_(problem.rows, problem.columns) if sampled else (slice(None), slice(None))
     usable = side.finite[index] & problem.known[index]
     totals = problem.sample if sampled else problem.totals
-    return View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest)
+    stored = problem.scaled_output(side)
+    half = None if stored is None else np.broadcast_to(stored[1], side.values.shape)[index]
+    return View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
 
 
 def middle(z: Array) -> float:
@@ -329,6 +361,4 @@ def unrelated_share(view: View) -> float:
 
 def makes_stray(problem: ProductProblem, model: Model, stray: Array) -> bool:
     """Return whether a model's product is NaN or infinite in all `stray` elements."""
-    rows, columns = (np.flatnonzero(stray.any(axis=axis)) for axis in (1, 0))
-    made = problem.made(model, problem.x[rows], problem.y[:, columns])
-    return not np.isfinite(made[stray[np.ix_(rows, columns)]]).any()
+    return not np.isfinite(problem.whole(model)[stray]).any()

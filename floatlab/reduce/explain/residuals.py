@@ -12,6 +12,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.record import Record
+from floatlab.reduce.results.diagnosis_record import Place
 from floatlab.reduce.results.product_error import spread_indices
 
 _MOST_TERMS = 2048  # the least-squares problem has at most this many unknowns, one per term
@@ -74,6 +75,18 @@ def indices_of(mask: Array) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(index) for index in np.argwhere(mask)[:_LISTED].tolist())
 
 
+def mask_of(where: Sequence[Place], shape: tuple[int, ...]) -> Array:
+    """Return the mask of the elements at some places, which are indices or rectangles, as `find_places` gives them.
+
+    >>> mask_of((((0, 2), (1, 2)),), (2, 2)).tolist(), mask_of(((1, 0),), (2, 2)).tolist()
+    ([[False, True], [False, True]], [[False, False], [True, False]])
+    """
+    mask = np.zeros(shape, bool)
+    for place in where:
+        mask[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = True
+    return mask
+
+
 def _bounds(wrong: Array) -> tuple[tuple[int, int], tuple[int, int]]:
     rows, columns = (np.flatnonzero(wrong.any(axis=axis)) for axis in (1, 0))
     return (int(rows[0]), int(rows[-1]) + 1), (int(columns[0]), int(columns[-1]) + 1)
@@ -120,6 +133,14 @@ def has_few_bits(number: float) -> bool:
     """Return whether a number has at most 11 significant bits, as those of 16-bit formats have."""
     scaled = np.frexp(number)[0] * 2.0**11
     return bool(scaled == np.rint(scaled))
+
+
+def last_places(values: Array) -> Array:
+    """Return the weight of the last nonzero bit of each finite number except 0."""
+    fraction, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
+    digits = np.ldexp(fraction, 53).astype(np.int64)
+    weights: Array = np.ldexp((digits & -digits).astype(np.float64), exponent - 53)
+    return weights
 
 
 def weighted_median(values: Array, sigma: Array, axis: int) -> Array:

@@ -16,6 +16,15 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
+from floatlab.reduce.explain.quantisers import (
+    flushed,
+    in_groups,
+    quantized,
+    rounded,
+    rounded_twice,
+    scaled,
+    with_zero,
+)
 
 Known = tuple[tuple[str, str], ...]
 # Changes an input; the arguments are a part of the input, the whole input, and the axis of its terms.
@@ -35,7 +44,6 @@ _FP8 = (("e4m3", 448.0), ("e4m3", 240.0), ("e5m2", 57344.0))  # FP8 formats, wit
 # scale does not change how normal numbers are rounded.
 _LARGEST = 224, 449
 _STORED = 2.0**-26  # relative changes up to this do not change numbers that are stored in binary32
-_BEYOND = 1.1  # numbers above this many times the largest finite number overflow in every rounding direction
 _SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 
 
@@ -59,6 +67,11 @@ class Model(Record):
         return ", ".join(value for _, value in self.evidence)
 
     @property
+    def is_one_rounding(self) -> bool:
+        """Whether the inputs are rounded to one format in one direction, so that sums can be replayed with them."""
+        return self.name == "inputs-rounded" and {"format", "rounding"} <= dict(self.evidence).keys()
+
+    @property
     def words(self) -> str:
         """The model in a few words."""
         verb = {"inputs-quantized": "quantised", "inputs-split": "in parts"}.get(self.name, "rounded")
@@ -79,76 +92,16 @@ def _as_is(part: Array, whole: Array, axis: int) -> Array:
     return part
 
 
-def _rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
-    made = np.asarray(quantize(part, name, rounding=direction), np.float64)
-    return np.where(np.abs(part) > float(parse_format(name).largest) * _BEYOND, np.copysign(np.inf, part), made)
-
-
-def _flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
-    return np.where(np.abs(part) < least, 0.0, part)
-
-
 def _results_flushed(least: float, make: Maker, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
-    return _flushed(least, make(x, y, all_x, all_y), all_x, 0)
+    return flushed(least, make(x, y, all_x, all_y), all_x, 0)
 
 
 def _products_flushed(least: float, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     total = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):
         for k in range(x.shape[1]):
-            total += _flushed(least, x[:, k : k + 1] * y[k : k + 1], all_x, 0)
+            total += flushed(least, x[:, k : k + 1] * y[k : k + 1], all_x, 0)
     return total
-
-
-def _quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127) -> Array:
-    most = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
-    scale = np.where(most == 0, 1.0, most / steps)
-    made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
-    return made
-
-
-def _with_zero(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Quantise to unsigned integers of 8 bits with a zero point, and return the dequantised values."""
-    ends = (part.min(axis, keepdims=True), part.max(axis, keepdims=True)) if by_row else (whole.min(), whole.max())
-    least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
-    scale = np.where(most == least, 1.0, (most - least) / 255)
-    zero = np.rint(-least / scale)
-    made: Array = (np.clip(np.rint(part / scale) + zero, 0, 255) - zero) * scale
-    return made
-
-
-def _rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
-    return _rounded(name, direction, _rounded("fp32", "RNE", part, whole, axis), whole, axis)
-
-
-def _in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Quantise groups of terms to integers, and return the dequantised values.
-
-    Each group has a separate scale and, if `zero` is true, a separate zero point.
-    """
-    n = part.shape[axis]
-    made = np.empty(part.shape)
-    for low in range(0, n, size):
-        index = (slice(None),) * axis + (slice(low, low + size),)
-        group = part[index]
-        least, most = (end(group, axis=axis, keepdims=True) for end in (np.min, np.max))
-        if zero:
-            least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)
-            scale = np.where(most == least, 1.0, (most - least) / (2 * steps + 1))
-            shift = np.rint(-least / scale)
-            made[index] = (np.clip(np.rint(group / scale) + shift, 0, 2 * steps + 1) - shift) * scale
-        else:
-            most = np.maximum(np.abs(least), np.abs(most))
-            scale = np.where(most == 0, 1.0, most / steps)
-            made[index] = np.rint(group / scale) * scale
-    return made
-
-
-def _scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int) -> Array:
-    """Scale so that the largest magnitude becomes `most`, round to a format, and undo the scaling."""
-    largest = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
-    scale = np.where(largest == 0, 1.0, largest / most)
-    return np.asarray(quantize(part / scale, name, overflow="saturate"), np.float64) * scale
 
 
 def _on_both(first: Side, second: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
@@ -195,12 +148,12 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
             continue
         for direction in DIRECTIONS:
             known = (("format", format.name), ("rounding", direction))
-            for which, model in _changing_each("inputs-rounded", known, partial(_rounded, name, direction)):
+            for which, model in _changing_each("inputs-rounded", known, partial(rounded, name, direction)):
                 weight = (2 if which == "both" else 3) + (direction != "RNE") + (format.precision < 8) * 2
                 yield model.replace(weight=weight)
     for by_row, words in ((False, "tensor"), (True, "row")):
         known = (("format", "int8"), ("scale per", words))
-        for which, model in _changing_each("inputs-quantized", known, partial(_quantized, by_row)):
+        for which, model in _changing_each("inputs-quantized", known, partial(quantized, by_row)):
             yield model.replace(weight=3 if which == "both" else 4)
     for name in ("bf16", "tf32", "fp16"):
         if parse_format(name).precision < widest:
@@ -219,7 +172,7 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
         both = partial(_results_flushed, least, make)
         yield Model("flush-to-zero", "products", (("flushed", "products and results"),), both, 2)
     if any(((np.abs(side) < least) & (side != 0)).any() for side in (x, y)):
-        flush = partial(_flushed, least)
+        flush = partial(flushed, least)
         model = _changing("flush-to-zero", (("flushed", "inputs"),), (flush, flush), 1)
         yield model
         yield model.replace(
@@ -232,35 +185,35 @@ def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
     known: Known
     rows = {True: "row", False: "tensor"}
     for by_row in (True, False):
-        changes_both = partial(_quantized, by_row), partial(_quantized, not by_row)
+        changes_both = partial(quantized, by_row), partial(quantized, not by_row)
         known = (("format", "int8"), ("scale per", f"{rows[by_row]} of x, {rows[not by_row]} of y"))
         yield _changing("inputs-quantized", known, changes_both, 4)
     changes: list[tuple[Side, Known]] = []
     for by_row, words in rows.items():
-        changes.append((partial(_quantized, by_row, steps=7), (("format", "int4"), ("scale per", words))))
+        changes.append((partial(quantized, by_row, steps=7), (("format", "int4"), ("scale per", words))))
         for steps in (128.0, 127.5):
             known = (("format", "int8"), ("scale per", words), ("scale", f"largest / {steps:g}"))
-            changes.append((partial(_quantized, by_row, steps=steps), known))
-        changes.append((partial(_with_zero, by_row), (("format", "uint8"), ("scale per", f"{words} with a zero"))))
+            changes.append((partial(quantized, by_row, steps=steps), known))
+        changes.append((partial(with_zero, by_row), (("format", "uint8"), ("scale per", f"{words} with a zero"))))
         for name, most in _FP8:
             known = (("format", parse_format(name).name), ("scale per", words), ("largest", f"{most:g}"))
-            changes.append((partial(_scaled, name, most, by_row), known))
+            changes.append((partial(scaled, name, most, by_row), known))
     for size in _GROUPS:
         for name, steps in (("int4", 7), ("int8", 127)):
             for zero in (False, True):
                 known = (("format", name), ("scale per", f"group of {size} terms{' with a zero' * zero}"))
                 if size < n:
-                    changes.append((partial(_in_groups, size, steps, zero), known))
+                    changes.append((partial(in_groups, size, steps, zero), known))
     for by_row, words in rows.items():
         for other in (True, False):
-            changes_both = partial(_with_zero, by_row), partial(_quantized, other)
+            changes_both = partial(with_zero, by_row), partial(quantized, other)
             known = (("format", "uint8 and int8"), ("scale per", f"{words} of x with a zero, {rows[other]} of y"))
             yield _changing("inputs-quantized", known, changes_both, 5)
     if max(each.precision for each in formats) > parse_format("fp32").precision:
         for name in ("tf32", "fp16", "bf16"):
             for direction in DIRECTIONS:
                 known = (("format", parse_format(name).name), ("rounding", direction), ("first", "to binary32 first"))
-                for _, model in _changing_each("inputs-rounded", known, partial(_rounded_twice, name, direction)):
+                for _, model in _changing_each("inputs-rounded", known, partial(rounded_twice, name, direction)):
                     yield model.replace(weight=4)
     for change, known in changes:
         for _, model in _changing_each("inputs-quantized", known, change):
@@ -270,7 +223,7 @@ def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
 def coarsest_models() -> Iterator[Model]:
     """Yield the models with the largest errors that are plausible: inputs of 4 bits, with a scale per tensor or row."""
     for by_row, words in ((False, "tensor"), (True, "row")):
-        change = partial(_quantized, by_row, steps=7)
+        change = partial(quantized, by_row, steps=7)
         known = (("format", "int4"), ("scale per", words), ("inputs", "both"))
         yield _changing("inputs-quantized", known, (change, change), 5)
 
@@ -280,7 +233,7 @@ def scaled_models() -> Iterator[Model]:
     for name in ("e4m3", "e5m2"):
         for most in range(*_LARGEST):
             known = (("format", parse_format(name).name), ("scale per", "tensor"), ("largest", str(most)))
-            change = partial(_scaled, name, float(most), False)
+            change = partial(scaled, name, float(most), False)
             yield _changing("inputs-quantized", (*known, ("inputs", "both")), (change, change), 6)
 
 
@@ -298,7 +251,7 @@ def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
             if (np.abs(change(side, side, axis) - side) > _STORED * np.abs(side)).any()
         ]
         known["inputs"] = changed[0] if len(changed) == 1 else "both"
-    if model.name != "inputs-rounded" or "first" in known:
+    if not model.is_one_rounding or "first" in known or "or" in known:
         return tuple(known.items())
     sides = [side for side, name in ((x, "x"), (y, "y")) if known["inputs"] in ("both", name)]
     goal = [quantize(side, known["format"], rounding=known["rounding"]) for side in sides]

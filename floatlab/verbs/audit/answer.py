@@ -13,6 +13,7 @@ from floatlab.page.words import counted, listed
 from floatlab.verbs.audit.codes_answer import codes_answers
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
+_LISTED = 200  # weights with originals of other names
 _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
 
@@ -64,6 +65,7 @@ def audit_page(found: Audit) -> Page:
         header = (*header, "rel. error", "SQNR", "cosine", "max. error")
     rows = [_cells(each, bool(found.original)) for each in found.tensors]
     blocks += [Gap(), Table(header, rows, right=tuple(range(2, len(header))))]
+    blocks += _compared_with(found)
     reasons = [each for each in found.tensors if each.reasons]
     for each in reasons:
         role = _ROLES.get(each.verdict, Role.FLAG)
@@ -73,6 +75,14 @@ def audit_page(found: Audit) -> Page:
         words = "Without --against ORIGINAL, a wrong scale of plausible size cannot be distinguished from a right one."
         blocks += [Gap(), hint(words)]
     return Page(tuple(blocks), title)
+
+
+def _compared_with(found: Audit) -> list[Block]:
+    """Return with what weights were compared whose originals have other names or another arrangement."""
+    others = [each for each in found.tensors if each.original]
+    rows = [(each.name, each.original) for each in others[:_LISTED]]
+    more = [hint(f"{counted(len(others) - _LISTED, 'more weight')}")] if len(others) > _LISTED else []
+    return [Gap(), Table(("weight", "compared with"), rows), *more] if rows else []
 
 
 def _words(verdict: str, count: int) -> str:

@@ -25,6 +25,14 @@ def _named_recipes() -> tuple[str, ...]:
     return NAMED_RECIPES
 
 
+def _worst(text: str, flag: str) -> object:
+    if text.isdecimal():
+        return whole(0, _MOST_WORST)(text, flag)
+    if text.lower() != "all":
+        raise UsageError(f"{flag} takes a number of tensors, or all, not {quoted(text)}")
+    return _MOST_WORST
+
+
 @in_default_mode
 def _decibels(text: str, flag: str) -> float:
     try:
@@ -84,7 +92,7 @@ VERB = Verb(
             Option("min_sqnr", "DB", "status 1 if a tensor falls below this SQNR in a recipe", read=_decibels),
             Option("activations", "FILE", "samples of the layers' inputs: compare outputs, too", also=("inputs",)),
             Option("saturate", "", "clip numbers beyond the largest, in recipes without scales"),
-            Option("worst", "N", "list the N most damaged tensors (default 40)", read=whole(0, _MOST_WORST)),
+            Option("worst", "N", "list the N most damaged tensors, or all (default 40)", read=_worst),
         ),
         *grouped(
             "scale",

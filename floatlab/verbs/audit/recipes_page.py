@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from floatlab.arrays.round_trips.round_trip import is_unscaled
 from floatlab.auditing.survival.figures import DAMAGED, OVERFLOWS, SURVIVES, RecipeAudit, RecipeFigures, TensorFigures
+from floatlab.formats import Format
+from floatlab.formats.recipes import parse_recipe
 from floatlab.page.measures import number, percent
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, Text, heading, hint, line
-from floatlab.page.words import counted, listed
-from floatlab.verbs.audit.tensor_columns import ROLES, decibels, size_text, tensor_columns, tensors_table
+from floatlab.page.words import counted, listed, plural
+from floatlab.verbs.audit.tensor_columns import (
+    DECIBELS,
+    ROLES,
+    decibels,
+    shown_name,
+    size_text,
+    tensor_columns,
+    tensors_table,
+)
 
 LISTED = 40  # the default number of tensors on the page
+_SPOILED = 4  # the number of tensors with NaNs that are named
+_SCALED = 8  # formats of floats with fewer bits are meant to have scales
 _REASONS = 10  # the number of damaged tensors whose reasons are listed
 
 
@@ -24,14 +37,18 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
     >>> x = {"w": np.float32([[1, 2, 3, 1000]]), "b": np.float32([1, 2])}
     >>> print(to_text(recipes_page(audit_recipes(x, "e4m3,mxfp4")), 90), end="")
       the mapping: 2 tensors of float32 in e4m3 and mxfp4
-      recommended  e4m3 for all but 1 of 2 tensors; as stored: w. On average 24 bits a number
+      recommended  as stored for all but 1 of 2 tensors; in e4m3: b. On average 24 bits a
+                   number
+                   One of these tensors has fewer than two axes, as norms and biases do.
+                   Libraries usually leave these as stored.
     <BLANKLINE>
-      recipe  do the tensors survive?
-      e4m3    no: 1 of 2 tensors survives; in 1, numbers become NaN or infinite
-      mxfp4   no: 1 of 2 tensors survives; 1 loses too much precision
-      A tensor survives a recipe if its SQNR is at most 3 dB below that of normally
-      distributed numbers, no number becomes NaN or infinite, and at most 25 % more than usual
-      become 0. In 4 bits, a surviving tensor has fewer digits than in 8.
+      recipe  usual dB  do the tensors survive?
+      e4m3        31.5  no: 1 of 2; 1 gets NaN or ∞
+      mxfp4       18.8  no: 1 of 2; 1 loses precision
+      To survive, a recipe must stay within 3 dB of its usual SQNR, which is that of normally
+      distributed numbers, make no number NaN or infinite, and at most 25 % more than usual 0.
+      The usual SQNR of formats with few digits is small; --min-sqnr DB asks for the same of
+      all recipes.
     <BLANKLINE>
       in all   bits  SQNR dB   cosine  rel. error  99.9 %  largest       MSE
       e4m3        8        ∞  1.00000           0       0        0         0
@@ -44,23 +61,23 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       scales  blocks  smallest  largest  spread  clipped  underflowed
       mxfp4        2       0.5      128   2^8.0      0 %          0 %
     <BLANKLINE>
-      tensor  shape  largest  e4m3 dB  mxfp4 dB  recommended
-      w       1 × 4    1e+03    ! NaN    ! 12.7  as it is
-      b       2            2        ∞         ∞  e4m3
+      tensor (SQNR in dB)  shape  largest   e4m3   mxfp4  recommended
+      w                    1 × 4    1e+03  ! NaN  ! 12.7  as it is
+      b                    2            2      ∞       ∞  e4m3
     <BLANKLINE>
       w in e4m3: 25 % become NaN or infinite
       w in mxfp4: it has 12.7 dB, 18.8 dB are usual; 75 % become 0; 25 % are clipped to the
       largest number
       ! marks damage
     """
-    measured = [each for each in found.tensors if each.recipes]
+    measured = [each for each in found.tensors if each.recipes and each.elements]
     where = found.sources[0] if len(found.sources) == 1 else counted(len(found.sources), "checkpoint")
     kinds = {each.kind for each in measured}
     of_kind = f" of {measured[0].kind}" if len(kinds) == 1 else ""
     title = f"{where}: {counted(len(measured), 'tensor')}{of_kind} in {listed(list(found.recipes))}"
     blocks: list[Block] = [heading(title)]
     if measured:
-        blocks.append(Row("recommended", found.recommendation.words))
+        blocks += [Row("recommended", found.recommendation.words), *_remarks(measured)]
     conventions = Counter(each.convention for each in measured if each.convention)
     if conventions:
         said = listed([f"{name} ({count:,})" for name, count in conventions.items()])
@@ -69,40 +86,71 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
         with_outputs = sum(each.recipes[0].output_sqnr is not None for each in measured)
         blocks.append(Row("outputs", f"of {counted(with_outputs, 'layer')}, for the inputs in {found.inputs}"))
     if measured:
-        survival = [(name, _survival(name, measured)) for name in found.recipes]
-        rule = found.recommendation.rule
-        relative = "" if found.min_sqnr is not None else " In 4 bits, a surviving tensor has fewer digits than in 8."
-        blocks += [
-            Gap(),
-            Table(("recipe", "do the tensors survive?"), survival),
-            hint(f"{rule[0].upper()}{rule[1:]}.{relative}"),
-        ]
+        blocks += [Gap(), *_survival(found, measured)]
         blocks += [Gap(), *side_by_side(found.totals)]
-        blocks += [Gap(), _tensors(found, measured[:most]), *_more(len(measured) - most), *_reasons(measured)]
+        blocks += [Gap(), *_tensors(found, measured[:most]), *_more(measured[most:]), *_reasons(measured)]
         blocks += [hint("! marks damage")] * any(each.verdict != SURVIVES for row in measured for each in row.recipes)
-    left = [each for each in found.tensors if not each.recipes]
+    left = [each for each in found.tensors if not (each.recipes and each.elements)]
     blocks += [Gap()] * bool(left)
-    blocks += [Note(line(f"{each.tensor}: ", _left_out(each))) for each in left[:most]]
-    return Page((*blocks, *_more(len(left) - most)), title)
+    blocks += [Note(line(f"{shown_name(each.tensor)}: ", _left_out(each))) for each in left[:most]]
+    return Page((*blocks, *_more(left[most:])), title)
 
 
-def _survival(name: str, measured: list[TensorFigures]) -> Line:
-    """Return whether the tensors survive a recipe, in words."""
+def _remarks(measured: list[TensorFigures]) -> list[Block]:
+    """Return what is unusual about the stored tensors, or about the recommendation."""
+    blocks: list[Block] = []
+    vectors = sum(len(each.shape) < 2 and each.choice != "" for each in measured)
+    if vectors:
+        count = "One of these tensors has" if vectors == 1 else f"{vectors:,} of these tensors have"
+        said = f"{count} fewer than two axes, as norms and biases do. Libraries usually leave these as stored."
+        blocks.append(Row("", Span(said, Role.HINT)))
+    spoiled = [each for each in measured if each.nonfinite]
+    if spoiled:
+        few = [f"{shown_name(each.tensor)} ({each.nonfinite:,} of {each.elements:,})" for each in spoiled[:_SPOILED]]
+        few += [f"{len(spoiled) - _SPOILED:,} more"] * (len(spoiled) > _SPOILED)
+        verb = "has" if len(spoiled) == 1 else "have"
+        said = f"{counted(len(spoiled), 'tensor')} {verb} NaNs or infinities: {listed(few)}"
+        blocks.append(Row("stored", Span(said, Role.FLAG)))
+    return blocks
+
+
+def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
+    """Return whether the tensors survive, for each recipe, with the rule."""
+    rows = [(each.recipe, f"{each.expected:.1f}", _survivors(each.recipe, measured)) for each in found.totals]
+    words = f"To survive, {found.recommendation.rule}."
+    if found.min_sqnr is None:
+        words += " The usual SQNR of formats with few digits is small; --min-sqnr DB asks for the same of all recipes."
+    blocks: list[Block] = [Table(("recipe", "usual dB", "do the tensors survive?"), rows, right=(1,)), hint(words)]
+    bare = [name for name in found.recipes if _rounds_to_few(name)]
+    if bare:
+        have = "has" if len(bare) == 1 else "have"
+        blocks.append(hint(f"{listed(bare)} {have} no scales here; {bare[0]}/channel and {bare[0]}/32 have scales."))
+    return blocks
+
+
+def _rounds_to_few(name: str) -> bool:
+    """Return whether a recipe has no scales, and its format is meant to have some."""
+    recipe = parse_recipe(name)
+    element = recipe.format.element
+    return is_unscaled(recipe) and (not isinstance(element, Format) or element.width < _SCALED)
+
+
+def _survivors(name: str, measured: list[TensorFigures]) -> Line:
     verdicts = Counter(each.verdict for tensor in measured for each in tensor.recipes if each.recipe == name)
     total, lost, damaged = len(measured), verdicts[OVERFLOWS], verdicts[DAMAGED]
     if not lost and not damaged:
-        return line(Span("yes", Role.GOOD), f", all {total:,} tensors survive" if total > 1 else ", it survives")
-    parts = []
-    if lost:
-        parts.append(f"in {lost:,}, numbers become NaN or infinite")
-    if damaged:
-        parts.append(f"{damaged:,} {'loses' if damaged == 1 else 'lose'} too much precision")
-    survivors = f"{verdicts[SURVIVES]:,} of {counted(total, 'tensor')} survive{'s' * (verdicts[SURVIVES] == 1)}"
-    return line(Span("no", Role.BAD if lost else Role.FLAG), f": {survivors}; {listed(parts)}")
+        return line(Span("yes", Role.GOOD), ": both" if total == 2 else f": all {total:,}" * (total > 1))
+    parts = [f"{lost:,} {plural(lost, 'gets', 'get')} NaN or ∞"] * bool(lost)
+    parts += [f"{damaged:,} {plural(damaged, 'loses', 'lose')} precision"] * bool(damaged)
+    role = Role.BAD if lost else Role.FLAG
+    return line(Span("no", role), f": {verdicts[SURVIVES]:,} of {total:,}; {', '.join(parts)}")
 
 
-def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> Table:
-    return tensors_table(tensor_columns(found, shown), shown)
+def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> list[Block]:
+    """Return the table of tensors; the title of the first column says what the columns of recipes have."""
+    table = tensors_table(tensor_columns(found, shown), shown)
+    _, *titles = (title.removesuffix(DECIBELS) for title in table.header)
+    return [table.replace(header=("tensor (SQNR in dB)", *titles))] if shown else []
 
 
 def side_by_side(totals: Sequence[RecipeFigures], first: str = "in all") -> list[Block]:
@@ -147,17 +195,24 @@ def _reasons(measured: list[TensorFigures]) -> list[Block]:
     damaged = [(tensor, each) for tensor in measured for each in tensor.recipes if each.verdict != SURVIVES]
     blocks: list[Block] = [Gap()] * bool(damaged)
     for tensor, each in damaged[:_REASONS]:
-        blocks.append(Note(line(f"{tensor.tensor} in {each.recipe}: ", Span(each.reason, ROLES[each.verdict]))))
+        where = f"{shown_name(tensor.tensor)} in {each.recipe}: "
+        blocks.append(Note(line(where, Span(each.reason, ROLES[each.verdict]))))
     if len(damaged) > _REASONS:
         blocks.append(hint(f"and {len(damaged) - _REASONS:,} more of these; --json has all reasons"))
     return blocks
 
 
-def _more(count: int) -> list[Block]:
-    return [hint(f"{counted(count, 'more tensor')}: --worst N lists more")] if count > 0 else []
+def _more(rest: Sequence[TensorFigures]) -> list[Block]:
+    """Return a remark about the tensors that are not listed."""
+    if not rest:
+        return []
+    damaged = sum(any(each.verdict != SURVIVES for each in tensor.recipes) for tensor in rest)
+    survive = f" {plural(len(rest), 'survives', 'survive')} all recipes" if rest[0].recipes else ""
+    which = f", {damaged:,} of them damaged" if damaged else survive
+    return [hint(f"{counted(len(rest), 'more tensor')}{which}; --worst all lists {plural(len(rest), 'it', 'them')}")]
 
 
 def _left_out(each: TensorFigures) -> Line:
     if each.is_readable:
-        return line(f"left out, {each.left_out}")
+        return line(f"left out, {each.left_out or 'it has no numbers'}")
     return line(Span(f"cannot be read: {each.left_out}", Role.BAD))

@@ -7,12 +7,16 @@ from functools import partial
 from math import inf, isinf
 
 from floatlab.auditing.survival.figures import DAMAGED, OVERFLOWS, SURVIVES, RecipeAudit, RecipeFigures, TensorFigures
+from floatlab.errors import shortened
 from floatlab.page.measures import shape_text
 from floatlab.page.model import Role, Span, Table, Text
 from floatlab.record import Record
 
 ROLES = {SURVIVES: Role.PLAIN, DAMAGED: Role.FLAG, OVERFLOWS: Role.BAD}
 _NONE = "·"
+_LONG = 60  # characters of a name in a sentence
+_SPARE = ("largest", "type", "shape", "recommended")  # columns that a narrow page leaves out, in this order
+DECIBELS = " dB"  # the ends of the titles of columns with an SQNR
 
 Key = tuple[bool, float | str]  # whether the cell is empty, and its value
 
@@ -28,7 +32,16 @@ class TensorColumn(Record):
 
 def decibels(sqnr: float | None) -> str:
     """Return a ratio in dB as text."""
-    return _NONE if sqnr is None else "∞" if isinf(sqnr) and sqnr > 0 else f"{sqnr:.1f}"
+    return _NONE if sqnr is None else f"{'−' * (sqnr < 0)}∞" if isinf(sqnr) else f"{sqnr:.1f}"
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a tensor for a sentence: long names are shortened, an empty name is shown in quotes.
+
+    >>> shown_name(""), shown_name("x" * 80)[20:40]
+    ("''", 'xxxxxxxxx…xxxxxxxxxx')
+    """
+    return shortened(name, _LONG) or "''"
 
 
 def size_text(x: float | None, digits: str = ".3g") -> str:
@@ -40,7 +53,7 @@ def tensor_columns(found: RecipeAudit, shown: Sequence[TensorFigures]) -> list[T
     """Return the columns of a table of these tensors; their types are a column if they differ."""
 
     def name(tensor: TensorFigures) -> str:
-        return f"{tensor.source}::{tensor.tensor}" if len(found.sources) > 1 else tensor.tensor
+        return f"{tensor.source}::{tensor.tensor}" if len(found.sources) > 1 else tensor.tensor or shown_name("")
 
     columns = [TensorColumn("tensor", name, lambda tensor: (False, name(tensor)))]
     if len({each.kind for each in shown}) > 1:
@@ -50,7 +63,7 @@ def tensor_columns(found: RecipeAudit, shown: Sequence[TensorFigures]) -> list[T
         TensorColumn("largest", lambda tensor: size_text(tensor.largest), _largest, is_number=True),
     ]
     for place, recipe in enumerate(found.recipes):
-        columns.append(TensorColumn(f"{recipe} dB", partial(_level, place), partial(_level_key, place), True))
+        columns.append(TensorColumn(f"{recipe}{DECIBELS}", partial(_level, place), partial(_level_key, place), True))
     return [*columns, TensorColumn("recommended", _choice, lambda tensor: (False, tensor.choice))]
 
 
@@ -83,11 +96,11 @@ def _level_key(place: int, tensor: TensorFigures) -> Key:
 
 
 def tensors_table(columns: Sequence[TensorColumn], shown: Sequence[TensorFigures]) -> Table:
-    """Return the table of these tensors."""
+    """Return the table of these tensors; in a narrow page, it has fewer columns than `columns`."""
+    titles = tuple(column.title for column in columns)
+    spare = tuple(titles.index(title) for title in _SPARE if title in titles)
     right = tuple(place for place, column in enumerate(columns) if column.is_number)
-    return Table(
-        tuple(column.title for column in columns), [[column.cell(each) for column in columns] for each in shown], right
-    )
+    return Table(titles, [[column.cell(each) for column in columns] for each in shown], right, spare)
 
 
 def arranged(

@@ -8,7 +8,7 @@ from floatlab.page.model import Block, Gap, Note, Page, Row, Span, Table, headin
 from floatlab.page.words import counted
 from floatlab.verbs.audit.recipes_page import side_by_side
 from floatlab.verbs.audit.recipes_report import histograms
-from floatlab.verbs.audit.tensor_columns import ROLES
+from floatlab.verbs.audit.tensor_columns import ROLES, shown_name
 from floatlab.verbs.question import Question
 
 _LISTED = 2000  # the most tensors on the page of the plan
@@ -32,7 +32,9 @@ def tensor_page(tensor: TensorFigures) -> Page:
       recipe  bits  SQNR dB   cosine  rel. error  99.9 %  largest  MSE
       e4m3       8        ∞  1.00000           0       0        0    0
     """
-    blocks: list[Block] = [heading(f"{tensor.tensor}: {shape_text(tensor.shape)} of {tensor.kind or 'unknown type'}")]
+    blocks: list[Block] = [
+        heading(f"{shown_name(tensor.tensor)}: {shape_text(tensor.shape)} of {tensor.kind or 'unknown type'}")
+    ]
     if tensor.convention:
         blocks.append(Row("read as", f"numbers, from {tensor.convention}"))
     if not tensor.recipes:
@@ -62,10 +64,10 @@ def plan_page(found: RecipeAudit) -> Page:
     >>> from floatlab.page.text_layout import to_text
     >>> x = {"w": np.float32([[1, 2, 3, 1000]]), "b": np.float32([1, 2])}
     >>> print(to_text(plan_page(audit_recipes(x, "e4m3,mxfp4")), 90), end="")
-      e4m3 for all but 1 of 2 tensors; as stored: w. On average 24 bits a number
-      rule         a tensor survives a recipe if its SQNR is at most 3 dB below that of
-                   normally distributed numbers, no number becomes NaN or infinite, and at
-                   most 25 % more than usual become 0
+      as stored for all but 1 of 2 tensors; in e4m3: b. On average 24 bits a number
+      rule         a recipe must stay within 3 dB of its usual SQNR, which is that of normally
+                   distributed numbers, make no number NaN or infinite, and at most 25 % more
+                   than usual 0
     <BLANKLINE>
       tensor  recipe
       w       as it is
@@ -74,7 +76,7 @@ def plan_page(found: RecipeAudit) -> Page:
     advice = found.recommendation
     rows = sorted(advice.plan, key=lambda row: row[1] == advice.base)
     more = [hint(f"{counted(len(rows) - _LISTED, 'more tensor')}")] if len(rows) > _LISTED else []
-    table = Table(("tensor", "recipe"), [(name, recipe or "as it is") for name, recipe in rows[:_LISTED]])
+    table = Table(("tensor", "recipe"), [(name, recipe or "as it is") for name, recipe in rows[:_LISTED]], spare=())
     return Page((heading(advice.words), Row("rule", advice.rule), Gap(), table, *more), "plan")
 
 

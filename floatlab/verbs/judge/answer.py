@@ -18,7 +18,8 @@ from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Block, Gap, Note, Page
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.explain.diagnosis import diagnose
-from floatlab.reduce.explain.grid import NUMPY, numpy_product
+from floatlab.reduce.explain.grid import NUMPY
+from floatlab.reduce.explain.installed import numpy_product
 from floatlab.reduce.explain.operations import diagnose_operation
 from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.results.diagnosis_record import Diagnosis

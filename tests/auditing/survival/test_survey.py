@@ -194,7 +194,7 @@ def files(tmp_path, monkeypatch):
 
 def test_command_line(files, capsys):
     assert main(["audit", "a.safetensors", "--to", "mxfp4,block(e2m1, ue5m3, 16)", "--quiet"]) == 0
-    assert "mxfp4 for all 2 tensors" in capsys.readouterr().out
+    assert "mxfp4 for both tensors" in capsys.readouterr().out
     assert main(["audit", "a.safetensors", "--to", "nvfp4", "--min-sqnr", "30dB", "--only", "w", "--quiet"]) == 1
     assert main(["audit", "a.safetensors", "--to", "nvfp4", "--min-sqnr", "20", "--only", "w", "--quiet"]) == 0
     assert main(["audit", "a.safetensors", "--to", "nvfp4", "--activations", "x.npz"]) == 0

@@ -6,8 +6,7 @@ import pytest
 import floatlab as fl
 from floatlab.arrays.sources import source_of
 from floatlab.reduce.explain.diagnosis import diagnose
-from floatlab.reduce.explain.grid import library_ways
-from floatlab.reduce.explain.installed import installed_ways
+from floatlab.reduce.explain.installed import installed_ways, library_ways
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.reveal.order_map import order_map
 from tests.reduce.blind_cases import cases

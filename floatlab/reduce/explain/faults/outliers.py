@@ -16,7 +16,7 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side
-from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.residuals import find_places, mask_of
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import candidate_codes
@@ -249,9 +249,7 @@ def widened(
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause
-    claimed = np.zeros_like(differing)
-    for place in cause.where:
-        claimed[tuple(slice(*each) if isinstance(each, tuple) else each for each in place)] = True
+    claimed = mask_of(cause.where, differing.shape)
     for axis in (0, 1):
         (lines,) = np.nonzero(differing.any(axis=1 - axis))
         if lines.size != 1 or claimed.sum() in (0, differing.sum()) or (claimed & ~differing).any():

@@ -8,7 +8,7 @@ shift is an array of the errors that a bias or a factor would cause.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log, sqrt
+from math import log, log2, sqrt
 
 import numpy as np
 
@@ -38,14 +38,12 @@ OUTLIER = 20.0  # errors above this many times the median error, or above this m
 _LOOSE = 1.5  # a residual may exceed its limit by this factor, because the shift is only an estimate
 _CHANGES = 0.5  # a model's change is significant if its median exceeds this many sigmas
 _FEW = 8  # a factor can explain any result with fewer elements than this
-_EVEN = 4.0  # the median error of wrong elements is at most this many times that of the others (see `are_even`)
 _FINE = 2.0**-12  # rounding inputs to at most 11 digits changes a product by more than this share of Σ|x·y|
-_GROWTH = 0.7  # rounding errors grow in proportion to sigma: with a smaller power than this, they are not rounding
-_UNLIKE = 4.0  # the growth of errors is measured only if the sigmas of large and small elements differ by this factor
 _SMOOTH = 0.1  # values follow a curve if neighbours differ by less than this share of the variance around the best line
 _NEARER = 1.0  # a model is named only if it reduces the median error to at most this share
 # The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
 _BITS, _MORE_BITS = 9.0, 3.0
+_MARGIN = 6.0  # the evidence for one of many models exceeds log2 of their number by this many bits
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -216,33 +214,6 @@ def is_apart(one: SampledModel) -> bool:
     return bool(usable.any() and np.nanmedian(change[usable]) > _CHANGES)
 
 
-def are_even(view: View, wrong: Array) -> bool:
-    """Return whether the wrong elements have errors that do not depend on the size of the element.
-
-    Fast algorithms, such as Strassen's, make errors like these.
-    """
-    error, exact = np.abs(view.totals.error(view.values)), np.abs(view.totals.product[view.usable])
-    others = error[view.usable & ~wrong & (error > 0)]
-    if 0 < int(wrong.sum()) <= ENOUGH:
-        return _are_few_even(view, wrong, error)
-    even = others.size > 0 and float(np.median(error[wrong])) <= _EVEN * float(np.median(others))
-    small = float(error[wrong].max()) <= _EVEN * view.noise.u * float(exact.max())
-    return int(wrong.sum()) > ENOUGH and even and small
-
-
-def _are_few_even(view: View, wrong: Array, error: Array) -> bool:
-    """Return whether errors do not grow with the elements, and exceed their limits only in a few small elements."""
-    right, sigma = view.usable & ~wrong, view.noise.sigma(view.totals)
-    beyond = view.fit(times=_EVEN).wrong.any() or float(error[wrong].max()) > float(error[right].max())
-    if right.sum() < ENOUGH or beyond:
-        return False
-    large = sigma[right] > np.median(sigma[right])
-    grown = [
-        float(np.median(each[large]) / max(np.median(each[~large]), 1e-320)) for each in (sigma[right], error[right])
-    ]
-    return grown[0] > _UNLIKE and grown[1] < grown[0] ** _GROWTH
-
-
 def is_function_of_product(view: View) -> bool:
     """Return whether the result is a function of the product (one for all rows, or one for each), but not a linear one.
 
@@ -305,15 +276,19 @@ def is_nearer(view: View, product: Array) -> bool:
     return not changed.any() or float(np.median(left[changed])) < _NEARER * float(np.median(error[changed]))
 
 
-def is_telling(view: View, product: Array) -> bool:
+def is_telling(view: View, product: Array, tried: int = 0) -> bool:
     """Return whether the elements that a model explains are more than one of many models would explain by chance.
 
-    A model leaves 1/k of the plain error of an element by chance with about the probability 1/k.
+    A model leaves 1/k of the plain error of an element by chance with about the probability 1/k. `tried` is the number
+    of models, if these are more than about a hundred. Equal elements count as one.
     """
     with np.errstate(all="ignore"):
         error, left = (np.abs(view.totals.error(view.values, each)) for each in (None, product))
         least = view.noise.sigma(view.totals) + view.half + np.abs(view.values) * view.noise.u
         bits = np.log2(error / np.maximum(left, least))[view.usable & (error > 0)]
+        if tried:
+            _, first = np.unique(view.values[view.usable & (error > 0)], return_index=True)
+            return bool(bits[first].sum() > log2(tried) + _MARGIN)
     return bits.size >= _FEW or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
 
 

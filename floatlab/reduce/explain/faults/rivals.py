@@ -20,7 +20,7 @@ from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.explain.residuals import between
+from floatlab.reduce.explain.residuals import between, last_places
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.replay.candidates import list_candidates
 from floatlab.reduce.simulate.narrow_sums import promoted
@@ -84,16 +84,8 @@ def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
 
 def _is_coarser(values: Array, sums: Array) -> bool:
     """Return whether the values have fewer fraction bits than sums would have; integers are an example."""
-    last = _last_places(values)
-    return bool(last.size and (_last_places(sums) < last.min()).mean() > _FINER)
-
-
-def _last_places(values: Array) -> Array:
-    """Return the weight of the last nonzero bit of each finite number except 0."""
-    fraction, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
-    digits = np.ldexp(fraction, 53).astype(np.int64)
-    weights: Array = np.ldexp((digits & -digits).astype(np.float64), exponent - 53)
-    return weights
+    last = last_places(values)
+    return bool(last.size and (last_places(sums) < last.min()).mean() > _FINER)
 
 
 def _is_shifted(problem: ProductProblem, side: Side, format: Format, sums: Array) -> bool:

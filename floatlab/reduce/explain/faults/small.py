@@ -15,11 +15,12 @@ from floatlab.record import Individual
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.outliers import are_isolated, are_rough, beyond_orders, few_wrong, outlying_lines
 from floatlab.reduce.explain.faults.patterns import Drift, drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, doubt_line, lone_line, outlying_line, rough_line
 from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
-from floatlab.reduce.explain.residuals import find_places, indices_of
+from floatlab.reduce.explain.residuals import find_places, indices_of, mask_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
 _KNOWN, _UNKNOWN = 8.0, 12.0  # the doubt that is needed if a result is reproduced bit for bit, and if none is
@@ -70,6 +71,11 @@ class SmallFaults:
         if claim.status == "bug" and any(each and not ways for each, ways in zip(found, self.ways, strict=True)):
             letter = LETTERS[claim.causes[0].side]
             return Claim("unknown", doubt_line([f"wrong elements in {letter}"], "the errors of a fast matrix product"))
+        if claim.status == "bug" and {each.name for each in claim.causes} <= {"elements", "region"}:
+            (cause,) = claim.causes
+            view = self.views[cause.side == "expected"]
+            if may_be_rearranged(view, mask_of(cause.where, self.differing.shape), self.problem.x, self.problem.y):
+                return Claim("unknown", doubt_line([f"wrong elements in {LETTERS[cause.side]}"], REARRANGED))
         return claim
 
     def _few(self) -> Claim | None:

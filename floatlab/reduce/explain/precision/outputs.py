@@ -68,6 +68,9 @@ def casts_of(
 ) -> Iterator[Evidence]:
     """Yield the format or the digits to which a result was rounded at the end, if this rounding changed its numbers."""
     usual, exact = side.format, view.totals.product if product is None else product
+    if stored := problem.scaled_output(side):
+        yield stored[0]
+        return
     if side.narrowest == usual and usual.precision < problem.widest.precision:
         usual = _SINGLE
     if side.narrowest.precision < usual.precision and isinstance(view.half, np.ndarray):

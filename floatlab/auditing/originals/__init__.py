@@ -1,0 +1,1 @@
+"""Finds in an unquantised checkpoint what a quantised weight was made from: by names, by conventions, by content."""

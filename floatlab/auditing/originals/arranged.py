@@ -1,0 +1,118 @@
+"""Originals in the arrangement of a quantised weight: rows gathered from one or more tensors, matrices transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, Piece
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
+from floatlab.fpmode import in_default_mode
+from floatlab.record import Individual
+
+Shape = tuple[int, ...]
+
+
+class Counterpart(Individual):
+    """What a quantised weight was made from: `open` returns it in the shape of the weight.
+
+    `words` says which tensors they are, how they were found, and how they are arranged. It is empty for a tensor of the
+    same name and shape.
+    """
+
+    words: str
+    open: Callable[[], ArraySource]
+
+
+class GatheredRows(ArraySource):
+    """Rows of several tensors as one tensor of float64; closing it closes these tensors.
+
+    `which` and `rows` have, for each row of the result, the tensor and the row in it.
+    """
+
+    def __init__(self, shape: Shape, sources: tuple[ArraySource, ...], which: Array, rows: Array) -> None:
+        """Take tensors whose rows have the length `shape[-1]`."""
+        super().__init__(sources[0].name, shape, np.dtype(np.float64))
+        self.sources, self.which, self.rows = sources, which, rows
+
+    @in_default_mode
+    def read(self, first: int, count: int) -> Piece:
+        """Return `count` numbers, beginning with index `first`."""
+        length = self.shape[-1]
+        start, end = first // length, -(-(first + count) // length)
+        which, rows = self.which[start:end], self.rows[start:end]
+        found = np.empty((end - start, length))
+        cuts = np.flatnonzero((np.diff(which) != 0) | (np.diff(rows) != 1)) + 1
+        for begin, stop in zip([0, *cuts.tolist()], [*cuts.tolist(), end - start], strict=True):
+            if begin < stop:
+                piece = self.sources[int(which[begin])].read(int(rows[begin]) * length, (stop - begin) * length)
+                found[begin:stop] = native(piece).reshape(-1, length)
+        return found.reshape(-1)[first - start * length :][:count]
+
+    def close(self) -> None:
+        """Close the tensors."""
+        for each in self.sources:
+            each.close()
+
+
+class TransposedMatrices(ArraySource):
+    """A tensor of float64 with its last two axes exchanged; each matrix is read whole, and one of them is kept."""
+
+    def __init__(self, source: ArraySource) -> None:
+        """Take a tensor of at least two axes; raises UnsupportedError if its matrices are too large."""
+        *outer, rows, columns = source.shape
+        if rows * columns > MOST_AT_ONCE:
+            raise UnsupportedError(f"{source.name} has {rows:,}×{columns:,} numbers, which are too many to transpose")
+        super().__init__(source.name, (*outer, columns, rows), np.dtype(np.float64))
+        self.source = source
+        self._at, self._matrix = -1, np.zeros(0)
+
+    @in_default_mode
+    def read(self, first: int, count: int) -> Piece:
+        """Return `count` numbers, beginning with index `first`."""
+        size = prod(self.shape[-2:])
+        pieces = []
+        while count > 0:
+            at, place = divmod(first, size)
+            if at != self._at:
+                stored = native(self.source.read(at * size, size)).astype(np.float64)
+                self._matrix = np.ascontiguousarray(stored.reshape(self.shape[-1], self.shape[-2]).T).reshape(-1)
+                self._at = at
+            pieces.append(self._matrix[place : place + count])
+            first, count = first + len(pieces[-1]), count - len(pieces[-1])
+        return np.concatenate(pieces or [np.zeros(0)])
+
+    def close(self) -> None:
+        """Close the tensor."""
+        self.source.close()
+
+
+class Reshaped(ArraySource):
+    """The same numbers in another shape."""
+
+    def __init__(self, source: ArraySource, shape: Shape) -> None:
+        """Take a tensor, and a shape for as many numbers."""
+        super().__init__(source.name, shape, source.format if source.dtype is None else source.dtype)
+        self.source = source
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return `count` numbers, beginning with index `first`."""
+        return self.source.read(first, count)
+
+    def close(self) -> None:
+        """Close the tensor."""
+        self.source.close()
+
+
+def rope_rows(rows: int, heads: int) -> Array:
+    """Return the row of transformers' q or k at each row of llama.cpp's: those half a head apart become neighbours.
+
+    >>> rope_rows(8, 2).tolist()
+    [0, 2, 1, 3, 4, 6, 5, 7]
+    """
+    found: Array = np.arange(rows).reshape(heads, 2, rows // heads // 2).swapaxes(1, 2).reshape(-1)
+    return found

@@ -1,0 +1,207 @@
+"""Finds the tensors of an original checkpoint from which each quantised weight was made.
+
+First by equal names, then by the names of known conventions, and where names say nothing by content. What names leave
+open (transposed experts, rows permuted for rope) is taken from the content, too. What they fix is not: then a weight
+whose rows are in another order is broken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource
+from floatlab.arrays.types import Array
+from floatlab.auditing.originals.arranged import Counterpart, GatheredRows, Reshaped, TransposedMatrices, rope_rows
+from floatlab.auditing.originals.names import FusedPart, canonical, parts_of, permutes_rope, wholes_of
+from floatlab.auditing.originals.similarity import ContentIndex, best_of, is_numeric
+from floatlab.auditing.quantized import QuantizedCheckpoint
+from floatlab.auditing.stored_parts import Weight
+from floatlab.errors import FloatlabError
+
+Shape = tuple[int, ...]
+_HEADS = re.compile(r".*\.attention\.head_count(_kv)?")
+
+
+class Originals:
+    """The tensors of an original checkpoint, and what each weight of a quantised one was made from."""
+
+    def __init__(self, checkpoint: QuantizedCheckpoint, heads: tuple[int, ...] = ()) -> None:
+        """Take the original checkpoint; `heads` are numbers of attention heads, which are tried first."""
+        self.checkpoint, self.heads = checkpoint, heads
+        self._index: ContentIndex | None = None
+        self.shapes: dict[str, Shape] = {}
+        self.names: dict[str, str] = {}  # the names of tensors by their canonical names; empty if there are several
+        for name in checkpoint.names:
+            if name not in checkpoint.unreadable:
+                stored = checkpoint.weights.get(name) or checkpoint.plain[name]
+                self.shapes[name] = stored.shape
+                key = canonical(name)
+                self.names[key] = "" if key in self.names else name
+
+    def counterpart(self, weight: Weight) -> Counterpart | None:
+        """Return what a weight was made from; None if neither names nor the content tell.
+
+        Raises FloatlabError for an original that cannot be read.
+        """
+        if self.shapes.get(weight.name) == weight.shape:
+            return Counterpart("", partial(self.checkpoint.open, weight.name))
+        return best_of(weight, list(self._named(weight))) or self._by_content(weight)
+
+    def _named(self, weight: Weight) -> Iterator[Counterpart]:
+        """Yield the tensors of the same name or the same part, in all arrangements that conventions leave open."""
+        if weight.name in self.shapes:
+            yield from self._alone(weight, weight.name, "")
+            return
+        key = canonical(weight.name)
+        if name := self.names.get(key):
+            yield from self._alone(weight, name, "by convention")
+        parts = [[self.names.get(part, "") for part in each] for each in parts_of(key, self.names)]
+        if parts and all(all(each) for each in parts):
+            yield from self._together(weight, parts, "mlp.experts" in key)
+        for part in wholes_of(key):
+            name = self.names.get(part.whole)
+            if name and len(weight.shape) == 3:
+                yield from self._halves(weight, name, part.at)
+            elif name:
+                yield from self._cut(weight, name, part)
+
+    def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
+        """Yield a tensor with rows of this length: as it is, and transposed; with the words for the arrangement."""
+        shape = self.shapes[name]
+        opened = partial(self.checkpoint.open, name)
+        if shape and shape[-1] == length:
+            yield "", shape, opened
+        if len(shape) > 1 and shape[-2] == length and shape[-1] * length <= MOST_AT_ONCE:
+            turned = (*shape[:-2], shape[-1], shape[-2])
+            yield ", transposed", turned, lambda: TransposedMatrices(opened())
+
+    def _alone(self, weight: Weight, name: str, found: str) -> Iterator[Counterpart]:
+        said = ", ".join(each for each in (name, found) if each)
+        for turned, shape, opened in self._views(name, weight.shape[-1] if weight.shape else 1):
+            if prod(shape) != prod(weight.shape):
+                continue
+            yield Counterpart(said + turned, partial(_reshaped, opened, weight.shape))
+            if not turned and permutes_rope(weight.name):
+                rows = prod(weight.shape[:-1])
+                for heads in self._possible_heads(rows):
+                    words = f"{said}, its rows permuted for rope with {heads} heads"
+                    yield Counterpart(words, partial(_gathered, weight.shape, (opened,), 0, rope_rows(rows, heads)))
+
+    def _possible_heads(self, rows: int) -> list[int]:
+        known = [each for each in self.heads if rows % (2 * each) == 0]
+        sizes = (128, 64, 96, 80, 256, 192, 32, 48, 16, 8, 4)
+        return list(dict.fromkeys([*known, *(rows // size for size in sizes if rows % size == 0)]))
+
+    def _together(self, weight: Weight, parts: list[list[str]], is_stacked: bool) -> Iterator[Counterpart]:
+        """Yield the parts of a fused tensor, one after the other or row by row in turn, for each expert."""
+        length = weight.shape[-1]
+        views = [next(self._views(name, length), None) for each in parts for name in each]
+        if any(view is None for view in views):
+            return
+        heights = [prod(shape[:-1]) for _, shape, _ in (view for view in views if view is not None)]
+        if sum(heights) != prod(weight.shape[:-1]):
+            return
+        opened = tuple(view[2] for view in views if view is not None)
+        which = np.repeat(np.arange(len(heights)), heights)
+        rows = np.concatenate([np.arange(height) for height in heights])
+        names = _few([name for each in parts for name in each])
+        yield Counterpart(f"{names}, by convention", partial(_gathered, weight.shape, opened, which, rows))
+        if is_stacked and len(parts[0]) > 1 and len(set(heights)) == 1:
+            step, many = heights[0], len(parts[0])
+            turns = np.arange(step * many)
+            which = np.concatenate([at * many + turns % many for at in range(len(parts))])
+            rows = np.tile(turns // many, len(parts))
+            words = f"{names}, by convention, rows in turn"
+            yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows))
+
+    def _cut(self, weight: Weight, name: str, part: FusedPart) -> Iterator[Counterpart]:
+        """Yield the rows of a fused or stacked tensor that belong to one part."""
+        at, count, expert = part.at, part.count, part.expert
+        for turned, shape, opened in self._views(name, weight.shape[-1]):
+            height, own = shape[-2] if len(shape) > 1 else 1, prod(weight.shape[:-1])
+            first = (expert or 0) * height
+            if expert is not None and (len(shape) != 3 or expert >= shape[0]):
+                continue
+            starts = {0: 0, count - 1: height - own, 1: height - 2 * own}
+            if at not in starts or not 0 <= starts[at] <= height - own:
+                continue
+            which = "" if expert is None else f" of expert {expert}"
+            orders = [(f"rows {starts[at]:,} to {starts[at] + own - 1:,}{which}", np.arange(own) + starts[at])]
+            if count == 2 and height == 2 * own and expert is not None:
+                orders.append((f"every other row{which}, from {at} on", np.arange(own) * 2 + at))
+            for words, rows in orders:
+                said = f"{name}, by convention{turned}, {words}"
+                yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows + first))
+
+    def _halves(self, weight: Weight, name: str, at: int) -> Iterator[Counterpart]:
+        """Yield the rows of gate or up of all experts, from a tensor that has both: halves, or in turn."""
+        experts, own, length = weight.shape
+        for turned, shape, opened in self._views(name, length):
+            if shape != (experts, 2 * own, length):
+                continue
+            start = np.repeat(np.arange(experts) * 2 * own, own)
+            each = np.tile(np.arange(own), experts)
+            for words, rows in (
+                ("half of the rows", start + at * own + each),
+                ("every other row", start + 2 * each + at),
+            ):
+                said = f"{name}, by convention{turned}, {words}"
+                yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows))
+
+    def _by_content(self, weight: Weight) -> Counterpart | None:
+        """Return the tensor that has the same numbers, or the tensors that have the same rows, in any order."""
+        if weight.name in self.shapes or len(weight.shape) < 2:
+            return None
+        name = self._content().same(weight)
+        if name is None:
+            return self._content().gathered(weight)
+        words = f"{name}, found by content" + ("" if self.shapes[name] == weight.shape else ", in another shape")
+        return Counterpart(words, partial(_reshaped, partial(self.checkpoint.open, name), weight.shape))
+
+    def resembling(self, weight: Weight) -> str | None:
+        """Return the name of the tensor of the same shape that has the numbers of a weight; None if there is none."""
+        name = self._content().same(weight)
+        return name if name is not None and self.shapes[name] == weight.shape else None
+
+    def _content(self) -> ContentIndex:
+        if self._index is None:
+            long = [name for name, shape in self.shapes.items() if len(shape) > 1 and is_numeric(self.checkpoint, name)]
+            self._index = ContentIndex(self.checkpoint, {name: self.shapes[name] for name in long})
+        return self._index
+
+
+def heads_of(checkpoint: QuantizedCheckpoint) -> tuple[int, ...]:
+    """Return the numbers of attention heads that the metadata of a GGUF or the config.json of a checkpoint name."""
+    config = checkpoint.checkpoint.configs.get("config.json", {})
+    named = [config.get("num_attention_heads"), config.get("num_key_value_heads")]
+    named += [each for key, each in checkpoint.checkpoint.metadata.items() if _HEADS.fullmatch(key)]
+    return tuple(dict.fromkeys(each for each in named if type(each) is int and 0 < each < 1 << 16))
+
+
+def _few(names: list[str]) -> str:
+    names = list(dict.fromkeys(names))
+    return " and ".join(names) if len(names) < 4 else f"{names[0]}, … ({len(names)} tensors)"
+
+
+def _reshaped(opened: Callable[[], ArraySource], shape: Shape) -> ArraySource:
+    source = opened()
+    return source if source.shape == shape else Reshaped(source, shape)
+
+
+def _gathered(
+    shape: Shape, opened: tuple[Callable[[], ArraySource], ...], which: Array | int, rows: Array
+) -> ArraySource:
+    found: list[ArraySource] = []
+    try:
+        for each in opened:
+            found.append(each())  # noqa: PERF401 — those opened before an error are closed
+    except FloatlabError:
+        for source in found:
+            source.close()
+        raise
+    return GatheredRows(shape, tuple(found), np.broadcast_to(np.asarray(which), rows.shape), rows)

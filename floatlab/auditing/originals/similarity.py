@@ -1,0 +1,193 @@
+"""Compares quantised weights with tensors by content. The cosine does not depend on a scale that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.sources import ArraySource, HeldSource
+from floatlab.arrays.types import Array
+from floatlab.auditing.originals.arranged import Counterpart, Shape
+from floatlab.auditing.quantized import QuantizedCheckpoint
+from floatlab.auditing.relations import unit_rows
+from floatlab.auditing.stored_parts import Weight
+from floatlab.errors import FloatlabError
+
+_PIECE, _PIECES = 1 << 10, 4  # numbers of a sample
+_SAME, _OTHER = 0.8, 0.5  # cosines of the same numbers, and of others
+_CLEARLY, _LESS = 0.05, 0.15
+# Weights that are assembled from rows: at most this many rows and numbers, beside at most this many rows of originals.
+_MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
+_SHORTEST, _LONGEST = 24, 1 << 10  # shorter rows are too similar by chance; of longer ones, the beginning counts
+_ALMOST_ALL = 0.95
+
+
+def sampled(source: ArraySource) -> Array:
+    """Return numbers from several places of an array; from the same places for all arrays of the same size."""
+    count = min(_PIECE, source.size)
+    starts = np.linspace(0, source.size - count, _PIECES if source.size > _PIECE * _PIECES else 1).astype(int)
+    if len(starts) == 1:
+        count = min(source.size, _PIECE * _PIECES)
+    found = np.concatenate([native(source.read(int(start), count)).astype(np.float64) for start in starts])
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def cosine(x: Array, y: Array) -> float:
+    """Return the cosine of the angle between two arrays; 0 if one of them has zeros only.
+
+    >>> cosine(np.array([1.0, 2.0]), np.array([2.0, 4.0])), cosine(np.zeros(2), np.ones(2))
+    (1.0, 0.0)
+    """
+    with np.errstate(all="ignore"):
+        norms = float(np.linalg.norm(x / (np.abs(x).max(initial=0) or 1)) * np.linalg.norm(y))
+        found = float((x / (np.abs(x).max(initial=0) or 1) * y).sum()) / norms if norms else 0.0
+    return round(found, 9) if np.isfinite(found) else 0.0
+
+
+def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
+    """Return the option that resembles a weight most; the first one unless another is clearly more similar."""
+    if len(options) < 2:
+        return options[0] if options else None
+    with weight.open() as source:
+        own = sampled(source)
+    found = []
+    for option in options:
+        with option.open() as source:
+            found.append(abs(cosine(own, sampled(source))))
+    best = max(range(len(options)), key=lambda at: found[at])
+    return options[best if found[best] > found[0] + _CLEARLY else 0]
+
+
+class ContentIndex:
+    """The tensors of an original checkpoint, to be found by content."""
+
+    def __init__(self, checkpoint: QuantizedCheckpoint, shapes: dict[str, Shape]) -> None:
+        """Take the shapes of the tensors that are considered."""
+        self.checkpoint, self.shapes = checkpoint, shapes
+        self._samples: dict[str, Array] = {}
+        self._rows: dict[int, tuple[Array, list[tuple[str, bool, int]]] | None] = {}
+
+    def same(self, weight: Weight) -> str | None:
+        """Return the name of the only tensor with the same numbers in the same order, in any shape."""
+        names = [name for name, shape in self.shapes.items() if prod(shape) == prod(weight.shape)]
+        if not names:
+            return None
+        with weight.open() as source:
+            own = sampled(source)
+        found = sorted(((abs(cosine(own, self._sample(name))), name) for name in names), reverse=True)
+        (best, name), *others = found
+        if best < _SAME:
+            return None
+        for near, other in others:
+            if near > max(_OTHER, best - _LESS) and not np.array_equal(self._sample(other), self._sample(name)):
+                return None
+        return name
+
+    def _sample(self, name: str) -> Array:
+        if name not in self._samples:
+            with self.checkpoint.open(name) as source:
+                self._samples[name] = sampled(source).astype(np.float32)
+        return self._samples[name]
+
+    def gathered(self, weight: Weight) -> Counterpart | None:
+        """Return the original of a weight whose matrices have the rows, or the columns, of tensors in any order."""
+        *outer, rows, columns = weight.shape
+        if prod(weight.shape) > _MOST_NUMBERS or prod(outer) * max(rows, columns) > _MOST_ROWS:
+            return None
+        with weight.open() as source:
+            own = native(source.whole()).reshape(-1, rows, columns)
+        found, names, kinds = np.empty_like(own), [], set()
+        for at, matrix in enumerate(own):
+            for turned in (False, True):
+                matched = self._matched(matrix.T if turned else matrix)
+                if matched is not None:
+                    break
+            else:
+                return None
+            values, used, words = matched
+            found[at] = values.T if turned else values
+            names += used
+            kinds.add(words.replace("rows", "columns") if turned else words)
+        said = " or ".join(sorted(kinds))
+        listed = list(dict.fromkeys(names))
+        few = " and ".join(listed) if len(listed) < 4 else f"{listed[0]}, … ({len(listed)} tensors)"
+        return Counterpart(f"{few}, found by content: {said}", partial(HeldSource, found.reshape(weight.shape), few))
+
+    def _matched(self, matrix: Array) -> tuple[Array, list[str], str] | None:
+        """Return the rows of originals that resemble the rows of a matrix, the names of the tensors, and the order."""
+        length = matrix.shape[1]
+        rows = self._rows_of(length) if length >= _SHORTEST else None
+        if rows is None:
+            return None
+        units, places = rows
+        similar = _units(matrix) @ units.T
+        best = np.abs(similar).argmax(axis=1)
+        near = np.abs(similar[np.arange(len(best)), best])
+        if near.min() < _OTHER or (near >= _SAME).mean() < _ALMOST_ALL:
+            return None
+        chosen = [places[at] for at in best.tolist()]
+        names = list(dict.fromkeys(name for name, _, _ in chosen))
+        found = np.empty(matrix.shape)
+        for name, turned in dict.fromkeys((name, turned) for name, turned, _ in chosen):
+            here = [at for at, each in enumerate(chosen) if each[:2] == (name, turned)]
+            found[here] = self._matrix(name, turned, length)[[chosen[at][2] for at in here]]
+        return found, names, _order(chosen, names)
+
+    def _rows_of(self, length: int) -> tuple[Array, list[tuple[str, bool, int]]] | None:
+        """Return the rows and columns of this length of all tensors, as unit vectors, and where they are."""
+        if length not in self._rows:
+            views = [
+                (name, turned, prod(shape) // length)
+                for name, shape in self.shapes.items()
+                for turned in (False, True)
+                if (shape[-1] if not turned else shape[-2] if len(shape) == 2 else 0) == length
+            ]
+            total = sum(count for _, _, count in views)
+            if not views or total > _MOST_OWN or total * length > _MOST_READ:
+                self._rows[length] = None
+            else:
+                units = np.concatenate([_units(self._matrix(name, turned, length)) for name, turned, _ in views])
+                self._rows[length] = units, [(name, turned, at) for name, turned, n in views for at in range(n)]
+        return self._rows[length]
+
+    def _matrix(self, name: str, turned: bool, length: int) -> Array:
+        with self.checkpoint.open(name) as source:
+            found = native(source.whole())
+        return found.T if turned else found.reshape(-1, length)
+
+
+def _units(rows: Array) -> Array:
+    """Return rows as unit vectors; of long rows, only the beginning."""
+    found = rows[:, :_LONGEST].astype(np.float64)
+    return unit_rows(np.where(np.isfinite(found), found, 0.0))
+
+
+def _order(chosen: list[tuple[str, bool, int]], names: list[str]) -> str:
+    """Return in words in which order rows were taken."""
+    rows = [at for _, _, at in chosen]
+    if len(names) == 1:
+        steps = {b - a for a, b in pairwise(rows)}
+        return {frozenset({1}): "its rows", frozenset({-1}): "its rows in reverse order"}.get(
+            frozenset(steps), "its rows in another order"
+        )
+    turns = list(_turns(chosen, names))
+    return "their rows in turn" if len(set(turns)) == 1 and len(turns) > 1 else "their rows in another order"
+
+
+def _turns(chosen: list[tuple[str, bool, int]], names: list[str]) -> Iterator[tuple[str, ...]]:
+    for start in range(0, len(chosen), len(names)):
+        yield tuple(name for name, _, _ in chosen[start : start + len(names)])
+
+
+def is_numeric(checkpoint: QuantizedCheckpoint, name: str) -> bool:
+    """Return whether a tensor of an original has floats; raises nothing for one that cannot be read."""
+    try:
+        with checkpoint.open(name) as source:
+            return source.dtype is None or source.dtype.kind == "f"
+    except FloatlabError:
+        return False

@@ -1,0 +1,285 @@
+"""How a weight that is not its original relates to it: by a factor, by the order of its rows, by the place of errors.
+
+Each relation is stated only if it is measured: once it is undone, the weight resembles the original as a quantised
+weight does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from floatlab.arrays.codec import native
+from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource
+from floatlab.arrays.types import Array
+from floatlab.auditing.fidelity import MOST_LEFT
+
+SAMPLE = 1 << 22  # a relation is looked for in at most this many elements of a weight
+RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQuant: is this its original?"
+
+_LEFT, _ALMOST_ALL = 0.35, 0.95  # a factor of a group is one if this share of groups has a smaller relative error
+_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors with a smaller relative deviation are one factor (of rows: with noise)
+_OFF = 0.08  # quantisers change the mean size of numbers in the middle of their blocks' range less than this
+_MOST_ROWS = 1 << 12
+_SHORTEST = 24
+_ALIKE = 0.8
+# Numbers by which a scale is off if a step of its computation is left out, and the step.
+_STEPS = (
+    (448, "448 is the largest number of e4m3"), (57344, "57344 is the largest number of e5m2"),
+    (240, "240 is the largest number of e4m3fnuz"), (2688, "2688 is 6 · 448, the largest number of NVFP4 blocks"),
+    (6, "6 is the largest number of e2m1"), (127, "127 is the largest number of int8"),
+    (7, "7 is the largest number of int4"),
+)  # fmt: skip
+
+
+def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None:
+    """Return the beginning of a weight and of its original as rows of float64; None if the rows are too long."""
+    length = read.shape[-1] if read.shape else 1
+    count = min(read.size, max(SAMPLE // max(length, 1), 8) * length)
+    if not count or count > MOST_AT_ONCE:
+        return None
+    q, x = (native(each.read(0, count)).astype(np.float64).reshape(-1, length) for each in (read, original))
+    bad = ~(np.isfinite(q) & np.isfinite(x))
+    return (np.where(bad, 0.0, q), np.where(bad, 0.0, x)) if bad.any() else (q, x)
+
+
+def relation(read: ArraySource, original: ArraySource) -> str:
+    """Return how a weight relates to its original, in words; empty if no relation is found.
+
+    >>> from floatlab.arrays.sources import HeldSource
+    >>> x = np.random.default_rng(1).normal(size=(8, 64))
+    >>> relation(HeldSource(np.round(x, 1) * 37.9), HeldSource(x))
+    'its numbers are 37.9 times too large; divided by that, the relative error is 0.031'
+    >>> relation(HeldSource(np.roll(x, 4, axis=0)), HeldSource(x))
+    "its rows are the original's in another order: the halves are exchanged"
+    """
+    pair = both(read, original)
+    if pair is None or not pair[0].any() or not pair[1].any():
+        return ""
+    q, x = pair
+    return next((words for words in _relations(q, x, read.shape) if words), "")
+
+
+def _relations(q: Array, x: Array, shape: tuple[int, ...]) -> Iterator[str]:
+    yield _one_factor(q, x)
+    yield _factor_of_rows(q, x)
+    yield _factor_of_columns(q, x)
+    yield _factor_of_blocks(q, x)
+    yield _shifted(q.reshape(-1), x.reshape(-1))
+    yield _order_of(q, x, shape, "rows")
+    if q.size == np.prod(shape) and len(shape) == 2:
+        yield _transposed(q, x)
+        yield _order_of(q.T, x.T, shape[::-1], "columns")
+    yield _place(q, x)
+
+
+def factor_off(read: ArraySource, original: ArraySource) -> str:
+    """Return by which factor a weight that fits is too large or too small, in words; empty if it is not.
+
+    Blocks whose numbers are all alike can be rounded in one direction. Numbers between 1/8 and 1/2 of the largest one
+    in their block cannot, if they have many values: their mean size hardly changes.
+
+    >>> from floatlab.arrays.sources import HeldSource
+    >>> x = np.random.default_rng(1).normal(size=(64, 64))
+    >>> q = np.round(x, 1)
+    >>> factor_off(HeldSource(q * 1.3), HeldSource(x)), factor_off(HeldSource(q), HeldSource(x))
+    ('its numbers are 1.3 times too large; divided by that, the relative error is 0.029', '')
+    """
+    pair = both(read, original)
+    if pair is None:
+        return ""
+    q, x = pair
+    size = next((size for size in (32, 16) if x.shape[1] % size == 0), 0)
+    if not size:
+        return ""
+    numbers, top = x.reshape(-1, size), np.abs(x.reshape(-1, size)).max(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        share = np.abs(numbers) / top
+    middle = (share > 0.125) & (share < 0.5)
+    spread = np.histogram(share[middle], bins=16)[0]
+    if spread.sum() < 1 << 9 or spread.min() < spread.sum() / 160 or spread.max() > spread.sum() / 4:
+        return ""
+    chosen, exact = q.reshape(-1, size)[middle], numbers[middle]
+    count = len(chosen) // 8 * 8
+    factors, _ = _fitted(chosen[:count].reshape(8, -1), exact[:count].reshape(8, -1))
+    if len(factors) < 8 or abs(factors.mean() - 1) < _OFF or factors.std() > 0.03:
+        return ""
+    before = float(np.linalg.norm(q - x) / np.linalg.norm(x))
+    whole, left = _fitted(q.reshape(1, -1), x.reshape(1, -1))
+    return _one_factor(q, x) if left[0] < before / 2 and abs(whole[0] - 1) > _OFF else ""
+
+
+def _fitted(q: Array, x: Array) -> tuple[Array, Array]:
+    """Return the factor of each row of q, as a multiple of the row of x, and the relative error that is left."""
+    with np.errstate(all="ignore"):
+        signal, own = np.square(x).sum(axis=-1), np.square(q).sum(axis=-1)
+        factor = (q * x).sum(axis=-1) / signal
+        left = np.sqrt(np.maximum(np.square(q - factor[..., None] * x).sum(axis=-1) / own, 0))
+    known = (signal > 0) & (own > 0)
+    return factor[known], left[known]
+
+
+def _is_fit(factor: Array, left: Array) -> bool:
+    return len(left) > 0 and bool((left < _LEFT).mean() >= _ALMOST_ALL) and bool((factor != 0).all())
+
+
+def _one_factor(q: Array, x: Array) -> str:
+    top = np.abs(q).max()
+    factor, left = _fitted((q / top).reshape(1, -1), x.reshape(1, -1))
+    if not _is_fit(factor, left):
+        return ""
+    rows, _ = _fitted(q / top, x)
+    if len(rows) and np.percentile(np.abs(rows / factor[0] - 1), 90) > _LEFT / 2:
+        return ""
+    amount = float(factor[0]) * float(top)
+    if abs(abs(amount) - 1) < _SPREAD:
+        return "its numbers have the opposite sign" if amount < 0 else ""
+    sign = ", with the opposite sign" if amount < 0 else ""
+    left_over = f"divided by that, the relative error is {float(left[0]):.2g}"
+    return f"its numbers are {_times(abs(amount))}{sign}; {left_over}{_step(abs(amount))}"
+
+
+def _times(factor: float) -> str:
+    """Return in words by which factor numbers are too large or too small.
+
+    >>> _times(448.2), _times(0.25)
+    ('448 times too large', '4 times too small')
+    """
+    return f"{factor:.3g} times too large" if factor > 1 else f"{1 / factor:.3g} times too small"
+
+
+def _step(factor: float) -> str:
+    """Return a remark if a factor is that of a step that was left out, or a power of two."""
+    ratio = max(factor, 1 / factor)
+    for number, words in _STEPS:
+        if abs(ratio / number - 1) < 0.01:
+            return f" ({words}: was a step of the scale left out?)"
+    power = round(float(np.log2(ratio)))
+    return f" (2^{power}: is the bias of an exponent another?)" if power and abs(ratio / 2**power - 1) < 0.01 else ""
+
+
+def _range(factor: Array) -> str:
+    low, high = np.percentile(np.abs(factor), [1, 99])
+    return f"by factors from {low:.3g} to {high:.3g}"
+
+
+def _varies(factor: Array, spread: float = _SPREAD_ROWS) -> bool:
+    return bool(np.abs(factor).std() > spread * np.abs(factor).mean())
+
+
+def _factor_of_rows(q: Array, x: Array) -> str:
+    if min(q.shape) < 8:
+        return ""
+    factor, left = _fitted(q, x)
+    if not (_is_fit(factor, left) and _varies(factor)):
+        return ""
+    off = np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)
+    if len(off) == 1 and len(factor) == len(q):
+        return f"row {off[0]:,} is {_times(abs(float(factor[off[0]])))}: is its scale that of another row?"
+    return f"its rows are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
+
+
+def _factor_of_columns(q: Array, x: Array) -> str:
+    if min(q.shape) < 8:
+        return ""
+    factor, left = _fitted(q.T, x.T)
+    if not (_is_fit(factor, left) and _varies(factor, _SPREAD)):
+        return ""
+    sizes = [size for size in (16, 32) if q.shape[1] % size == 0]
+    blocks = min((np.median(_fitted(q.reshape(-1, n), x.reshape(-1, n))[1]) for n in sizes), default=np.inf)
+    return RESCALED if np.median(left) < 0.8 * blocks else ""
+
+
+def _factor_of_blocks(q: Array, x: Array) -> str:
+    rows, length = q.shape
+    for size in (128, 64, 32, 16):
+        if length % size or (size == length and rows < 2):
+            continue
+        factor, left = _fitted(q.reshape(-1, size), x.reshape(-1, size))
+        off = np.flatnonzero(np.abs(factor - 1) > MOST_LEFT)
+        if not _is_fit(factor, left) or not (_varies(factor) or (len(off) and size < 64)):
+            continue
+        if len(off) == 1:
+            at = int(off[0])
+            where = f" (row {at * size // length:,})" if len(factor) * size == q.size else ""
+            return f"1 block of {size} in a row{where} is {_times(abs(float(factor[at])))}: is its scale wrong?"
+        few = f"{len(off):,} of {len(factor):,} blocks of {size} in a row"
+        return f"{few} are multiples of the original's, {_range(factor)}: are the scales those of another layer?"
+    return ""
+
+
+def unit_rows(rows: Array) -> Array:
+    """Return rows as unit vectors of float32; rows of zeros stay zeros."""
+    top = np.abs(rows).max(axis=1, keepdims=True)
+    found = rows / np.where(top > 0, top, 1)
+    norms = np.linalg.norm(found, axis=1, keepdims=True)
+    unit: Array = (found / np.where(norms > 0, norms, 1)).astype(np.float32)
+    return unit
+
+
+def _order_of(q: Array, x: Array, shape: tuple[int, ...], noun: str) -> str:
+    """Return a message if the rows of q are rows of x in another order."""
+    count, length = q.shape
+    if not 2 <= count <= _MOST_ROWS or length < _SHORTEST:
+        return ""
+    similar = unit_rows(q[:, : 1 << 10]) @ unit_rows(x[:, : 1 << 10]).T
+    best = similar.argmax(axis=1)
+    if (similar[np.arange(count), best] >= _ALIKE).mean() < _ALMOST_ALL or len(set(best.tolist())) < 0.9 * count:
+        return ""
+    if (best == np.arange(count)).mean() >= _ALMOST_ALL:
+        return ""
+    return f"its {noun} are the original's in another order{_named_order(best, shape)}"
+
+
+def _named_order(best: Array, shape: tuple[int, ...]) -> str:
+    count = len(best)
+    at = np.arange(count)
+    height = shape[-2] if len(shape) > 2 and shape[-2] and count % shape[-2] == 0 else count
+    within, base = at % height, at // height * height
+    half = height // 2
+    orders = (
+        ("the halves are exchanged", base + (within + half) % height),
+        ("reversed", base + height - 1 - within),
+        ("the halves in turn, row by row", base + within % 2 * half + within // 2),
+        ("every other row, then the rest", base + within % half * 2 + within // half if half else at),
+    )
+    for words, order in orders:
+        if height % 2 == 0 and (best == order).mean() >= _ALMOST_ALL:
+            return f": {words}"
+    return ""
+
+
+def _transposed(q: Array, x: Array) -> str:
+    if q.shape[0] != q.shape[1] or q.shape[0] < 8:
+        return ""
+    factor, left = _fitted(q.T.reshape(1, -1), x.reshape(1, -1))
+    return "it is the transposed original" if _is_fit(factor, left) and abs(factor[0] - 1) < MOST_LEFT else ""
+
+
+def _shifted(q: Array, x: Array) -> str:
+    for by in (1, 2, 4, 8, 16, 32):
+        if len(q) < 64 * by:
+            break
+        for here, there in ((q[by:], x[:-by]), (q[:-by], x[by:])):
+            factor, left = _fitted(here.reshape(1, -1), there.reshape(1, -1))
+            if _is_fit(factor, left):
+                return f"its numbers are shifted by {by}: are codes missing, or is there a header in the data?"
+    return ""
+
+
+def _place(q: Array, x: Array) -> str:
+    """Return where the errors are, if all of them are in a part of the rows."""
+    error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
+    bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
+    if not 0 < len(bad) < 0.9 * len(q) or len(q) < 4:
+        return ""
+    first, last = int(bad[0]), int(bad[-1])
+    which = f"row {first:,}" if first == last else f"rows {first:,} to {last:,}"
+    if len(bad) < 0.9 * (last - first + 1):
+        which = f"{len(bad):,} rows between {first:,} and {last:,}"
+    alike = unit_rows(q[bad]) * unit_rows(x[bad])
+    other = "hold other numbers than the original"
+    if np.median(alike.sum(axis=1)) >= MOST_LEFT:
+        other = "are far from the original"
+    return f"{which} of {len(q):,} {other}, the rest fits"

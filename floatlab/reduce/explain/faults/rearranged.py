@@ -1,0 +1,115 @@
+"""Errors of rearranged products: FFT, Winograd's convolutions, prefix sums, means that are added apart, and the like.
+
+Such an algorithm adds other numbers than the products x·y of an element, so its errors follow the norms of whole rows,
+columns or matrices. The elements that are small have larger errors than any order of addition makes, and look wrong.
+Two explanations of all errors are compared by their likelihoods: conventional sums with some wrong elements, and a
+rearranged product without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.record import Record
+from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.problem import View
+
+REARRANGED = "the errors of an FFT or of another rearranged product"
+_FREEDOM = 4.0  # errors follow Student's distribution with so many degrees of freedom; its tails are long
+_SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
+_SCALES = tuple(
+    (2.0 ** np.arange(-8, 1.5, 0.5)).tolist()
+)  # typical errors of conventional sums, in sigmas; libraries have smaller ones
+_EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products, as shares of the largest ones
+# Transforms multiply the errors at most by this number, in units of u·√n times the largest norms of the factors.
+_AMPLIFIED = 48.0
+_WRONG = 4.0  # a wrong element costs −ln of its share and of the density of its error, which has any magnitude
+_LIKELY = -2.0  # a rearranged product is an alternative if the logarithm of the ratio of likelihoods exceeds this
+_FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
+_LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others
+_SAMPLE = 1 << 16  # this many of the elements that are right suffice
+
+
+def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
+    """Return whether a rearranged product explains all errors as well as conventional sums with wrong elements.
+
+    >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
+    >>> from floatlab.formats import parse_format
+    >>> rng, single = np.random.default_rng(1), parse_format("fp32")
+    >>> x, y = rng.standard_normal((30, 20)), rng.standard_normal((20, 30))
+    >>> totals, usable = multiply_exactly(x, y, False), np.ones((30, 30), bool)
+    >>> even = totals.product + 1e-5 * rng.standard_normal((30, 30))
+    >>> wrong = np.abs(totals.product) < 0.5
+    >>> may_be_rearranged(View(totals, even, usable, noise_of(single), single), wrong, x, y)
+    True
+    >>> view = View(totals, np.where(wrong, even, totals.product), usable, noise_of(single), single)
+    >>> may_be_rearranged(view, wrong, x, y)
+    False
+    """
+    usable = view.usable & np.isfinite(view.totals.product)
+    wrong = wrong & usable
+    if not wrong.any():
+        return False
+    error = np.abs(view.totals.error(view.values))
+    shapes = list(_shapes(x, y, view))
+    most = _AMPLIFIED * view.noise.u * view.totals.terms**0.5
+    others = usable & ~wrong
+    if not (error <= most * shapes[0])[wrong].all() or not others.any() or not error[others].any():
+        return False  # the errors are too large, or all other sums are exact
+    if view.noise.is_exact(view.totals)[wrong].all() and error[wrong].max() > _LARGER * error[others].max():
+        return False
+    right = np.flatnonzero(others)[:: max(1, int(others.sum()) // _SAMPLE)]
+    chosen, count = np.concatenate([np.flatnonzero(wrong), right]), int(wrong.sum())
+    sigma = np.where(view.noise.is_exact(view.totals), 0.0, view.noise.sigma(view.totals))
+    # Numbers of a result are rounded at least once, whatever the algorithm.
+    last = _SPREAD * (half_ulp(view.values, view.format) + np.zeros(error.shape))
+    grain = np.zeros(error.shape) if view.totals.grain is None else view.totals.grain
+    grain = np.where(np.isfinite(grain), grain, 0.0)
+    e, sigma, last, grain = (each.reshape(-1)[chosen] for each in (error, sigma, last, grain))
+    least = max(_FLOOR * float(np.median(sigma)), 1e-300)
+    size = np.maximum(e[:count], 1e-320)
+    wrong_ones = -float(np.log(size).sum()) - count * (_WRONG + np.log(chosen.size))
+    usual = _Errors(e[count:], last[count:], grain[count:], least)
+    conventional = wrong_ones + max(usual.likelihood(scale * sigma[count:]) for scale in _SCALES)
+    all_of_them, even = _Errors(e, last, grain, least), _EVEN * most
+    likelihoods = [
+        all_of_them.likelihood(scale * shape.reshape(-1)[chosen]) for shape in shapes for scale in even.tolist()
+    ]
+    return bool(max(likelihoods) - conventional > _LIKELY)
+
+
+class _Errors(Record):
+    """The errors of some elements, the deviations of their last rounding, their grains, and the least deviation."""
+
+    error: Array
+    last: Array
+    grain: Array
+    least: float
+
+    __hash__ = object.__hash__
+
+    def likelihood(self, scale: Array) -> float:
+        """Return the logarithm of the likelihood of the errors, whose typical sizes are `scale`."""
+        # Sums of multiples of a large grain are exact or far off. The share of exact ones is estimated.
+        coarse = self.grain > scale
+        exact = coarse & (self.error == 0)
+        share = float(exact.sum()) / max(1, int(coarse.sum()))
+        mixed = [int(exact.sum()) * np.log(share) if share else 0.0]
+        mixed.append(int((coarse & ~exact).sum()) * np.log(1 - share) if share < 1 else 0.0)
+        spread = np.maximum(np.hypot(scale, self.last), self.least)[~exact]
+        far = (self.error[~exact] / spread) ** 2
+        return float(sum(mixed) - (np.log(spread) + (_FREEDOM + 1) / 2 * np.log1p(far / _FREEDOM)).sum())
+
+
+def _shapes(x: Array, y: Array, view: View) -> Iterator[Array]:
+    """Yield what the errors of rearranged products may follow; the first is the largest product of two norms."""
+    rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
+    shape = view.values.shape
+    largest = float(rows.max()), float(columns.max())
+    yield np.broadcast_to(np.float64(largest[0] * largest[1]), shape)
+    yield np.broadcast_to(rows * largest[1], shape)
+    yield np.broadcast_to(largest[0] * columns, shape)
+    yield rows * columns

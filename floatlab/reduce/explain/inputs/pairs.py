@@ -1,0 +1,191 @@
+"""Pairs of readings, one of each input, that explain a result; a sample of its elements is compared first.
+
+The sampled lines of both inputs are changed by each reading, and one multiplication gives the products of all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product as every_pair
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.record import Individual, Record
+from floatlab.reduce.explain.inputs.readings import Reading, readings_of
+from floatlab.reduce.explain.problem import ProductProblem, Side, View
+from floatlab.reduce.explain.stages import Known, Model
+from floatlab.reduce.explain.stages import Side as Change
+from floatlab.reduce.results.product_error import spread_indices
+
+_ROWS, _ELEMENTS = 16, 256  # the sample has at least these numbers of rows and of elements, if the product has as many
+_WIDEST = 64  # the sample has at most this many columns
+_LONG = 1024  # with more terms than this, the sample has half as many rows and columns
+_MOSTLY = 0.5  # a pair explains at least this share of the sample
+_FEW = 0.03  # shares of wrong elements that differ by less than this count as equal
+_LISTED = 8  # at most this many pairs are returned
+_EQUALS = 2  # at most this many other readings are named
+_ONE, _BOTH = 5, 10  # the weights of changing one input only, and of changing both in different ways
+_ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
+
+
+class _Group(Individual):
+    """Readings that give the same numbers in the sample, and these numbers."""
+
+    readings: list[Reading]
+    lines: Array
+
+
+class Pair(Record):
+    """A model made of two readings, with the format of its sums and the share of wrong elements in the sample."""
+
+    model: Model
+    accumulator: Format
+    wrong: float
+    readings: tuple[Reading, Reading]
+
+    __hash__ = object.__hash__
+
+
+def likely_pairs(
+    problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
+) -> tuple[list[Pair], int]:
+    """Return the pairs of readings that explain most elements of a sample, the likeliest first.
+
+    The second value is the number of different pairs that were compared.
+    """
+    rows, columns = _sample(problem)
+    groups = [_grouped(*each, lines, tick) for each, lines in zip(_lined(problem), (rows, columns), strict=True)]
+    index = np.ix_(rows, columns)
+    totals = problem.totals.take(rows, columns)
+    usable = side.finite[index] & problem.known[index] & (totals.size > 0)
+    made = _products(groups, problem, rows, columns)
+    found: list[tuple[tuple[float, ...], Pair]] = []
+    if not usable.any():
+        return [], 0
+    stored = problem.scaled_output(side)
+    half = None if stored is None else np.broadcast_to(stored[1], side.values.shape)[index]
+    for accumulator in accumulators:
+        view = View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
+        with np.errstate(all="ignore"):
+            limit = _ROOM * view.noise.limit(totals, totals.product) + view.half
+            error = np.abs(view.values[:, None, :] - made)
+            wrong = (~(error <= limit[:, None, :]) & usable[:, None, :]).sum(axis=(1, 3)) / usable.sum()
+            size = np.minimum(error / np.maximum(limit, 1e-300)[:, None, :], 4.0)
+            rms = np.where(usable[:, None, :], size * size, 0.0).sum(axis=(1, 3))
+        least = float(wrong.min())
+        if least > _MOSTLY or wrong[0, 0] <= least:
+            continue
+        for i, j in np.argwhere(wrong <= min(least + _FEW, _MOSTLY)):
+            weight, pair = min(_weighed(groups[0][i], groups[1][j]), key=lambda each: each[0])
+            model = _model(*pair, weight)
+            key = float(wrong[i, j] > least), weight, float(rms[i, j])
+            found.append((key, Pair(model=model, accumulator=accumulator, wrong=float(wrong[i, j]), readings=pair)))
+    found.sort(key=lambda each: each[0])
+    return [pair for _, pair in found[:_LISTED]], len(groups[0]) * len(groups[1])
+
+
+def with_equals(pair: Pair, others: list[Pair], problem: ProductProblem) -> Model:
+    """Return the model of a pair, with the names of readings that explain the result as well and are as simple.
+
+    These are the readings of the other pairs, and those that change these inputs in the same way.
+    """
+    words = [_text(*each.readings) for each in others if each.model.weight == pair.model.weight]
+    first, second = pair.readings
+    x, y = (_twins(reading, *each) for reading, each in zip(pair.readings, _lined(problem), strict=True))
+    if first.evidence == second.evidence:
+        words += [_text(each, each) for each in x if any(each.evidence == other.evidence for other in y)]
+    else:
+        words += [_text(each, second) for each in x] + [_text(first, each) for each in y]
+    words = [each for each in dict.fromkeys(words) if each != _text(first, second)]
+    if not words:
+        return pair.model
+    return pair.model.replace(evidence=(*pair.model.evidence, ("or", ", or ".join(words[:_EQUALS]))))
+
+
+def _twins(reading: Reading, matrix: Array, format: Format) -> list[Reading]:
+    """Return the other readings of an input that are as simple as one reading and change the input in the same way."""
+    goal = reading.change(matrix, matrix, 1)
+    others = (each for each in readings_of(matrix, format) if each.weight == reading.weight)
+    return [
+        each
+        for each in others
+        if each.evidence != reading.evidence and np.array_equal(each.change(matrix, matrix, 1), goal)
+    ]
+
+
+def _lined(problem: ProductProblem) -> list[tuple[Array, Format]]:
+    """Return both inputs, with the terms along the rows, and their formats."""
+    x, y = problem.factors
+    return [(x, problem.sources[0].format), (y.T, problem.sources[1].format)]
+
+
+def _sample(problem: ProductProblem) -> tuple[Array, Array]:
+    rows, columns = problem.shape
+    least = _ROWS if problem.terms <= _LONG else _ROWS // 2
+    elements = least * least
+    m = min(rows, max(least, -(-elements // columns)), _WIDEST)
+    n = min(columns, max(least, -(-elements // m)), _WIDEST)
+    return spread_indices(rows, m), spread_indices(columns, n)
+
+
+def _grouped(matrix: Array, format: Format, lines: Array, tick: Callable[[], None]) -> list[_Group]:
+    """Return the readings of an input, grouped by the numbers that they give in some of its lines."""
+    found: dict[bytes, _Group] = {}
+    for reading in readings_of(matrix, format):
+        tick()
+        with np.errstate(all="ignore"):
+            made = np.ascontiguousarray(reading.lines_of(matrix, lines)) + 0.0
+        if np.isfinite(made).all():
+            found.setdefault(made.tobytes(), _Group(readings=[], lines=made)).readings.append(reading)
+    return list(found.values())
+
+
+def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, columns: Array) -> Array:
+    """Return the products of all pairs: the axes are the reading of x, the row, the reading of y, and the column."""
+    left, right = (np.concatenate([each.lines for each in some]) for some in groups)
+    made: Array = (left @ right.T).reshape(len(groups[0]), len(rows), len(groups[1]), len(columns))
+    if problem.has_bias:
+        made += (problem.x[rows, -1:] * problem.y[-1:, columns])[:, None, :]
+    return made
+
+
+def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[Reading, Reading]]]:
+    """Yield all pairs of readings of two groups, with their complexities: one reading of both inputs is simplest."""
+    for one, other in every_pair(first.readings, second.readings):
+        if one.evidence == other.evidence:
+            yield 2 * one.weight, (one, other)
+        else:
+            yield 2 * (one.weight + other.weight) + (_BOTH if one.name and other.name else _ONE), (one, other)
+
+
+def _model(first: Reading, second: Reading, weight: int) -> Model:
+    changes = first.change, second.change
+    names = first.name, second.name
+    name = "inputs-quantized" if "inputs-quantized" in names else "inputs-rounded"
+    evidence: Known
+    if first.evidence == second.evidence:
+        evidence = (*first.evidence, ("inputs", "both"))
+    elif not all(names):
+        evidence = (*first.evidence, *second.evidence, ("inputs", "x" if names[0] else "y"))
+    else:
+        evidence = (("x", first.text), ("y", second.text))
+    return Model(
+        name=name, stage="inputs", evidence=evidence, make=partial(_multiply, changes), weight=weight, changes=changes
+    )  # fmt: skip
+
+
+def _multiply(changes: tuple[Change, Change], x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    with np.errstate(all="ignore"):
+        product: Array = changes[0](x, all_x, 1) @ changes[1](y, all_y, 0)
+    return product
+
+
+def _text(first: Reading, second: Reading) -> str:
+    if first.evidence == second.evidence:
+        return f"{first.text}, both inputs"
+    if not first.name or not second.name:
+        return f"{second.text}, the second input" if not first.name else f"{first.text}, the first input"
+    return f"{first.text} and {second.text}"

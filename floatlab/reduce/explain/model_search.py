@@ -1,0 +1,191 @@
+"""Models of the inputs that explain a result, with or without a fault. Each is verified on all elements."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is_telling, outdoing
+from floatlab.reduce.explain.faults.rivals import narrow_share
+from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation
+from floatlab.reduce.explain.inputs.changed import fault_beside, models_with_fault
+from floatlab.reduce.explain.inputs.pairs import Pair, likely_pairs, with_equals
+from floatlab.reduce.explain.precision.inputs import likely_models
+from floatlab.reduce.explain.precision.narrow import narrow_sums
+from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
+from floatlab.reduce.explain.problem import View, view_of
+from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.side_report import SideReport
+from floatlab.reduce.explain.stages import PLAIN, Model
+
+_SURPRISING = 0.2  # for a fault, the largest ratio of wrong elements to elements that narrower sums change
+_BESIDES = 3  # largest number of models beside which moved rows and missing terms are looked for on all elements
+_TRIED = 8  # largest number of models that are verified on all elements
+GAIN = 8  # smallest number of elements that a narrower format must explain if a fault is reported besides
+
+
+class ModelSearch(SideReport):
+    """Searches for models of the inputs that explain one result."""
+
+    besides = 0  # number of models beside which moved rows and missing terms were looked for
+
+    # hypotheses that fit most elements
+
+    @cached_property
+    def _sampled(self) -> tuple[list[SampledModel], list[SampledModel]]:
+        return likely_models(self.problem, self.side, self.accumulators, self.tick)
+
+    @property
+    def options(self) -> list[SampledModel]:
+        """All models of the inputs, with their residuals in the sample."""
+        return self._sampled[0]
+
+    @property
+    def near(self) -> list[SampledModel]:
+        """The models of the inputs that fit most elements of the sample, the likeliest first."""
+        return self._sampled[1]
+
+    def _models(self) -> SideExplanation | None:
+        least = min((each.wrong for each in self.near), default=0)
+        return self._first([each for each in self.near if each.wrong == least], False)
+
+    @cached_property
+    def _likely_pairs(self) -> tuple[list[Pair], int]:
+        if any(each.model is PLAIN for each in self.near):
+            return [], 0  # most elements need no change of the inputs
+        return likely_pairs(self.problem, self.side, self.accumulators, self.tick)
+
+    def _pairs(self) -> SideExplanation | None:
+        """Recognise inputs that were rounded or quantised in two different ways, or to blocks with scales."""
+        return self._first_pair(False)
+
+    def _pairs_with_fault(self) -> SideExplanation | None:
+        return self._first_pair(True)
+
+    def _first_pair(self, faulty: bool) -> SideExplanation | None:
+        pairs, tried = self._likely_pairs
+        for i, pair in enumerate(pairs):
+            self.tick()
+            product = self.problem.whole(pair.model)
+            view = view_of(self.problem, self.side, pair.accumulator)
+            if is_telling(view, product, tried) and self._verified(pair.model, pair.accumulator, faulty):
+                equals = [each for each in pairs[i + 1 :] if self._fits(each)]
+                return self._verified(with_equals(pair, equals, self.problem), pair.accumulator, faulty)
+        return None
+
+    def _models_beside_fault(self) -> SideExplanation | None:
+        """Recognise terms that are missing, or rows in other places, in a product of rounded inputs."""
+        if self.narrower is not None:
+            return None
+        kinds = ("inputs-rounded", "inputs-quantized")
+        models = [model for model, _ in self.problem.sampled_models(self.tick) if model.name in kinds]
+        both = [model for model in models if ("inputs", "both") in model.evidence]
+        own = self.accumulators[0]
+        found = min(
+            models_with_fault(self.problem, self.side, both, own, self.tick),
+            key=lambda each: each[0].weight,
+            default=None,
+        )
+        if found is None:
+            return None
+        model, fault = found
+        view = view_of(self.problem, self.side, own)
+        return self._found("bug", (fault,), model, own, None, view, self.problem.whole(model))
+
+    def _fits(self, pair: Pair) -> bool:
+        view = view_of(self.problem, self.side, pair.accumulator)
+        return not view.fit(self.problem.whole(pair.model)).wrong.any()
+
+    def _models_with_fault(self) -> SideExplanation | None:
+        return self._first(self.near, True)
+
+    def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
+        for each in models[:_TRIED]:
+            self.tick()
+            found = self._verified(each.model, each.accumulator, faulty)
+            if found is not None:
+                return found
+        return None
+
+    def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
+        """Return the explanation by a model if it leaves only rounding errors or, with `faulty`, also one fault."""
+        view = view_of(self.problem, self.side, accumulator)
+        product = None if model is PLAIN else self.problem.whole(model)
+        fit = view.fit(product)
+        if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
+            return None  # zeros do not support a model of the inputs
+        is_usual = product is not None and accumulator is self.accumulators[0]
+        if product is not None and is_usual and not is_nearer(view, product):
+            return None
+        if not fit.wrong.any():
+            shift = None if product is None else outdoing(view, product)
+            if shift is not None and shift[1]:
+                self.doubt = self.doubt or (shift[0], model.words)
+            vain = product is not None and accumulator is self.accumulators[0] and not explains_more(view, product)
+            if shift is not None or vain:
+                return None
+            if product is not None and is_usual and not is_telling(view, product):
+                return self._in_doubt("wrong elements", model.words)
+            status = "product" if model is PLAIN else "rounding"
+            return self._found(status, (), model, accumulator, fit.z, view, product)
+        flushed = self.faults.flushed(view, product, fit.wrong)
+        if flushed is not None:
+            return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
+        if (
+            product is not None
+            and model.name == "inputs-quantized"
+            and is_flipped(self.problem, model, view, product, fit)
+        ):
+            return self._found("rounding", (), model, accumulator, fit.z, view, product)
+        right = view.usable & ~fit.wrong & (view.totals.size > 0)
+        if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), GAIN)):
+            return None  # zeros or few numbers do not support a model of the inputs
+        if self.narrower is not None and fit.wrong.mean() > _SURPRISING * narrow_share(
+            self.problem, self.narrower.accumulator, view_of(self.problem, self.side, self.accumulators[0])
+        ):
+            return None
+        places = find_places(fit.wrong)
+        fault = None
+        if places is None or places.count > 4:
+            fault = self._fault(view, product, fit.wrong)
+            if fault is None and model.changes is not None and self.narrower is None and self.besides < _BESIDES:
+                self.besides += 1
+                fault = fault_beside(self.problem, self.side, model, accumulator, self.tick)
+        if fault is not None and not fault.name:
+            return None
+        # Beside wrong elements, a model must explain several times as many elements that plain rounding does not
+        # explain.
+        gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
+        is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * places.count))
+        if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:
+            fault = self.faults.placed(view, fit.wrong)
+        if fault is None:
+            return None
+        if product is not None and is_factor_alone(view, fault):
+            model, product = PLAIN, None
+        return self._found("bug", (fault,), model, accumulator, fit.z, view, product)
+
+    @cached_property
+    def narrower(self) -> SideExplanation | None:
+        """The explanation by sums that are rounded at every step to a narrower format; None if it does not fit."""
+        found = narrow_sums(self.problem, self.side, self.accumulators[0])
+        if found is None:
+            return None
+        z, format = found
+        fault = Fault("accumulator", (), (("format", format.name),))
+        return self._found("rounding", (fault,), PLAIN, format, z)
+
+    def _fault(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        found = self.faults.find(view, product, wrong)
+        return found if found is not None and self._is_certain(view, product, wrong) else None
+
+    def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
+        """Return whether the errors are too large for a narrower accumulator to explain them."""
+        if self.narrower is None:
+            return True
+        error = np.abs(view.totals.error(view.values, product))[wrong]
+        room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
+        return wrong.sum() > 20 and float(np.median(error / room)) > 8

@@ -1,0 +1,185 @@
+"""Changes of an input: rounding to a format, and quantisation with a scale per tensor, row, group of terms or block.
+
+Each function takes a part of an input, the whole input, and the axis of its terms. It returns the changed part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from floatlab.arrays.blocks import quantize_blocks
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.types import Array
+from floatlab.formats import Format, parse_format
+from floatlab.formats.recipes import parse_recipe
+
+# Formats of results that are stored with a scale, and the number that the largest magnitude becomes.
+_STORED = (("int8", 127.0), ("e4m3", 448.0), ("e5m2", 57344.0), ("int8", 128.0))
+_EXACTLY = 2.0**-22  # a stored result and its scale are rounded to binary32, so their quotient is off by less than this
+_EVIDENCE = 20.0  # the values of a result lie on a grid by chance with at most the probability 2^−20
+_BEYOND = 1.1  # numbers above this many times the largest finite number overflow in every rounding direction
+
+
+def rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
+    """Round to a format; numbers far above its largest become infinite."""
+    made = np.asarray(quantize(part, name, rounding=direction), np.float64)
+    return np.where(np.abs(part) > float(parse_format(name).largest) * _BEYOND, np.copysign(np.inf, part), made)
+
+
+def rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
+    """Round to binary32, and then to a format."""
+    return rounded(name, direction, rounded("fp32", "RNE", part, whole, axis), whole, axis)
+
+
+def saturated(name: str, part: Array, whole: Array, axis: int) -> Array:
+    """Round to a format; numbers above its largest become the largest."""
+    return np.asarray(quantize(part, name, overflow="saturate"), np.float64)
+
+
+def flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
+    """Replace subnormal numbers by zero."""
+    return np.where(np.abs(part) < least, 0.0, part)
+
+
+def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127, stored: str = "") -> Array:
+    """Quantise to integers with the scale `largest / steps`, which is stored as `_stored` describes."""
+    scale = _stored(_largest(by_row, part, whole, axis) / steps, stored)
+    made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
+    return made
+
+
+def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
+    """Quantise to int8 with a scale per tensor that the largest magnitudes exceed: only a share of them is in range."""
+    scale = float(np.quantile(np.abs(whole), share)) / 127 or 1.0
+    made: Array = np.clip(np.rint(part / scale), -127, 127) * scale
+    return made
+
+
+def fixed_point(bits: int, part: Array, whole: Array, axis: int) -> Array:
+    """Round to fixed-point numbers of some bits below a power of two that is at least the largest magnitude."""
+    one = 2.0 ** (bits - 1)
+    scale = _stored(_largest(False, part, whole, axis), "a power of two") / one
+    made: Array = np.clip(np.rint(part / scale), -one, one - 1) * scale
+    return made
+
+
+def with_zero(by_row: bool, part: Array, whole: Array, axis: int, steps: int = 255) -> Array:
+    """Quantise to unsigned integers up to `steps` with a zero point, and return the dequantised values."""
+    ends = (part.min(axis, keepdims=True), part.max(axis, keepdims=True)) if by_row else (whole.min(), whole.max())
+    least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+    scale = np.where(most == least, 1.0, (most - least) / steps)
+    zero = np.rint(-least / scale)
+    made: Array = (np.clip(np.rint(part / scale) + zero, 0, steps) - zero) * scale
+    return made
+
+
+def in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int, stored: str = "") -> Array:
+    """Quantise groups of terms to integers, and return the dequantised values.
+
+    Each group has a separate scale and, if `zero` is true, a separate zero point.
+    """
+    n = part.shape[axis]
+    made = np.empty(part.shape)
+    for low in range(0, n, size):
+        index = (slice(None),) * axis + (slice(low, low + size),)
+        group = part[index]
+        least, most = (end(group, axis=axis, keepdims=True) for end in (np.min, np.max))
+        if zero:
+            least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)
+            scale = _stored((most - least) / (2 * steps + 1), stored)
+            shift = np.rint(-least / scale)
+            made[index] = (np.clip(np.rint(group / scale) + shift, 0, 2 * steps + 1) - shift) * scale
+        else:
+            scale = _stored(np.maximum(np.abs(least), np.abs(most)) / steps, stored)
+            made[index] = np.clip(np.rint(group / scale), -steps, steps) * scale
+    return made
+
+
+def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int, stored: str = "") -> Array:
+    """Scale so that the largest magnitude becomes `most`, round to a format, and undo the scaling."""
+    scale = _stored(_largest(by_row, part, whole, axis) / most, stored)
+    number = part / scale
+    number = number.astype(np.float32) if stored == "binary32" else number
+    return np.asarray(quantize(number, name, overflow="saturate"), np.float64) * scale
+
+
+def scaled_formats(values: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array, Array]]:
+    """Yield formats whose numbers, times a scale per tensor, row or column, are all values of a result.
+
+    Each has the evidence, the scales, and the largest errors of this rounding. `known` masks the values that count.
+    """
+    sizes = np.where(known, np.abs(values), 0.0)
+    for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
+        for name, most in _STORED:
+            with np.errstate(all="ignore"):
+                scale = np.asarray(sizes.max(axis=axis, keepdims=True) / most)
+                scale = np.where(scale == 0, 1.0, scale)
+                number = sizes / scale
+                made = on_grid(name, number)
+                off = np.abs(number - made) > _EXACTLY * number
+            if off.any():
+                continue
+            # The largest value of each scale lies on the grid in any case, and equal values count once.
+            others = np.unique(np.where((made > 0) & (made < most), sizes, 0.0), return_index=True)[1]
+            number, made = number.ravel()[others], made.ravel()[others]
+            step = 1.0 if name == "int8" else np.exp2(np.frexp(made)[1] - float(parse_format(name).precision))
+            bits = np.where(made > 0, np.log2(step / (2 * _EXACTLY * np.maximum(number, 1e-300))), 0.0)
+            if float(np.maximum(bits, 0.0).sum()) > _EVIDENCE:
+                half = 0.5 if name == "int8" else _half_step(on_grid(name, sizes / scale), parse_format(name))
+                format = "int8" if name == "int8" else parse_format(name).name
+                half = half * scale + _EXACTLY * np.abs(values)
+                yield (("format", format), ("scale per", words)), scale, half
+                break
+
+
+def on_grid(name: str, numbers: Array) -> Array:
+    """Return the numbers rounded to a format of `scaled_formats`."""
+    made: Array = np.rint(numbers) if name == "int8" else np.asarray(quantize(numbers, name), np.float64)
+    return made
+
+
+def _half_step(numbers: Array, format: Format) -> Array:
+    exponent = np.maximum(np.frexp(numbers)[1], format.emin + 1)
+    return np.asarray(np.exp2(exponent - float(format.precision) - 1))
+
+
+def ternary(part: Array, whole: Array, axis: int) -> Array:
+    """Quantise to −1, 0 and 1 times the mean magnitude of the tensor."""
+    scale = float(np.abs(whole).mean()) or 1.0
+    made: Array = np.clip(np.rint(part / scale), -1, 1) * scale
+    return made
+
+
+def in_blocks(recipe: str, part: Array, whole: Array, axis: int) -> Array:
+    """Round to a block format whose blocks lie along the terms, or in tiles of the whole input.
+
+    If the terms do not fill the last block, it is padded with zeros, which change no scale.
+    """
+    format = parse_recipe(recipe).format
+    rows, every = (side if axis else side.T for side in (part, whole))
+    count, terms = rows.shape
+    if format.tensor is not None and count < len(every):
+        # The scale of the tensor depends on its largest number.
+        rows = np.vstack([rows, every[np.unravel_index(int(np.abs(every).argmax()), every.shape)[0]]])
+    block = format.block or terms
+    rows = np.pad(rows, [(0, 0), (0, -terms % block)])
+    single = rows.astype(np.float32)
+    made = np.asarray(quantize_blocks(single if np.array_equal(single, rows) else rows, recipe), np.float64)
+    made = made[:count, :terms]
+    return made if axis else made.T
+
+
+def _largest(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
+    return np.asarray(np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max())
+
+
+def _stored(scale: Array, stored: str) -> Array:
+    """Return a scale as it is stored: unchanged, in a format, or as the next power of two; 1 instead of 0."""
+    if stored == "a power of two":
+        with np.errstate(all="ignore"):
+            scale = np.exp2(np.ceil(np.log2(scale)))
+    elif stored:
+        scale = np.asarray(quantize(scale, stored), np.float64)
+    return np.where(scale == 0, 1.0, scale)
