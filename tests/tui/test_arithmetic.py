@@ -19,10 +19,10 @@ from floatlab.tui.screens.arithmetic.operands import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.option import RULES
-from floatlab.verbs.practice.answer import exercises
+from floatlab.verbs.practice.exercises import exercises
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
-from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
+from tests.tui.stage import ANY_SIZE, SIZES, driven, opened, retype
 
 START = "add 1.125 0.12457275390625 --fp16"
 FMA = "fma 0.1 10 -1 --fp16"
@@ -738,6 +738,23 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         await person.press("n", "n")  # back at the beginning, with no question left
         assert at(person) == 1
         assert asked(person) == ""
+
+
+@driven
+async def test_practice_asks_again_after_what_is_no_answer():
+    async with opened(START) as person:
+        task = person.app.shown
+        first = exercises(task.answers[0].scenes(True))[1]
+        await person.press("x")
+        for text in ("four", "4 places", "1.2.3"):
+            await retype(person, "#guess", text)
+            await person.press("enter")
+            assert asked(person) == f"'{text}' is not an answer: type {first.kind}. {first.prompt}"
+            assert at(person) == 0
+            assert words(part(person, "#controls"))["practice"] == "end practice 0/0"
+        await retype(person, "#guess", "4")
+        await person.press("enter")
+        assert words(part(person, "#controls"))["practice"] == "end practice 1/1"
 
 
 @driven

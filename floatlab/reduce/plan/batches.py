@@ -70,15 +70,20 @@ class Batches(Record):
             levels[results] = np.maximum(levels[batch.first] + batch.steps, entered.max(axis=0))
         return int(levels[self.root])
 
-    def plan(self) -> Plan:
-        """Return the plan, with the nodes numbered batch by batch, step by step and lane by lane."""
+    def arguments(self) -> Iterator[Array]:
+        """Yield the arguments (nodes, operands) of each batch's nodes: terms, and earlier nodes by their ids."""
         of_slot = np.arange(self.terms + self.slots)
-        nodes: list[tuple[int, ...]] = []
         for batch, results, ids in self.walk():
             chain = np.concatenate([of_slot[batch.first][None], ids[:-1]])
             arguments = np.concatenate([chain[:, None], of_slot[batch.rest]], axis=1).transpose(0, 2, 1)
-            nodes += map(tuple, arguments.reshape(-1, arguments.shape[-1]).tolist())
+            yield arguments.reshape(-1, arguments.shape[-1])
             of_slot[results] = ids[-1]
+
+    def plan(self) -> Plan:
+        """Return the plan, with the nodes numbered batch by batch, step by step and lane by lane."""
+        nodes: list[tuple[int, ...]] = []
+        for arguments in self.arguments():
+            nodes += map(tuple, arguments.tolist())
         return Plan(self.terms, tuple(nodes))
 
 

@@ -250,7 +250,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
     numbers[:n] = engine.leaf(np.arange(n))
     evaluate(batches, engine, numbers.__setitem__)
     codes = engine.codes(numbers)
-    pairs = np.array(batches.plan().nodes, np.int64).reshape(-1, 2)
+    pairs = np.concatenate([*batches.arguments(), np.empty((0, 2), np.int64)])
     missed = _missed(sides, adder, pairs, decode(codes, format, np.float64))
     ranked = np.argsort(-missed, kind="stable")[: _CLOSE * count]
 

@@ -135,11 +135,13 @@ class _Evaluation:
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
     """Split the lanes so that in each group a step adds only terms or only earlier results; None means all lanes."""
     is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
-    if bool((is_term == is_term[:, :1]).all()):
+    mixed = is_term[(is_term != is_term[:, :1]).any(axis=1)]
+    if not len(mixed):
         yield None
         return
-    _, kinds = np.unique(is_term, axis=1, return_inverse=True)
-    kinds = kinds.reshape(-1)
+    kinds = np.zeros(batch.lanes, np.int64)
+    for bits in np.packbits(mixed, axis=0):  # np.unique of whole columns is slower, and stops all other threads
+        _, kinds = np.unique(kinds << 8 | bits, return_inverse=True)
     for kind in range(int(kinds.max()) + 1):
         yield np.flatnonzero(kinds == kind)
 

@@ -11,13 +11,15 @@ from textual.containers import Horizontal, ScrollableContainer, Vertical
 from textual.timer import Timer
 from textual.widgets import Input, Label
 
+from floatlab.errors import quoted
 from floatlab.formats import Format
 from floatlab.page.model import Page
 from floatlab.tui.widgets import ChoiceBar, PageView
-from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
+from floatlab.verbs.practice.exercises import Exercise, exercises, random_operands
 from floatlab.verbs.question import Answer, Question
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps per second
+_GLANCED = 30  # characters of an answer that are repeated
 _SLIDE = 0.6  # longest duration in seconds of the animation frames before a step
 _FRAME = 0.06  # seconds between two animation frames
 
@@ -214,6 +216,10 @@ class Practice(Vertical):
         if self._asking is None:
             return
         scene, exercise = self._asking
+        if text.strip() and not exercise.is_answer(text):
+            again = f"{quoted(text, _GLANCED)} is not an answer: type {exercise.kind}. {exercise.prompt}"
+            self.query_one("#prompt", Label).update(again)
+            return
         right = exercise.is_right(text)
         self.asked += 1
         self.right += right
