@@ -58,7 +58,7 @@ def usual(recipe: Recipe) -> Usual:
 
 
 def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
-    """Return figures with their verdict: by the smallest SQNR that was asked for, or by what the recipe can reach.
+    """Return figures with their verdict: by the required SQNR, or by that of normally distributed numbers.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` is the number of
     nonzero numbers, `nonfinite` that of NaNs and infinities in the source.
@@ -174,7 +174,7 @@ def recommendation(
 
 
 def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
-    """Return a plan in words: first the recipe of most numbers (empty: they stay as stored), then the other tensors.
+    """Return a plan in words: first the recipe of most numbers ("" if they stay as stored), then the other tensors.
 
     >>> _words("nvfp4", (("a", "nvfp4"), ("b", "nvfp4"), ("c", "e4m3"), ("d", "")))
     'nvfp4 for all but 2 of 4 tensors; in e4m3: c; as stored: d'

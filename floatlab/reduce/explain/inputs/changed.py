@@ -18,13 +18,13 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.results.product_error import spread_indices
 
-_LINES, _ELEMENTS = 16, 256  # faults are looked for in this many rows first, and in about this many elements
+_LINES, _ELEMENTS = 16, 256  # faults are first looked for in this many rows, and in about this many elements
 
 
 def fault_beside(
     problem: ProductProblem, side: Side, model: Model, accumulator: Format, tick: Callable[[], None]
 ) -> Fault | None:
-    """Return moved rows or columns, or missing terms, of the product that a model of the inputs gives; else None."""
+    """Return the fault of a model's product: moved rows or columns, or missing terms; None if there is none."""
     if model.changes is None:
         return None
     changed = _changed(problem, side, model)
@@ -37,7 +37,7 @@ def fault_beside(
 def models_with_fault(
     problem: ProductProblem, side: Side, models: list[Model], accumulator: Format, tick: Callable[[], None]
 ) -> Iterator[tuple[Model, Fault]]:
-    """Yield the models beside which a fault explains a result. A part of the elements is examined first."""
+    """Yield the models that explain a result together with a fault. A part of the elements is examined first."""
     m = min(problem.shape[0], max(_LINES, _ELEMENTS // problem.shape[1]))
     rows, columns = spread_indices(problem.shape[0], m), spread_indices(problem.shape[1], max(_LINES, _ELEMENTS // m))
     codes = np.ascontiguousarray(side.source.codes[np.ix_(rows, columns)])

@@ -153,7 +153,7 @@ def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, 
 
 
 def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[Reading, Reading]]]:
-    """Yield all pairs of readings of two groups, with their complexities: one reading of both inputs is simplest."""
+    """Yield all pairs of readings of two groups, with their complexities; a pair of equal readings is simplest."""
     for one, other in every_pair(first.readings, second.readings):
         if one.evidence == other.evidence:
             yield 2 * one.weight, (one, other)
