@@ -185,7 +185,7 @@ def _ggml(parts: StoredParts, stored: StoredTensor) -> Weight | None:
     if parts.checkpoint.kind != "gguf":
         return None  # the type is not supported
     if not is_read(stored.dtype):
-        raise unsupported(quoted(stored.name, 90), stored.dtype)
+        raise unsupported(f"{quoted(stored.name, 90)} of {parts.checkpoint.name}", stored.dtype)
     stem = stored.name.removesuffix(".weight")
     scales = parts.present(f"{stem}.scale", f"{stored.name}.scale") if stored.dtype == "NVFP4" else ()
     second = parts.need(scales[0], stored.name, "float32") if scales else None

@@ -12,7 +12,7 @@ from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.inputs.changed import fault_beside, models_with_fault
-from floatlab.reduce.explain.inputs.pairs import Pair, likely_pairs, with_equals
+from floatlab.reduce.explain.inputs.pairs import ReadingPair, likely_pairs, with_equals
 from floatlab.reduce.explain.precision.inputs import likely_models
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
@@ -53,7 +53,7 @@ class ModelSearch(SideReport):
         return self._first([each for each in self.near if each.wrong == least], False)
 
     @cached_property
-    def _likely_pairs(self) -> tuple[list[Pair], int]:
+    def _likely_pairs(self) -> tuple[list[ReadingPair], int]:
         if any(each.model is PLAIN for each in self.near):
             return [], 0  # most elements need no change of the inputs
         return likely_pairs(self.problem, self.side, self.accumulators, self.tick)
@@ -95,7 +95,7 @@ class ModelSearch(SideReport):
         view = view_of(self.problem, self.side, own)
         return self._found("bug", (fault,), model, own, None, view, self.problem.whole(model))
 
-    def _fits(self, pair: Pair) -> bool:
+    def _fits(self, pair: ReadingPair) -> bool:
         view = view_of(self.problem, self.side, pair.accumulator)
         return not view.fit(self.problem.whole(pair.model)).wrong.any()
 
