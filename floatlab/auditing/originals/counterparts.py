@@ -164,7 +164,7 @@ class Originals:
         return Counterpart(words, partial(_reshaped, partial(self.checkpoint.open, name), weight.shape))
 
     def resembling(self, weight: Weight) -> str | None:
-        """Return the name of the tensor with the shape and about the numbers of a weight; None if there is none."""
+        """Return the name of a tensor with the shape of a weight and similar numbers; None if there is none."""
         name = self._content().same(weight)
         return name if name is not None and self.shapes[name] == weight.shape else None
 

@@ -82,7 +82,7 @@ def test_a_gpu_that_rounds_its_inputs_is_found_out(monkeypatch):
     assert DifferenceCause.TF32 in gpu.judgement.causes
     assert found.nearest.name == "numpy"
     assert "allow_tf32 True" in gpu.settings
-    # Each run sends both matrices; the clock is read only after they, and then the product, have arrived.
+    # Each run sends both matrices. The clock is read after both have arrived, and again after the product has arrived.
     sent = ["to float32", "to cuda"] * 2 + ["synchronize 0"] * 2
     assert torch.log == ["synchronize 0", *[*sent, "synchronize 0", "cpu"] * (1 + 2)]
 

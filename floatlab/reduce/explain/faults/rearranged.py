@@ -26,7 +26,7 @@ _SCALES = tuple(
 _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products, as shares of the largest ones
 # Transforms multiply the errors at most by this number, in units of u·√n times the largest norms of the factors.
 _AMPLIFIED = 48.0
-_WRONG = 4.0  # a wrong element costs −ln of its share and of the density of its error, which has any magnitude
+_WRONG = 4.0  # −ln of the probability density of a wrong element's error, times the error, which may have any size
 _LIKELY = -2.0  # a rearranged product is possible if the logarithm of the likelihood ratio exceeds this
 _FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
 _LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others

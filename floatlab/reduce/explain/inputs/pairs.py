@@ -91,7 +91,7 @@ def likely_pairs(
 def with_equals(pair: ReadingPair, others: list[ReadingPair], problem: ProductProblem) -> Model:
     """Return the model of a pair, with the names of readings that explain the result as well and are as simple.
 
-    These are the readings of the other pairs, and those that change these inputs in the same way.
+    The names are of the readings in the other pairs, and of readings that change these inputs in the same way.
     """
     words = [_text(*each.readings) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.readings
