@@ -49,7 +49,7 @@ async def test_an_addition(size):
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("size", [(80, 60), (120, 40), (46, 110)])
+@pytest.mark.parametrize("size", [(80, 60), (114, 60), (46, 110)])  # without frames
 @driven
 async def test_a_fused_multiply_add(size):
     expected = printed("fma 1.0009765625 1.0009765625 -1.001953125 --fp16", size[0])
