@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.reduce.explain.faults.patterns import may_be_flushed
 from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
 from floatlab.reduce.explain.findings import SideExplanation
@@ -23,6 +24,7 @@ _HALVES = 4.0
 # Under such sums, an element is within half an ulp of the product with about the probability exp(−0.36). This must be
 # a coincidence of so many elements that a few wrong ones are likelier; the costs of claims are in the same unit.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
+_COARSER = 8.0  # fixed-point numbers are multiples of a number that is at least this many half ulps of the largest one
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
 
 
@@ -45,8 +47,8 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     if is_local and found.wrong is not None and may_be_rounded_again(view, product, found.wrong):
         format = found.side.narrowest.name
         return "wrong elements", f"results or partial sums that were rounded to {format} in another way"
-    if "bias" in names and may_be_fixed_point(view, product):
-        return "a bias", "fixed-point numbers that were truncated"
+    if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
+        return "a bias" if "bias" in names else "another product", "fixed-point numbers that were truncated"
     factors = [dict(each.evidence).get("factor", "") for each in found.causes if each.name == "scale"]
     near = [each for each in factors if each[:1].isdigit() and abs(float(each) - 1) < _RESCALED]
     if "inputs-quantized" in names and near:
@@ -71,12 +73,18 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array) -> boo
     return bool(((error <= room) & ~exact)[wrong].all()) and _WITHIN * int(seen.sum()) < claim
 
 
-def may_be_fixed_point(view: View, product: Array | None) -> bool:
-    """Return whether all numbers are multiples of one number, which the product is not, and are off by a few of it."""
-    places = last_places(view.values[view.usable])
+def may_be_fixed_point(view: View, product: Array | None, output: Format) -> bool:
+    """Return whether all numbers are multiples of one number, which the product is not, and are off by a few of it.
+
+    Numbers of the format `output` have more digits than these.
+    """
+    values = view.values[view.usable]
+    places = last_places(values)
     if not places.size:
         return False
     step = float(places.min())
+    if step < _COARSER * half_ulp(np.abs(values).max(), output):
+        return False
     exact = (view.totals.product if product is None else product)[view.usable]
     with np.errstate(all="ignore"):
         between = np.remainder(exact, step) != 0
