@@ -75,6 +75,12 @@ def test_truncated_fixed_point_numbers_explain_a_bias():
         assert may_be_fixed_point(view, None, parse_format("fp32")) is expected
 
 
+def test_decimals_that_were_cut_off_are_not_called_wrong_elements():
+    x, y = np.arange(1, 9)[:, None] / 10, np.arange(1, 40)[None] / 100
+    assert (np.trunc(x @ y * 1000) / 1000 != np.round(x @ y, 3)).any()
+    assert diagnose(x, y, x @ y, np.trunc(x @ y * 1000) / 1000).status in ("unknown", "rounding")
+
+
 def test_one_number_is_not_enough_for_sums_in_a_narrow_format():
     rng = np.random.default_rng(66)
     x, y = rng.integers(0, 30, (1, 40)).astype(np.float32), np.ones((40, 1), np.float32)

@@ -25,6 +25,8 @@ _HALVES = 4.0
 # a coincidence of so many elements that a few wrong ones are likelier; the costs of claims are in the same unit.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # fixed-point numbers are multiples of a number that is at least this many half ulps of the largest one
+_DECIMALS = 7  # numbers with fewer decimals than this may have been printed
+_SINGLE = 24  # the precision of binary32
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
 
 
@@ -40,6 +42,8 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
         wrong = view.fit().wrong
         if may_be_flushed(view, wrong, 2.0**found.side.format.emin):
             return "wrong elements", "subnormal numbers that were flushed to zero"
+        if may_be_truncated(view, wrong):
+            return "wrong elements", "decimal digits that were cut off"
         if may_be_rearranged(view, wrong, problem.x, problem.y):
             return "wrong elements", REARRANGED
     product = None if found.model is PLAIN else problem.whole(found.model)
@@ -71,6 +75,21 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array) -> boo
     seen = view.usable & ~wrong & ~exact
     claim = _CLAIM + _EACH * int(wrong.sum())
     return bool(((error <= room) & ~exact)[wrong].all()) and _WITHIN * int(seen.sum()) < claim
+
+
+def may_be_truncated(view: View, wrong: Array) -> bool:
+    """Return whether all numbers have few decimals, and the wrong ones are off by at most one unit of the last decimal.
+
+    Cutting off decimals changes a number that was rounded to a value just below a decimal fraction.
+    """
+    values, kind = view.values[view.usable], np.float64 if view.format.precision > _SINGLE else np.float32
+    error = np.abs(view.totals.error(view.values))[wrong]
+    if not error.size or view.noise.is_exact(view.totals)[wrong].any():
+        return False
+    for count in range(1, _DECIMALS):
+        if (np.round(values, count).astype(kind) == values.astype(kind)).all():
+            return bool((error <= (1 + 1e-6) * 10.0**-count).all())
+    return False
 
 
 def may_be_fixed_point(view: View, product: Array | None, output: Format) -> bool:
