@@ -21,8 +21,8 @@ _LOCAL = {"elements", "region", "not-the-product"}
 _PRECISION = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 # Partial sums in a narrow format cause errors of up to this many half ulps of the largest partial sum.
 _HALVES = 4.0
-# Under such sums, an element is within half an ulp of the product with about the probability exp(−0.36). This must be
-# a coincidence of so many elements that a few wrong ones are likelier; the costs of claims are in the same unit.
+# With such sums, an element is within half an ulp of the product with a probability of about exp(−0.36). If many
+# elements are that close, a few wrong elements are the likelier explanation; its cost is −ln of a probability, too.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _COARSER = 8.0  # fixed-point numbers are multiples of a number that is at least this many half ulps of the largest one
 _DECIMALS = 7  # numbers with fewer decimals than this may have been printed
