@@ -205,7 +205,7 @@ def inputs_split(d):
     count, most = ((2, 2), (3, 3), (2, 2))[int(d.rng.integers(3))]
     made = ways.split_product(d.x, d.y, count, most)
     also = {"order", "fma", "accumulator", "compensated"}
-    if count == 3:  # as exact as binary32: the order is all that differs
+    if count == 3:  # as exact as binary32, so only the order differs
         return d.good(), made, "rounding", ({"inputs-split"}, {"order"}), also
     return d.good(), made, "rounding", {"inputs-split"}, also
 
@@ -215,7 +215,7 @@ def output_rounded(d):
         return None
     name = str(d.rng.choice(["bf16", "fp16", "tf32"] if d.name == "float32" else ["bf16", "fp16", "fp32"]))
     made = d.cast(ways.narrow(d.good(), name))
-    if not np.isfinite(ways.f64(made)).all():  # numbers beyond the format's largest, which a user has to know of
+    if not np.isfinite(ways.f64(made)).all():  # numbers beyond the format's largest, which users must be told about
         return d.good(), made, "bug", {"nan"}, ROUNDING | {"output-rounded"}
     return d.good(), made, "rounding", {"output-rounded"}, {"order", "fma", "accumulator"}
 

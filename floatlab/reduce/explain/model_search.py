@@ -161,7 +161,8 @@ class ModelSearch(SideReport):
                 fault = fault_beside(self.problem, self.side, model, accumulator, self.tick)
         if fault is not None and not fault.name:
             return None
-        # A model beside wrong elements must explain more elements than these, which plain rounding does not explain.
+        # Beside wrong elements, a model must explain several times as many elements that plain rounding does not
+        # explain.
         gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
         is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * places.count))
         if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:

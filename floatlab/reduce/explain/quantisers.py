@@ -15,7 +15,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.formats.recipes import parse_recipe
 
-# Formats of results that are stored with a scale, and the number that the largest magnitude becomes.
+# Formats of results that are stored with a scale, and the number to which the largest magnitude is scaled.
 _STORED = (("int8", 127.0), ("e4m3", 448.0), ("e5m2", 57344.0), ("int8", 128.0))
 _EXACTLY = 2.0**-22  # a stored result and its scale are rounded to binary32, so their quotient is off by less than this
 _EVIDENCE = 20.0  # the values of a result lie on a grid by chance with at most the probability 2^−20

@@ -20,8 +20,8 @@ _LOCAL = {"elements", "region", "not-the-product"}
 _PRECISION = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}
 # Partial sums in a narrow format cause errors of up to this many half ulps of the largest partial sum.
 _HALVES = 4.0
-# Under such sums, an element is within half an ulp of the product with about the probability exp(−0.36). This must be
-# a coincidence of so many elements that a few wrong ones are likelier; the costs of claims are in the same unit.
+# With such sums, an element is within half an ulp of the product with a probability of about exp(−0.36). If many
+# elements are that close, a few wrong elements are the likelier explanation; its cost is −ln of a probability, too.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
 

@@ -27,7 +27,7 @@ _KNOWN, _UNKNOWN = 8.0, 12.0  # the doubt that is needed if a result is reproduc
 
 
 class Claim(Individual):
-    """The status, the first line and the causes of a diagnosis. If the line is empty, it is the usual one."""
+    """The status, first line and causes of a diagnosis. If `first` is empty, the usual first line is printed."""
 
     status: str
     first: str

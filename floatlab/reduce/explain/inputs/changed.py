@@ -18,7 +18,7 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.results.product_error import spread_indices
 
-_LINES, _ELEMENTS = 16, 256  # faults are looked for in this many rows first, and in about this many elements
+_LINES, _ELEMENTS = 16, 256  # faults are first looked for in this many rows, and in about this many elements
 
 _SIMILAR = 0.02  # rows are similar if the square of their distance is at most this share of the sum of their squares
 
@@ -26,7 +26,7 @@ _SIMILAR = 0.02  # rows are similar if the square of their distance is at most t
 def fault_beside(
     problem: ProductProblem, side: Side, model: Model, accumulator: Format, tick: Callable[[], None]
 ) -> Fault | None:
-    """Return moved rows or columns, or missing terms, of the product that a model of the inputs gives; else None."""
+    """Return the fault of a model's product: moved rows or columns, or missing terms; None if there is none."""
     if model.changes is None:
         return None
     changed = _problem(problem, side, _changed(problem, model))
@@ -39,7 +39,7 @@ def fault_beside(
 def models_with_fault(
     problem: ProductProblem, side: Side, models: list[Model], accumulator: Format, tick: Callable[[], None]
 ) -> Iterator[tuple[Model, Fault]]:
-    """Yield the models beside which a fault explains a result. A part of the elements is examined first."""
+    """Yield the models that explain a result together with a fault. A part of the elements is examined first."""
     (m, n), lines = problem.shape, [np.arange(size) for size in problem.shape]
     count = min(m, max(_LINES, _ELEMENTS // n))
     rows, columns = spread_indices(m, count), spread_indices(n, max(_LINES, _ELEMENTS // count))
