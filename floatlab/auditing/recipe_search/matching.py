@@ -317,7 +317,7 @@ def unlikeness(trial: Trial, part: Part, survey: Survey) -> float | None:
 
 @lru_cache(maxsize=64)
 def values_of(element: Format | Integers) -> Array:
-    """Return the number of each code of an element format."""
+    """Return the values of all codes of an element format, in the order of the codes."""
     codes = np.arange(1 << element.width)
     if isinstance(element, Integers):
         return np.array([element.integer(code) for code in codes.tolist()], np.float64)

@@ -208,7 +208,7 @@ def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> 
 
 @contextmanager
 def _limited(count: int) -> Iterator[tuple[OpenerDirector, float]]:
-    """Return what opens URLs, and the time at which its connections are shut down, wherever they are waiting."""
+    """Yield an opener of URLs, and the time at which its connections are shut down, even if they are waiting."""
     seconds = _LATEST + count / _SLOWEST
     sockets: list[socket.socket] = []
     deadline = time.monotonic() + seconds
