@@ -16,8 +16,8 @@ body{font:15px/1.5 system-ui,sans-serif}
 h1{font-size:1.35rem}h2{font-size:1.1rem;margin-top:2rem}
 table{border-collapse:collapse;background:#fff;margin:.6rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .6rem;border:1px solid #d8dee4;text-align:left}
-td{white-space:nowrap}td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:13rem;max-width:34rem}
-.map td:first-child{min-width:3.2rem}
+td{white-space:nowrap}
+.names td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:13rem;max-width:34rem}
 .r{text-align:right}
 th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid #0065a3}
 th[aria-sort=ascending] button::after{content:" \\25B4"}th[aria-sort=descending] button::after{content:" \\25BE"}
@@ -117,9 +117,10 @@ def _table(table: Table, name: str) -> str:
     box = (
         f'<input data-filters="{name}" aria-label="filter" placeholder="filter: part of a name, a type, a recipe …">\n'
     )
+    kind = "" if table.spare is None else " names"
     return (
         f"{box if len(rows) >= _FILTERED else ''}"
-        f'<div class="scroll"><table id="{name}" class="sorts"><thead><tr>{head}</tr></thead>\n'
+        f'<div class="scroll"><table id="{name}" class="sorts{kind}"><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{''.join(rows)}</tbody></table></div>\n"
     )
 
