@@ -6,7 +6,7 @@ from math import inf, isfinite, log10, sqrt
 
 import numpy as np
 
-from floatlab.arrays.round_trips.tally import Tally
+from floatlab.arrays.lanes.tally_lanes import Tally
 from floatlab.auditing.survival.outputs import OutputErrors
 from floatlab.auditing.survival.scale_tally import ScaleTally
 from floatlab.presenter import Answering
