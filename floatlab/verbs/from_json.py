@@ -89,6 +89,12 @@ def _formats() -> Schemas:
     return {"Recipe": RECIPE}
 
 
+def _practice() -> Schemas:
+    from floatlab.verbs.practice.json import MARKING, SHEET
+
+    return {"Marking": MARKING, "Sheet": SHEET}
+
+
 def _reduce() -> Schemas:
     from floatlab.verbs.reduce.json import PRODUCT, REDUCTION
 
@@ -146,6 +152,7 @@ DOCUMENTS = {
     "Invariance": Document(_reveal, ("reveal",), "circumstances"),
     "Judgement": Document(_compare, ("judge",), "causes"),
     "Learnings": Document(_train, ("train network",), "configurations"),
+    "Marking": Document(_practice, ("practice",), "marks"),
     "OrderMap": Document(_reveal, ("reveal",), "classes"),
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_reduce, ("matmul",), "elements"),
@@ -154,6 +161,7 @@ DOCUMENTS = {
     "RecipeSearch": Document(_recipe_search, ("audit",), "made_by"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
     "ScaledProduct": Document(_scaled, ("matmul",), "scales"),
+    "Sheet": Document(_practice, ("practice",), "questions"),
     "BackendComparison": Document(_timing, ("matmul",), "backends"),
     "TensorFigures": Document(_audit, ("audit",), "recipes"),
     "TensorDifference": Document(_checkpoints, ("compare",), "tensor"),

@@ -90,6 +90,18 @@ def _answer_block() -> Answers:
     return answers
 
 
+def _practice(name: str) -> Verb:
+    from floatlab.verbs.practice.options import VERB
+
+    return VERB
+
+
+def _answer_practice() -> Answers:
+    from floatlab.verbs.practice.answer import answers
+
+    return answers
+
+
 def _vectors(name: str) -> Verb:
     from floatlab.verbs.vectors.options import VERB
 
@@ -188,6 +200,7 @@ VERBS: dict[str, Entry] = {
     "convert": Entry(_convert, _answer_convert, "inspect"),
     "formats": Entry(_formats, _answer_formats, "formats"),
     **dict.fromkeys((*_OPERATIONS, *_SELECTIONS, *_SIGNS), Entry(_arithmetic, _answer_arithmetic, "arithmetic")),
+    "practice": Entry(_practice, _answer_practice),
     "block": Entry(_block, _answer_block, "block"),
     "vectors": Entry(_vectors),
     **dict.fromkeys(("sum", "dot", "matmul"), Entry(_reduce, _answer_reduce, "reduce")),

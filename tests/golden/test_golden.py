@@ -78,6 +78,11 @@ convert 1.5 --through fp64,fp32,bf16 --width 40
 convert snan(0x155) --through fp32,fp16
 convert bits:0x3f8f8f6d --through fp32,fp16
 div 1 3 -f x87 --precision 24
+practice --seed 7 --questions 2 --format e4m3
+practice --seed 7 --questions 2 --format e4m3 --key
+practice fma sqrt --seed 3 --questions 2 --fp16 -r RTZ --key --json
+practice add --seed 2 --questions 1 --width 40
+practice tan
 mul 0x1.05fp-1030 0x1.ebf3538667817p0 -f x87 --precision 53
 add 1 2 --precision 53
 sqrt 2 -f x87 --precision 32

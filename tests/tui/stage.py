@@ -99,7 +99,7 @@ def _busy(app):
 
 
 def _stale(screen):
-    """Return whether the screen has something to lay out, to draw or to call at its next tick."""
+    """Return whether the screen will lay out, draw or call something at its next tick."""
     return screen._layout_required or screen._scroll_required or screen._dirty_widgets or screen._callbacks
 
 
@@ -133,7 +133,7 @@ async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
     """
     start = read_question(command.split()) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
-    with prompt(app, wait), patch.object(QuestionScreen, "GRACE", grace):
+    with prompt(app, wait), patch.multiple(QuestionScreen, GRACE=grace, QUIET=0.0):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield Person(app, pilot)

@@ -13,7 +13,7 @@ from floatlab.numbers import Direction, Flags
 from floatlab.page.text_layout import to_text
 from floatlab.verbs.arithmetic.answer import ARITIES, compute, operands, operate
 from floatlab.verbs.arithmetic.scenes import scenes_of
-from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
+from floatlab.verbs.practice.exercises import Exercise, exercises, random_operands
 
 FP16 = parse_format("fp16")
 VERBS = sorted(set(ARITIES))

@@ -23,8 +23,8 @@ from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
-MOST_FLUSHED = 0.25  # added to the share of normally distributed numbers that become 0; SQNR may not show such a loss
-_SAVING = 0.99
+MOST_FLUSHED = 0.25  # at most this share more than of normally distributed numbers becomes 0; SQNR may not show it
+_SAVING = 0.99  # a recipe has to need at most this share of the stored bits
 _NAMED = 3  # the number of tensors that are named in a sentence
 _LONG = 60  # characters of a name in a sentence
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
@@ -59,7 +59,7 @@ def usual(recipe: Recipe) -> Usual:
 
 
 def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
-    """Return figures with their verdict: by the smallest SQNR that was asked for, or by what the recipe can reach.
+    """Return figures with their verdict: by the required SQNR, or by that of normally distributed numbers.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` is the number of
     nonzero numbers, `nonfinite` that of NaNs and infinities in the source.
@@ -134,7 +134,7 @@ def choice_of(tensor: TensorFigures, width: float) -> str:
 def recommendation(
     tensors: list[TensorFigures], widths: list[float], min_sqnr: float | None, names: list[str]
 ) -> Recommendation:
-    """Return the plan that the choices of tensors make; `widths` are the bits of their numbers as they are stored.
+    """Return the plan with the recipes chosen for the tensors; `widths` are the bits of the numbers as they are stored.
 
     `names` are the names of the tensors in the plan.
     """
@@ -175,7 +175,7 @@ def recommendation(
 
 
 def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
-    """Return a plan in words: first the recipe of most numbers (empty: they stay as stored), then the other tensors.
+    """Return a plan in words: first the recipe of most numbers ("" if they stay as stored), then the other tensors.
 
     >>> _words("nvfp4", (("a", "nvfp4"), ("b", "nvfp4"), ("c", "e4m3"), ("d", "")))
     'nvfp4 for all but 2 of 4 tensors; in e4m3: c; as stored: d'

@@ -1,16 +1,22 @@
-"""Output to the system: text to the clipboard by the system's programs, and lines without control characters."""
+"""The terminal: its colours and characters, the clipboard, harmless lines, and terminals that are closed."""
 
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
-from time import monotonic
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from time import monotonic, sleep
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
+
+from floatlab.tui.glyphs import for_console
 
 _PROGRAMS = (
     ("pbcopy", "", ["pbcopy"]),
@@ -45,6 +51,31 @@ def copy(text: str) -> str:
     return ""
 
 
+HUNG_UP = 129  # the exit status of a program whose terminal was closed
+_LEAVING = 2.0  # the time limit in seconds for an end in good order
+
+
+def on_hangup(fileno: int, leave: Callable[[], object]) -> None:
+    """Call `leave` on another thread when the other side of a terminal or a pipe closes; then end the process.
+
+    A program gets no signal if the terminal does not control it, and Textual would read from the closed terminal
+    forever. `leave` has two seconds to end the process in good order. Without `poll`, as on Windows, this does nothing.
+    """
+    if not hasattr(select, "poll"):
+        return
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(fileno, 0)  # errors and hang-ups are always reported
+        if poll.poll():
+            with suppress(RuntimeError):  # the event loop has ended already
+                leave()
+            sleep(_LEAVING)
+            os._exit(HUNG_UP)
+
+    Thread(target=watch, daemon=True).start()
+
+
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -66,3 +97,24 @@ class Harmless(LineFilter):
 
 
 HARMLESS = Harmless()
+
+
+class _Console(LineFilter):
+    """Replaces characters that the console of Linux lacks."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments of a line in characters of the console."""
+        return [Segment(for_console(text), style, control) for text, style, control in segments]
+
+
+CONSOLE = _Console()
+# Parts of the names of terminals with more than sixteen colours.
+_COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty", "foot", "wezterm", "contour")
+
+
+def has_sixteen_colours() -> bool:
+    """Return whether the terminal has at most sixteen colours, by the variables COLORTERM and TERM."""
+    term = os.environ.get("TERM", "")
+    if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or os.name == "nt":
+        return False
+    return bool(term) and not any(name in term for name in _COLOURFUL)

@@ -1,0 +1,172 @@
+"""Marks the answers in a text file, and finds the probable mistake behind a wrong result."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from floatlab.errors import FileFormatError, FloatlabError, quoted
+from floatlab.files.safe_open import named, open_file, read_start
+from floatlab.numbers.derivation import Combine
+from floatlab.numbers.rounding import IN_WORDS, Direction
+from floatlab.record import Record
+from floatlab.verbs.practice.exercises import Exercise, exercises
+from floatlab.verbs.practice.sheet import ExercisePart, Sheet, Task, scenes_of_question
+
+_MOST_BYTES = 1 << 20
+_LINE = re.compile(r"([0-9]{1,4}) ?([a-z])\s*[:.)=]?\s*(.*)", re.IGNORECASE | re.DOTALL)
+_SHOWN = 60  # characters of an answer that are repeated
+
+
+class AnswerVerdict(Enum):
+    """The verdict on an answer."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    NOT_AN_ANSWER = "not an answer"
+    MISSING = "missing"
+
+
+class AnswerMark(Record):
+    """The mark of one question: the answer given, the verdict, and the probable mistake (empty if none is known)."""
+
+    part: ExercisePart
+    given: str
+    verdict: AnswerVerdict
+    mistake: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the answer is right."""
+        return self.verdict is AnswerVerdict.RIGHT
+
+
+class Marking(Record):
+    """The marks of all questions of a sheet, task by task."""
+
+    sheet: Sheet
+    source: str
+    marks: tuple[tuple[AnswerMark, ...], ...]
+
+    @property
+    def command(self) -> str:
+        """The command that marks the answers."""
+        return self.sheet.command
+
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The JSON object of each mark."""
+        return [
+            {
+                "label": mark.part.label, "given": mark.given, "verdict": mark.verdict.value,
+                "answer": mark.part.exercise.answers[0], "mistake": mark.mistake,
+            }
+            for marks in self.marks
+            for mark in marks
+        ]  # fmt: skip
+
+    @property
+    def right(self) -> int:
+        """The number of right answers."""
+        return sum(mark.is_right for marks in self.marks for mark in marks)
+
+    @property
+    def asked(self) -> int:
+        """The number of questions."""
+        return sum(map(len, self.marks))
+
+
+def read_answers(path: str, labels: list[str]) -> dict[str, str]:
+    """Return the answers of a text file by the labels of their questions.
+
+    A line is a label and an answer, such as `1a: 4`. Empty lines, and lines that begin with #, are skipped. Raises
+    FileFormatError for other lines, for labels that are not on the sheet or occur twice, and for long files.
+    """
+    with open_file(path) as file, named(path):
+        data = read_start(file, _MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise FileFormatError(f"is too long for answers: at most {_MOST_BYTES:,} bytes")
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise FileFormatError("is not a text in UTF-8") from None
+        found: dict[str, str] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            words = line.strip()
+            if not words or words.startswith("#"):
+                continue
+            match = _LINE.fullmatch(words)
+            if match is None:
+                raise FileFormatError(f"line {number}: {quoted(words, _SHOWN)} is not an answer such as 1a: 4")
+            label = f"{int(match[1])}{match[2].lower()}"
+            if label not in labels:
+                raise FileFormatError(
+                    f"line {number}: {label} is not on this sheet, whose questions are {labels[0]} to {labels[-1]}; "
+                    "--mark needs the other options of the sheet, too"
+                )
+            if label in found:
+                raise FileFormatError(f"line {number}: {label} has an answer already")
+            found[label] = match[3].strip()
+        return found
+
+
+def mark_file(sheet: Sheet, path: str) -> Marking:
+    """Mark the answers in a text file; raises the errors of `read_answers`."""
+    answers = read_answers(path, list(sheet.parts))
+    marks = tuple(tuple(_mark(task, part, answers.get(part.label, "")) for part in task.parts) for task in sheet.tasks)
+    return Marking(sheet, path, marks)
+
+
+def _mark(task: Task, part: ExercisePart, given: str) -> AnswerMark:
+    exercise = part.exercise
+    if not given:
+        return AnswerMark(part, "", AnswerVerdict.MISSING)
+    if exercise.is_right(given):
+        return AnswerMark(part, given, AnswerVerdict.RIGHT)
+    if not exercise.is_answer(given):
+        return AnswerMark(part, given, AnswerVerdict.NOT_AN_ANSWER)
+    return AnswerMark(part, given, AnswerVerdict.WRONG, "" if exercise.choices else mistake_of(task, part, given))
+
+
+def mistake_of(task: Task, part: ExercisePart, given: str) -> str:
+    """Return the mistake behind a wrong answer, if it is known: another rounding, no rounding, or another sign.
+
+    >>> from floatlab.verbs.practice.sheet import sheet_of
+    >>> from floatlab.verbs.question import Question
+    >>> from floatlab import parse_format
+    >>> sheet = sheet_of(Question("practice", ("div",), (parse_format("fp16"),)).having(questions=1))
+    >>> task = sheet.tasks[0].replace(question=sheet.tasks[0].question.replace(values=("2", "3")))
+    >>> part = ExercisePart("1a", Exercise("What is the result?", (), ("0.66650390625",)), 3)
+    >>> mistake_of(task, part, "0.6669921875"), mistake_of(task, part, "-0.66650390625")
+    ('the result rounded toward +∞', 'the wrong sign')
+    """
+    minus, plain = given.startswith(("-", "\N{MINUS SIGN}")), given.lstrip("-+\N{MINUS SIGN}")
+    if part.exercise.is_right(plain if minus else f"-{plain}"):
+        return "the wrong sign"
+    derivation = task.scenes[part.scene].steps[0][0] if task.scenes[part.scene].steps else None
+    if derivation is None or derivation.rounded is None:
+        return ""
+    for step in derivation.steps:
+        if isinstance(step, Combine) and _is(given, step.exact.as_fraction()):
+            return f"the exact {step.kind.value}, which is not rounded"
+    for direction in Direction:
+        if direction.is_stochastic or direction is task.question.context.rounding:
+            continue
+        try:
+            other = _exercise_at(task, part.scene, direction)
+        except FloatlabError:
+            continue
+        if other is not None and other.is_right(given):
+            return f"the result rounded {IN_WORDS[direction]}"
+    return ""
+
+
+def _is(given: str, number: object) -> bool:
+    return Exercise("", (), (str(number),)).is_right(given)
+
+
+def _exercise_at(task: Task, scene: int, direction: Direction) -> Exercise | None:
+    """Return the exercise about the same step in another rounding direction."""
+    scenes = scenes_of_question(task.question.replace(context=task.question.context.replace(rounding=direction)))
+    found = exercises(scenes)
+    return found[scene] if scene < len(found) else None
