@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
@@ -21,17 +21,24 @@ from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
 from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
-from floatlab.tui.app.palette import Commands, Palette, keys_page
+from floatlab.tui.app.help_windows import Example, KeysWindow, Welcome, keys_page
+from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
-from floatlab.tui.app.terminal import HARMLESS
+from floatlab.tui.app.terminal import CONSOLE, HARMLESS
 from floatlab.tui.base import ExplorerBase, run_once
+from floatlab.tui.glyphs import is_console
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
-from floatlab.tui.themes import CYCLE, THEMES, role_colours
-from floatlab.tui.widgets import HelpWindow
+from floatlab.tui.screens.way_back import Questions, Trail
+from floatlab.tui.themes import CYCLE, SIXTEEN, THEMES, role_colours
+from floatlab.tui.widgets import Choice, KeyBar, Picker
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import words_of
+from floatlab.verbs.registry import command_of, words_of
+
+_KEPT = 50  # most questions of the history that are saved
+
+_MESSAGE = 4.0  # seconds for which a message is shown
 
 _TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
 
@@ -51,6 +58,8 @@ class Explorer(ExplorerBase):
         A message about the invalid settings, shown at the start.
     theme
         The name of a theme, which overrides the settings.
+    usual
+        The name of the theme to use if nobody chose one.
     keep
         Whether the last session is read at the start, and this session is written at the end.
     pending
@@ -67,6 +76,8 @@ class Explorer(ExplorerBase):
         ),
         Binding("right_square_bracket", "turn(1)", "Next screen", id="go.next", key_display="]", show=False),
         Binding("left_square_bracket", "turn(-1)", "Screen before", id="go.last", key_display="[", show=False),
+        Binding("f1", "welcome", "First steps", id="go.welcome", show=False),
+        Binding("H", "history", "History", id="go.history", tooltip="Questions that were asked before", show=False),
         Binding("t", "theme", "Theme", id="theme", show=False),
         Binding("question_mark", "keys", "Keys", id="keys", key_display="?"),
         Binding("q", "quit", "Quit", id="quit"),
@@ -81,6 +92,7 @@ class Explorer(ExplorerBase):
         settings: dict[str, object] | None = None,
         complaint: str = "",
         theme: str | None = None,
+        usual: str = CYCLE[0],
         keep: bool = True,
         pending: BackgroundAnswer | None = None,
     ) -> None:
@@ -89,6 +101,8 @@ class Explorer(ExplorerBase):
         self._complaint = complaint
         self._keep = keep and not confined()
         self._session = read_session() if self._keep else {}
+        self._is_first = self._keep and start is None and not self._session
+        self._trail, self._questions = Trail(), Questions(self._earlier_questions)
         self.read_question = read_question
         self.pins: dict[str, str] = {}
         self.opened: dict[str, TaskScreen] = {}
@@ -97,6 +111,7 @@ class Explorer(ExplorerBase):
         last = SCREENS.get(str(self._session.get("screen"))) or next(iter(SCREENS.values()))
         first = (screen_for(start.verb) if start else None) or last
         self._starts = {first.name: start} if start else {}
+        self._start_views: dict[str, str] = {}  # the first views of screens that are not open yet
         self._pending = pending
         self._telling = False  # whether the address will be told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
@@ -110,8 +125,11 @@ class Explorer(ExplorerBase):
         for known in THEMES:
             self.register_theme(known)
         self.animation_level = "full" if self.settings.get("animations") is True else "none"
-        wanted = str(theme or self.settings.get("theme") or self._session.get("theme") or CYCLE[0])
-        self.theme = wanted if wanted in self.available_themes else CYCLE[0]
+        # The theme of the last session may need more colours than this terminal has.
+        last_theme = self._session.get("theme") if usual == CYCLE[0] else None
+        self._usual = usual
+        wanted = str(theme or self.settings.get("theme") or last_theme or usual)
+        self.theme = wanted if wanted in self.available_themes else usual
         if self.theme != wanted:
             self._complaint = self.unknown_theme(wanted)
         keys = self.settings.get("keys")
@@ -133,8 +151,10 @@ class Explorer(ExplorerBase):
         task = self.opened[row.name] = row.load()(start or self._question_left(row))
         task.NAME, task.slow = row.name, row.slow
         task.pending, self._pending = self._pending, None
-        view = self._session_part("views").get(row.name)
-        if start is None and view in dict(task.VIEWS):
+        view: object = self._start_views.pop(row.name, None)
+        if view is None and start is None:
+            view = self._session_part("views").get(row.name)
+        if view in dict(task.VIEWS):
             task.set_reactive(TaskScreen.view, view)
         return task
 
@@ -167,9 +187,11 @@ class Explorer(ExplorerBase):
             terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 
     def on_mount(self) -> None:
-        """Show the message about invalid settings."""
+        """Show the message about invalid settings; at the first start, show the first steps."""
         if self._complaint:
             self.notify(self._complaint, severity="warning", timeout=10)
+        if self._is_first:
+            self.call_after_refresh(self.action_welcome)
 
     def _handle_exception(self, error: Exception) -> None:
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
@@ -186,13 +208,28 @@ class Explorer(ExplorerBase):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a notification; markup and control sequences in it are shown as text."""
+        """Show a message in place of the keys, where it covers nothing; markup is shown as text."""
         message, title = printable_lines(message), printable(title)
+        bars = self.shown.query(KeyBar) if self.shown is not None and self.shown.is_mounted else ()
+        for bar in bars:
+            words = " ".join(": ".join(filter(None, (title, message))).split())
+            bar.say(words if severity == "information" else f"! {words}", timeout or _MESSAGE)
+            return
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Add the filter that removes control characters from the output of all widgets."""
-        return [*super().get_line_filters(), HARMLESS]
+        return [*super().get_line_filters(), HARMLESS, *([CONSOLE] if is_console() else [])]
+
+    def _earlier_questions(self) -> Iterator[tuple[str, Question]]:
+        """Yield the questions of the last session that can be read, with the names of their screens."""
+        earlier = self._session.get("history")
+        for words in earlier if isinstance(earlier, list) else ():
+            if isinstance(words, list) and all(isinstance(word, str) for word in words):
+                with suppress(FloatlabError):
+                    question = self.read_question(words)
+                    if row := screen_for(question.verb):
+                        yield row.name, question
 
     # Screens.
 
@@ -213,13 +250,55 @@ class Explorer(ExplorerBase):
     def go(self, name: str, question: Question | None = None) -> None:
         """Show a screen, with this question if one is given."""
         opened = self.opened.get(name)
+        if question is not None or name != self.current_mode:
+            self.leave_place()
+            self.has_drilled = question is not None
         if question is not None and opened is None:
             self._starts[name] = question
         if name != self.current_mode:
             self.switch_mode(name)
         if question is not None and opened is not None:
-            opened.open(question)
+            opened.show_question(question)
         self.tell_address()
+
+    def leave_place(self) -> None:
+        """Remember what is shown, for the way back."""
+        if self.shown is not None:
+            self._trail.leave(self.shown.shown_place)
+            self.has_drilled = True
+            self.shown.refresh_bindings()
+
+    def action_go_back(self) -> None:
+        """Go back to the place that was left last."""
+        place = self._trail.back(self.shown.shown_place if self.shown is not None else None)
+        if place is not None:
+            if place.screen != self.current_mode:
+                self.switch_mode(place.screen)
+            self.has_drilled = bool(self._trail)
+            self.opened[place.screen].come_back(place)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide the way back as long as there is none."""
+        return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
+
+    def note_question(self, question: Question, replaces: bool) -> None:
+        """Add a question to the history; if `replaces`, it is a further edit of the last one."""
+        if row := screen_for(question.verb):
+            self._questions.note(row.name, question, replaces=replaces)
+
+    def action_history(self) -> None:
+        """List the questions that were asked, to return to one."""
+        rows = self._questions.newest_first
+        asked = {command_of(question).removeprefix("floatlab "): (name, question) for name, question in reversed(rows)}
+        width = max(map(len, SCREENS))
+        choices = [Choice(words, f"{name:<{width}} {words}") for words, (name, _) in reversed(asked.items())]
+
+        def taken(words: str | None) -> None:
+            if words is not None:
+                self.go(*asked[words])
+
+        now = command_of(self.shown.question).removeprefix("floatlab ") if self.shown is not None else ""
+        self.push_screen(Picker("Questions asked before, the newest first", choices, (now,)), taken)
 
     def ask(self, question: Question) -> None:
         """Show the screen that answers a question."""
@@ -241,7 +320,28 @@ class Explorer(ExplorerBase):
 
     def action_keys(self) -> None:
         """List the keys that are active now."""
-        self.push_screen(HelpWindow("Keys", keys_page(self.screen)))
+        self.push_screen(KeysWindow(keys_page(self.screen)))
+
+    def action_welcome(self) -> None:
+        """Show what the screens are for, and examples to begin with."""
+
+        def taken(chosen: Example | str | None) -> None:
+            if isinstance(chosen, Example):
+                self._show_example(chosen)
+            elif chosen is not None:
+                self.go(chosen)
+
+        self.push_screen(Welcome(), taken)
+
+    def _show_example(self, example: Example) -> None:
+        question = self.read_question(list(example.words))
+        row = screen_for(question.verb)
+        opened = self.opened.get(row.name) if row is not None else None
+        if row is not None and opened is None and example.view:
+            self._start_views[row.name] = example.view
+        self.ask(question)
+        if opened is not None and example.view:
+            opened.choose_view(example.view)
 
     def action_command_palette(self) -> None:
         """Open the command palette."""
@@ -287,9 +387,10 @@ class Explorer(ExplorerBase):
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         return {
             "screen": self.current_mode,
-            "theme": self.theme,
+            "theme": self.theme if self.theme != self._usual else self._session.get("theme"),
             "questions": self._session_part("questions") | questions,
             "views": self._session_part("views") | views,
+            "history": [words_of(question) for _, question in self._questions.newest_first[_KEPT - 1 :: -1]],
         }
 
     async def on_unmount(self) -> None:
@@ -321,8 +422,9 @@ def open_explorer(
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack
     explorer = Explorer(
-        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending
-    )
+        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending,
+        usual=SIXTEEN if terminal.has_sixteen_colours() else CYCLE[0],
+    )  # fmt: skip
     if theme and (unknown := explorer.unknown_theme(theme)):
         raise FloatlabError(f"--theme: {unknown}")
     explorer.run()
