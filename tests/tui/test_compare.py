@@ -474,7 +474,7 @@ async def test_the_palette_and_the_keys_name_all_of_it():
         task = person.app.screen
         names = [name for name, _, _ in task.commands()]
         assert {"View: Ulps", "Open: X", "Swap the arrays", "Ulps: automatic"} <= set(names)
-        {name: do for name, _, do in task.commands()}["View: Largest errors"]()
+        {name: do for name, _, do in task.commands()}["View: Top errors"]()
         await person.pilot.pause()
         assert task.view == "worst"
         await person.press("question_mark")

@@ -76,6 +76,17 @@ async def test_the_way_back_leads_from_a_view_and_from_the_blocks_of_a_tensor():
 
 
 @driven
+async def test_the_way_back_from_a_number_of_another_format():
+    async with opened("show 1 --fp16") as person:
+        person.app.go("compare", read_question(["compare", "1,2", "1,2.5", "--fp32"]))
+        await person.press("v", "v", "enter")
+        assert list(person.app.shown.data) == ["binary32"]
+        assert person.app.focused is person.app.shown.rows["binary32"]
+        await person.press("backspace")
+        assert (person.app.current_mode, person.app.shown.view) == ("compare", "worst")
+
+
+@driven
 async def test_backspace_in_a_box_deletes():
     async with opened(FORUM) as person:
         await person.press("down", "down", "down", "enter", "slash", "end", "backspace")

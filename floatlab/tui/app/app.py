@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
@@ -21,20 +21,20 @@ from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
 from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
-from floatlab.tui.app.help_windows import Example, KeysWindow, Welcome, keys_page
+from floatlab.tui.app.help_windows import KeysWindow, keys_page
+from floatlab.tui.app.navigation import Navigation
 from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
 from floatlab.tui.app.terminal import CONSOLE, HARMLESS
-from floatlab.tui.base import ExplorerBase, run_once
+from floatlab.tui.base import run_once
 from floatlab.tui.glyphs import is_console
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
-from floatlab.tui.screens.way_back import Questions, Trail
 from floatlab.tui.themes import CYCLE, SIXTEEN, THEMES, role_colours
-from floatlab.tui.widgets import Choice, KeyBar, Picker
+from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import command_of, words_of
+from floatlab.verbs.registry import words_of
 
 _KEPT = 50  # most questions of the history that are saved
 
@@ -43,7 +43,7 @@ _MESSAGE = 4.0  # seconds for which a message is shown
 _TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
 
 
-class Explorer(ExplorerBase):
+class Explorer(Navigation):
     """The explorer: an app with a mode for each row of SCREENS.
 
     Parameters
@@ -101,8 +101,8 @@ class Explorer(ExplorerBase):
         self._complaint = complaint
         self._keep = keep and not confined()
         self._session = read_session() if self._keep else {}
-        self._is_first = self._keep and start is None and not self._session
-        self._trail, self._questions = Trail(), Questions(self._earlier_questions)
+        self._is_first = start is None and (confined() or (self._keep and not self._session))
+        self.start_navigation(self._session.get("history"))
         self.read_question = read_question
         self.pins: dict[str, str] = {}
         self.opened: dict[str, TaskScreen] = {}
@@ -110,8 +110,8 @@ class Explorer(ExplorerBase):
         self.titles = tuple((name, name.capitalize()) for name in SCREENS)
         last = SCREENS.get(str(self._session.get("screen"))) or next(iter(SCREENS.values()))
         first = (screen_for(start.verb) if start else None) or last
-        self._starts = {first.name: start} if start else {}
-        self._start_views: dict[str, str] = {}  # the first views of screens that are not open yet
+        self.starts = {first.name: start} if start else {}
+        self.start_views = {}
         self._pending = pending
         self._telling = False  # whether the address will be told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
@@ -147,11 +147,11 @@ class Explorer(ExplorerBase):
         return role_colours(theme.dark, theme.ansi)
 
     def _open(self, row: ScreenRow) -> TaskScreen:
-        start = self._starts.pop(row.name, None)
-        task = self.opened[row.name] = row.load()(start or self._question_left(row))
+        start = self.starts.pop(row.name, None)
+        task = self.opened[row.name] = row.load()(start or self.question_left(row))
         task.NAME, task.slow = row.name, row.slow
         task.pending, self._pending = self._pending, None
-        view: object = self._start_views.pop(row.name, None)
+        view: object = self.start_views.pop(row.name, None)
         if view is None and start is None:
             view = self._session_part("views").get(row.name)
         if view in dict(task.VIEWS):
@@ -162,7 +162,7 @@ class Explorer(ExplorerBase):
         part = self._session.get(name)
         return part if isinstance(part, dict) else {}
 
-    def _question_left(self, row: ScreenRow) -> Question:
+    def question_left(self, row: ScreenRow) -> Question:
         """Return the last question of a screen in the last session, or the screen's default question."""
         words = self._session_part("questions").get(row.name)
         if isinstance(words, list) and all(isinstance(word, str) for word in words):
@@ -221,96 +221,7 @@ class Explorer(ExplorerBase):
         """Add the filter that removes control characters from the output of all widgets."""
         return [*super().get_line_filters(), HARMLESS, *([CONSOLE] if is_console() else [])]
 
-    def _earlier_questions(self) -> Iterator[tuple[str, Question]]:
-        """Yield the questions of the last session that can be read, with the names of their screens."""
-        earlier = self._session.get("history")
-        for words in earlier if isinstance(earlier, list) else ():
-            if isinstance(words, list) and all(isinstance(word, str) for word in words):
-                with suppress(FloatlabError):
-                    question = self.read_question(words)
-                    if row := screen_for(question.verb):
-                        yield row.name, question
-
-    # Screens.
-
-    @property
-    def shown(self) -> TaskScreen | None:
-        """The screen of the current mode, which may be below a window."""
-        return self.opened.get(self.current_mode)
-
-    def default_question(self, name: str) -> Question:
-        """Return the default question of a screen."""
-        return self.read_question(list(SCREENS[name].start))
-
-    def standing(self, name: str) -> Question:
-        """Return the question that a screen shows, or at which it would open."""
-        task = self.opened.get(name)
-        return task.question if task else self._question_left(SCREENS[name])
-
-    def go(self, name: str, question: Question | None = None) -> None:
-        """Show a screen, with this question if one is given."""
-        opened = self.opened.get(name)
-        if question is not None or name != self.current_mode:
-            self.leave_place()
-            self.has_drilled = question is not None
-        if question is not None and opened is None:
-            self._starts[name] = question
-        if name != self.current_mode:
-            self.switch_mode(name)
-        if question is not None and opened is not None:
-            opened.show_question(question)
-        self.tell_address()
-
-    def leave_place(self) -> None:
-        """Remember what is shown, for the way back."""
-        if self.shown is not None:
-            self._trail.leave(self.shown.shown_place)
-            self.has_drilled = True
-            self.shown.refresh_bindings()
-
-    def action_go_back(self) -> None:
-        """Go back to the place that was left last."""
-        place = self._trail.back(self.shown.shown_place if self.shown is not None else None)
-        if place is not None:
-            if place.screen != self.current_mode:
-                self.switch_mode(place.screen)
-            self.has_drilled = bool(self._trail)
-            self.opened[place.screen].come_back(place)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide the way back as long as there is none."""
-        return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
-
-    def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question to the history; if `replaces`, it is a further edit of the last one."""
-        if row := screen_for(question.verb):
-            self._questions.note(row.name, question, replaces=replaces)
-
-    def action_history(self) -> None:
-        """List the questions that were asked, to return to one."""
-        rows = self._questions.newest_first
-        asked = {command_of(question).removeprefix("floatlab "): (name, question) for name, question in reversed(rows)}
-        width = max(map(len, SCREENS))
-        choices = [Choice(words, f"{name:<{width}} {words}") for words, (name, _) in reversed(asked.items())]
-
-        def taken(words: str | None) -> None:
-            if words is not None:
-                self.go(*asked[words])
-
-        now = command_of(self.shown.question).removeprefix("floatlab ") if self.shown is not None else ""
-        self.push_screen(Picker("Questions asked before, the newest first", choices, (now,)), taken)
-
-    def ask(self, question: Question) -> None:
-        """Show the screen that answers a question."""
-        if row := screen_for(question.verb):
-            self.go(row.name, question)
-
-    action_go = go
-
-    def action_turn(self, by: int) -> None:
-        """Show the next or the previous screen."""
-        names = list(SCREENS)
-        self.go(names[(names.index(self.current_mode) + by) % len(names)])
+    # Actions.
 
     def action_theme(self) -> None:
         """Switch to the next theme."""
@@ -321,27 +232,6 @@ class Explorer(ExplorerBase):
     def action_keys(self) -> None:
         """List the keys that are active now."""
         self.push_screen(KeysWindow(keys_page(self.screen)))
-
-    def action_welcome(self) -> None:
-        """Show what the screens are for, and examples to begin with."""
-
-        def taken(chosen: Example | str | None) -> None:
-            if isinstance(chosen, Example):
-                self._show_example(chosen)
-            elif chosen is not None:
-                self.go(chosen)
-
-        self.push_screen(Welcome(), taken)
-
-    def _show_example(self, example: Example) -> None:
-        question = self.read_question(list(example.words))
-        row = screen_for(question.verb)
-        opened = self.opened.get(row.name) if row is not None else None
-        if row is not None and opened is None and example.view:
-            self._start_views[row.name] = example.view
-        self.ask(question)
-        if opened is not None and example.view:
-            opened.choose_view(example.view)
 
     def action_command_palette(self) -> None:
         """Open the command palette."""
@@ -390,7 +280,7 @@ class Explorer(ExplorerBase):
             "theme": self.theme if self.theme != self._usual else self._session.get("theme"),
             "questions": self._session_part("questions") | questions,
             "views": self._session_part("views") | views,
-            "history": [words_of(question) for _, question in self._questions.newest_first[_KEPT - 1 :: -1]],
+            "history": [words_of(question) for question in self.questions_to_keep()],
         }
 
     async def on_unmount(self) -> None:

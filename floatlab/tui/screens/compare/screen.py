@@ -49,7 +49,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     VIEWS = (
         ("summary", "Summary"),
         ("histogram", "Ulps"),
-        ("worst", "Largest errors"),
+        ("worst", "Top errors"),
         ("where", "Where"),
         ("cause", "Cause"),
     )
@@ -63,8 +63,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         "|actual − expected| <= atol + rtol × |expected|."
     )
     BINDINGS = [
-        Binding("o", "file('actual')", "Open", id="compare.actual", tooltip="Pick a file: actual"),
-        Binding("p", "file('expected')", "Pick a file: expected", id="compare.expected", show=False),
+        Binding("o", "file('actual')", "Actual", id="compare.actual", tooltip="Pick a file: actual"),
+        Binding("p", "file('expected')", "Expected", id="compare.expected", tooltip="Pick a file: expected"),
         Binding("s", "swap", "Swap the arrays", id="compare.swap", show=False),
         Binding("n", "nan", "Count NaNs as equal, or not", id="compare.nan", show=False),
         Binding("e", "inspect('expected')", "Inspect expected", id="compare.inspect"),

@@ -172,6 +172,9 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             self._active_row = next(iter(self.data))
         outdated = [name for name, row in self.rows.items() if isinstance(row, BitRow) != (name in self.data)]
         for name in [name for name in self.rows if name not in order or name in outdated]:
+            if self.rows[name] is self.focused:
+                self.set_focus(None)  # else Textual would go to the box, where Backspace deletes
+                self.call_after_refresh(self.action_leave)
             self.rows.pop(name).remove()
         box = self.query_one("#rows", VerticalScroll)
         for place, name in enumerate(order):
