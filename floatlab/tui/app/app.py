@@ -36,11 +36,10 @@ from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
 
-_KEPT = 50  # most questions of the history that are saved
+_TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
+
 
 _MESSAGE = 4.0  # seconds for which a message is shown
-
-_TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
 
 
 class Explorer(Navigation):
