@@ -32,7 +32,7 @@ def home(tmp_path, monkeypatch):
 
 
 # Verbs that answer on the command line only.
-WITHOUT_A_SCREEN = {"dequantize"}
+WITHOUT_A_SCREEN = {"dequantize", "practice"}
 
 
 def test_every_verb_that_answers_has_a_screen():
