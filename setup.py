@@ -39,7 +39,7 @@ class BuildExtension(build_ext):
             super().build_extension(ext)
         except Exception:
             Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
-            raise  # to be reported, and passed over if the extension is optional
+            raise  # setuptools reports the error, and continues if the extension is optional
 
     def run(self):
         """Build all extensions, and keep those that were built."""

@@ -66,7 +66,7 @@ def number(name: str) -> int:
 
 
 def deal(names: list[str], n: int) -> dict[str, int]:
-    """Deal tests out into n shares; return the share of each, from 1 to n.
+    """Assign each test to one of n shares; return the shares, numbered from 1 to n.
 
     The cases of one test take about the same time. They go to the shares in turn, so that shares take about
     the same time.

@@ -6,7 +6,7 @@
 # Modules that import each other, also inside functions or for types alone: there should be none.
 CIRCLES: set[frozenset[str]] = set()
 
-# Names that more than one public class of the package has: a name means one thing in the whole house.
+# Names of several public classes: a name should mean one thing in the whole package.
 SHARED_CLASS_NAMES: set[str] = set()
 
 # Files of more than 400 lines.
@@ -21,5 +21,5 @@ GUARDED_MODULES = 34
 # Public functions without NumPy's sections: Parameters (all of them), Returns, Examples.
 UNTOLD_FUNCTIONS: set[str] = set()
 
-# How many lines mention `Any`: at most so many.
+# The largest number of lines that may mention `Any`.
 LINES_WITH_ANY = 175

@@ -29,7 +29,7 @@ OPENERS = ("cli", "files", "vectors", "atomic_write.py", "arrays/container/stora
 # The modules that may import a framework, but only inside a function.
 FRAMEWORKS = {"torch", "jax", "cupy", "tensorflow"}
 FRAMEWORK_USERS = ("other_libraries.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/coded.py")
-# Rooms below the first array, and those that only draw and write: they start without NumPy.
+# Rooms that must not import NumPy: those below the arrays, and those that only draw or write.
 WITHOUT_NUMPY = ("formats", "numbers", "arith", "vectors", "page", "wire", "cli")
 # Layers 0 and 1, where a plain import for types alone would make `floatlab show` start later.
 LOWEST = ("__init__.py", "formats", "numbers", "record.py", "errors.py", "presenter.py", "fpmode.py", "atomic_write.py")

@@ -105,7 +105,7 @@ def test_a_wheel_is_as_wide_as_what_was_built_and_no_wider(sources):
 def test_a_free_threaded_python_gets_a_wheel_for_its_own_version(sources):
     wheel = build(sources, "wheel", FREE_THREADED)
     own = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    assert f"-{own}-{own}" in wheel.name  # cp313-cp313t on the real one
+    assert f"-{own}-{own}" in wheel.name  # cp313-cp313t on a free-threaded Python
     (extension,) = extension_of(wheel)[0]
     assert "abi3" not in extension
 

@@ -18,8 +18,9 @@ from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, rec
 from floatlab.auditing.relations import RESCALED, SAMPLE, factor_off, relation
 from floatlab.auditing.repairs import is_scale, repairs
 from floatlab.auditing.stored_parts import Weight, bits_of
+from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
-from floatlab.auditing.survival.survey import RecipeOptions, audit_recipes
+from floatlab.auditing.survival.survey import audit_recipes
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
 from floatlab.files.checkpoints import matching
 from floatlab.files.safe_open import shown
@@ -33,11 +34,11 @@ Progress = Callable[[int], None]
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
-# Usual relative errors of codes of at least so many bits. Below, no cause of the error is looked for.
+# Usual relative errors of codes with at least this many bits. For a smaller error, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
 _SMALL_SAMPLE = 1 << 16
-_MOSTLY = 0.4  # a weight that fits is broken only if a repair leaves at most this part of its error
-_OTHER, _UNRELATED = 0.75, 0.1  # cosines of other numbers than the original's, positive ones and any
+_MOSTLY = 0.4  # a weight with a small error is broken only if a repair leaves at most this share of the error
+_OTHER, _UNRELATED = 0.75, 0.1  # with a smaller cosine, numbers may be those of another tensor; of no tensor at all
 _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
 
@@ -270,9 +271,9 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
 def _beside(
     read: QuantizedCheckpoint, weight: Weight, originals: Originals | None
 ) -> tuple[Fidelity | None, tuple[str, ...], str]:
-    """Return the errors relative to the original, why the weight does not fit it, and what the original is.
+    """Return the errors relative to the original, the reasons to call the weight broken, and what the original is.
 
-    The reasons are empty for a weight that fits, unless a repair makes most of its error vanish.
+    If the errors are small, there is a reason only if a repair removes most of the error.
     """
     if originals is None:
         return None, (), ""
@@ -302,7 +303,7 @@ def _not_found(weight: Weight, originals: Originals) -> str:
 def _reasons(
     read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
 ) -> tuple[str, ...]:
-    """Return the cause, if there is one that explains the error; a weight that fits needs a better explanation."""
+    """Return the cause of the error, if it is found; if the error is small, the cause must explain most of it."""
     causes = []
     most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
     for repair in repairs(read, weight):

@@ -18,9 +18,9 @@ MOST_LEFT = 0.5
 # Quantisers of less than 3 bits may leave more, even with the right scales.
 MOST_LEFT_OF_FEW_BITS = 0.9
 _FEW_BITS = 3.0
-# A block of small numbers may lose all of them if it shares its scale with larger ones. It is counted as bad only if an
-# error exceeds what formats of 4 bits do to numbers beside larger ones in the same row (or among the 8 blocks around),
-# and what formats of 8 bits do beside larger ones anywhere in the tensor (2^-7 of the next power of two).
+# Small numbers may all become 0 if they share a scale with larger ones. So a block is bad only if its largest error is
+# also larger than 0.26 of the largest number in its row and among 8 neighbouring blocks (as in formats of 4 bits), and
+# larger than 2^-7 of the largest number in the tensor (as in formats of 8 bits), rounded up to a power of two.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
 _SIZES = (32, 16)  # sizes of the blocks in which errors are measured; the first one that divides the rows is used
 
@@ -56,7 +56,7 @@ class Fidelity(Record):
 def measure(read: ArraySource, original: ArraySource, most: int | None = None, bits: float = 4.0) -> Fidelity:
     """Measure a weight against its original, which has the same shape; `most` limits the number of elements.
 
-    `bits` is the size of a code; of less than 3 bits, the blocks are not judged.
+    `bits` is the size of a code. If a code has less than 3 bits, no block is counted as bad.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([[1, 2, 3, 4] * 8])
@@ -113,7 +113,7 @@ def _exponent(x: float) -> int:
 
 
 def _bad_blocks(error: Array, x: Array, first: int, in_row: int) -> Array:
-    """Count the blocks whose error exceeds what a quantiser does, by the exponent of the largest error.
+    """Count the blocks whose error is larger than that of a quantiser, by the exponent of the largest error.
 
     `first` is the number of the first block, and `in_row` the number of blocks in a row.
     """
@@ -129,7 +129,7 @@ def _bad_blocks(error: Array, x: Array, first: int, in_row: int) -> Array:
 
 
 def _largest_of(values: Array, groups: Array) -> Array:
-    """Return for each value the largest one of its group; groups are numbers in ascending order."""
+    """Return the largest value of each value's group; `groups` has the numbers of the groups, in ascending order."""
     starts = np.flatnonzero(np.diff(groups, prepend=groups[0] - 1))
     found: Array = np.repeat(np.maximum.reduceat(values, starts), np.diff(starts, append=len(values)))
     return found

@@ -19,7 +19,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.files.gguf import block_of
 
 _NUMBERS = np.arange(256)
-_PAIRS = np.array([[0], [2], [4], [6]], np.uint8)  # how far the four pairs of bits in a byte must be shifted
+_PAIRS = np.array([[0], [2], [4], [6]], np.uint8)  # the right shifts for the four pairs of bits in a byte
 E2M1 = decode_array(np.arange(16, dtype=np.uint8), "e2m1").astype(np.float64)
 _E8M0 = decode_array(_NUMBERS.astype(np.uint8), "e8m0").astype(np.float64)
 _IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float64)
@@ -47,7 +47,7 @@ def reader(source: ArraySource, dtype: str) -> Reader:
 def unsupported(name: str, dtype: str) -> UnsupportedError:
     """Return the error for a tensor of a type that is not read."""
     if dtype.startswith("IQ"):
-        return UnsupportedError(f"{name} is {dtype}, which is not read: its codes are places in a codebook of ggml")
+        return UnsupportedError(f"{name} is {dtype}, which is not read: its codes are indices of a codebook of ggml")
     return UnsupportedError(f"{name} is {dtype}, which is not one of the types read: {', '.join(_DECODERS)}")
 
 
@@ -127,7 +127,7 @@ def _q6_k(blocks: Array) -> Array:
 
 
 def _pairs_of_bits(octets_: Array) -> Array:
-    """Return codes of 2 bits: of each run of 32 bytes first the lowest pairs of bits, then the next ones, and so on."""
+    """Return codes of 2 bits. Of each 32 bytes, the lowest pairs of bits come first, then the next ones, and so on."""
     return (octets_.reshape(-1, octets_.shape[1] // 32, 1, 32) >> _PAIRS & 3).reshape(len(octets_), -1)
 
 
@@ -161,8 +161,8 @@ def _iq4_xs(blocks: Array) -> Array:
 
 
 def _trits(octets_: Array, count: int) -> Array:
-    """Return numbers of −1, 0 and 1: the first `count` digits, of base 3, of bytes that are fractions of 256."""
-    shifted = octets_[:, None, :] * _POWERS_OF_3[:count, None]  # modulo 256: the digits before are lost
+    """Return numbers −1, 0 and 1: the first `count` base-3 digits of each byte, divided by 256, less 1."""
+    shifted = octets_[:, None, :] * _POWERS_OF_3[:count, None]  # modulo 256, so that the preceding digits are lost
     return (shifted.astype(np.uint16) * 3 >> 8).reshape(len(octets_), -1) - 1.0
 
 

@@ -1,7 +1,6 @@
-"""How a weight that is not its original relates to it: by a factor, by the order of its rows, by the place of errors.
+"""How a weight differs from its original: by a factor, by the order of its rows, or only in some rows.
 
-Each relation is stated only if it is measured: once it is undone, the weight resembles the original as a quantised
-weight does.
+A relation is stated only if it is measured: after it is undone, the error is as small as that of a quantised weight.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from floatlab.auditing.fidelity import MOST_LEFT
 SAMPLE = 1 << 22  # a relation is looked for in at most this many elements of a weight
 RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQuant: is this its original?"
 
-_LEFT, _ALMOST_ALL = 0.35, 0.95  # a factor of a group is one if this share of groups has a smaller relative error
-_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors with a smaller relative deviation are one factor (of rows: with noise)
-_OFF = 0.08  # quantisers change the mean size of numbers in the middle of their blocks' range less than this
+_LEFT, _ALMOST_ALL = 0.35, 0.95  # factors are accepted if at least this share of groups then has a smaller error
+_SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors whose relative deviation is smaller are equal; those of rows have noise
+_OFF = 0.08  # quantisers change the mean size of numbers of medium size by less than this (see `factor_off`)
 _MOST_ROWS = 1 << 12
 _SHORTEST = 24
 _ALIKE = 0.8
-# Numbers by which a scale is off if a step of its computation is left out, and the step.
+# If a step of its computation is left out, a scale is too large or too small by one of these factors.
 _STEPS = (
     (448, "448 is the largest number of e4m3"), (57344, "57344 is the largest number of e5m2"),
     (240, "240 is the largest number of e4m3fnuz"), (2688, "2688 is 6 · 448, the largest number of NVFP4 blocks"),
@@ -34,7 +33,7 @@ _STEPS = (
 
 
 def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None:
-    """Return the beginning of a weight and of its original as rows of float64; None if the rows are too long."""
+    """Return the first rows of a weight and of its original in float64; None if the rows are too long."""
     length = read.shape[-1] if read.shape else 1
     count = min(read.size, max(SAMPLE // max(length, 1), 8) * length)
     if not count or count > MOST_AT_ONCE:
@@ -75,10 +74,11 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...]) -> Iterator[str]:
 
 
 def factor_off(read: ArraySource, original: ArraySource) -> str:
-    """Return by which factor a weight that fits is too large or too small, in words; empty if it is not.
+    """Return the factor by which a weight is too large or too small, in words, though its error is small; or "".
 
-    Blocks whose numbers are all alike can be rounded in one direction. Numbers between 1/8 and 1/2 of the largest one
-    in their block cannot, if they have many values: their mean size hardly changes.
+    The factor is measured on the numbers between 1/8 and 1/2 of the largest one in their block. If they have many
+    different values, rounding hardly changes their mean size. The numbers of some blocks are almost equal, and may all
+    be rounded in the same direction.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -111,7 +111,7 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
 
 
 def _fitted(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return the factor of each row of q, as a multiple of the row of x, and the relative error that is left."""
+    """Return the factor between each row of x and of q, and the relative error that it leaves."""
     with np.errstate(all="ignore"):
         signal, own = np.square(x).sum(axis=-1), np.square(q).sum(axis=-1)
         factor = (q * x).sum(axis=-1) / signal
@@ -141,7 +141,7 @@ def _one_factor(q: Array, x: Array) -> str:
 
 
 def _times(factor: float) -> str:
-    """Return in words by which factor numbers are too large or too small.
+    """Return a factor by which numbers are too large or too small, in words.
 
     >>> _times(448.2), _times(0.25)
     ('448 times too large', '4 times too small')
@@ -150,13 +150,13 @@ def _times(factor: float) -> str:
 
 
 def _step(factor: float) -> str:
-    """Return a remark if a factor is that of a step that was left out, or a power of two."""
+    """Return a remark on a factor that is a power of two, or that remains if a step of a scale is left out."""
     ratio = max(factor, 1 / factor)
     for number, words in _STEPS:
         if abs(ratio / number - 1) < 0.01:
             return f" ({words}: was a step of the scale left out?)"
     power = round(float(np.log2(ratio)))
-    return f" (2^{power}: is the bias of an exponent another?)" if power and abs(ratio / 2**power - 1) < 0.01 else ""
+    return f" (2^{power}: is the bias of an exponent wrong?)" if power and abs(ratio / 2**power - 1) < 0.01 else ""
 
 
 def _range(factor: Array) -> str:
@@ -219,7 +219,7 @@ def unit_rows(rows: Array) -> Array:
 
 
 def _order_of(q: Array, x: Array, shape: tuple[int, ...], noun: str) -> str:
-    """Return a message if the rows of q are rows of x in another order."""
+    """Return the order of rows, in words, if the rows of q are those of x in another order."""
     count, length = q.shape
     if not 2 <= count <= _MOST_ROWS or length < _SHORTEST:
         return ""
@@ -241,7 +241,7 @@ def _named_order(best: Array, shape: tuple[int, ...]) -> str:
     orders = (
         ("the halves are exchanged", base + (within + half) % height),
         ("reversed", base + height - 1 - within),
-        ("the halves in turn, row by row", base + within % 2 * half + within // 2),
+        ("rows of both halves alternate", base + within % 2 * half + within // 2),
         ("every other row, then the rest", base + within % half * 2 + within // half if half else at),
     )
     for words, order in orders:
@@ -269,7 +269,7 @@ def _shifted(q: Array, x: Array) -> str:
 
 
 def _place(q: Array, x: Array) -> str:
-    """Return where the errors are, if all of them are in a part of the rows."""
+    """Return which rows have the errors, in words, if others have none."""
     error, signal = np.square(q - x).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(error > MOST_LEFT**2 * signal)
     if not 0 < len(bad) < 0.9 * len(q) or len(q) < 4:

@@ -25,9 +25,9 @@ _SCALE_WORDS = ("scale", "absmax")
 
 
 class Repair(Individual):
-    """A possible repair: `words` describes the error that it corrects, and `weight` is the repaired weight.
+    """A possible repair: `words` describes the mistake that it corrects, and `weight` is the repaired weight.
 
-    `is_small` tells that the error changes numbers by one step of their codes, so that a weight with it may still fit.
+    `is_small` is True if the mistake changes numbers by only one step of their codes, so that the error may be small.
     """
 
     words: str
@@ -144,7 +144,7 @@ def _swapped_words(words: Array) -> Array:
 
 
 def _from_halves(size: int, octets: Array) -> Array:
-    """Return bytes with neighbouring elements; the stored ones have an element and the one half a block later."""
+    """Return bytes with two neighbouring elements each; in a stored byte, two elements are half a block apart."""
     blocks = octets.reshape(-1, size)
     codes = np.concatenate((blocks & 15, blocks >> 4), axis=1)
     found: Array = (codes[:, ::2] | codes[:, 1::2] << 4).reshape(octets.shape)
@@ -152,21 +152,21 @@ def _from_halves(size: int, octets: Array) -> Array:
 
 
 def _stepped(step: int, words: Array) -> Array:
-    """Return zero points of 4 bits, in 32-bit words, that are larger by `step`, modulo 16."""
+    """Add `step` to zero points of 4 bits in 32-bit words, modulo 16."""
     octets = np.ascontiguousarray(words.astype("<u4")).view(np.uint8)
     changed = ((octets & 15) + step & 15) | (((octets >> 4) + step & 15) << 4)
     return changed.astype(np.uint8).view("<u4").astype(np.int64).astype(np.int32).reshape(words.shape)
 
 
 def _turned(scales: Array) -> Array:
-    """Return scales by rows if they are stored by columns."""
+    """Transpose scales."""
     *outer, rows, columns = scales.shape
     found: Array = np.ascontiguousarray(np.swapaxes(scales.reshape(*outer, columns, rows), -1, -2))
     return found
 
 
 def _straightened(shape: tuple[int, ...], codes: Array) -> Array:
-    """Return scales in rows if they could be in the 128×4 layout; unchanged if their number does not allow that."""
+    """Return scales of the 128×4 layout in rows; unchanged if their number does not fit this layout."""
     rows, columns = int(np.prod(shape[:-1])), shape[-1]
     try:
         found = unswizzled(HeldSource(np.ascontiguousarray(codes)), (rows, columns)).whole()

@@ -43,7 +43,7 @@ class Weight(Individual):
 
 
 def bits_of(weight: Weight, codes: StoredTensor) -> float:
-    """Return how many bits a number of a weight takes in the tensor of its codes; GGUF's blocks have scales, too."""
+    """Return the bits per number of the tensor with the codes; for GGUF, the scales in the blocks are included."""
     block = block_of(codes.dtype)
     if block is not None and not codes.kind:
         return 8 * block[1] / block[0]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 Real = tuple[int, int]  # (c, q): the number c·2^q, c ≥ 0
-GUARD = 64  # digits of a stand-in below the smallest number, and of enclosures beyond a format's precision
+GUARD = 64  # digits of a number that replaces much smaller ones, and digits of enclosures beyond a format's precision
 _TIES = {"even": "to the even code", "away": "away from zero", "zero": "toward zero", "down": "to the lower value"}
 _KINDS = {"S": "sign", "fraction": "significand", "mantissa": "significand", "index": "significand"}
 

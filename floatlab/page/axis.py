@@ -131,7 +131,7 @@ def _label(
 ) -> None:
     """Put a mark's label on the first line that has room near its column, and draw a leader to it; else omit the label.
 
-    Only on the last line may a label cover or touch the columns of marks that have no label yet.
+    On the last line, a label may cover or touch columns of marks that have no label yet; on other lines, it may not.
     """
     for label in (mark.label, mark.short):
         length = len(text_of(label))

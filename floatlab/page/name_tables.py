@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from floatlab.errors import shortened
 from floatlab.page.model import Line, Role, Span, Table, aligned, columns_of, line, text_of
 
-# The least columns for names, if no spare column is left, if one is, and if more are; names can need fewer columns.
+# The smallest width of the column of names, if 0, 1 or more of the spare columns are shown; short names need less.
 _ROOMS = (16, 30, 39)
-_HEADS = (1 / 2, 1 / 3, 2 / 3)  # the shares of a shortened name that its beginning may have
+# The share of its beginning in a shortened name. The next share is tried if different names become equal.
+_HEADS = (1 / 2, 1 / 3, 2 / 3)
 
 
 def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
@@ -39,7 +40,7 @@ Titles = list[list[str]]  # the lines of titles, each with a text for each colum
 
 
 def _choices(table: Table) -> Iterator[tuple[list[int], Titles]]:
-    """Yield columns after the first with their titles: all of them, then without one spare column after the other."""
+    """Yield the columns after the first, with their titles: first all, then with fewer and fewer spare columns."""
     spare = table.spare or ()
     for count in range(len(spare) + 1):
         columns = [column for column in range(1, len(table.header)) if column not in spare[:count]]
@@ -58,7 +59,7 @@ def _lines(table: Table, columns: Sequence[int], titles: Titles, indent: int = 0
 
 
 def _fitting(names: list[str], room: int) -> list[str] | None:
-    """Return the names in this number of columns; None if different names would become equal."""
+    """Return the names, shortened to this width; None if different names would become equal."""
     different = len(set(names))
     for head in _HEADS:
         found = [shortened(name, room, head) for name in names]

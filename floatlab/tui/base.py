@@ -71,6 +71,9 @@ class ExplorerBase(App[None]):
         """Show the screen that answers a question."""
         raise NotImplementedError
 
+    def tell_address(self) -> None:
+        """Tell a visitor's browser the command of the question shown."""
+
     def leave_place(self) -> None:
         """Remember what is shown, before another view or screen replaces it."""
         raise NotImplementedError

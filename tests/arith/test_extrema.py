@@ -158,7 +158,7 @@ def test_numpy_and_mpfr_agree(name, kind, unsigned, generator):
                 assert fl.minimum(a, b).result.code == bits(np.minimum(number(x), number(y)))
                 assert fl.maximum(a, b).result.code == bits(np.maximum(number(x), number(y)))
             if not (a.is_nan and b.is_nan):
-                # MPFR has no signaling NaN, and its minimum passes over NaNs.
+                # MPFR has no signaling NaN, and its minimum ignores NaNs.
                 theirs = [gmpy2.mpfr("nan") if d.is_nan else gmpy2.mpfr(float(number(d.code))) for d in (a, b)]
                 for ours, their in ((fl.minimum_number, gmpy2.minnum), (fl.maximum_number, gmpy2.maxnum)):
                     assert ours(a, b).result.code == bits(float(their(*theirs))), (a, b)

@@ -1,4 +1,4 @@
-"""Operations on P3109's blocks against rationals; tests/differential/test_p3109.py has lines made by others."""
+"""Operations on P3109's blocks, compared with rationals; tests/differential/test_p3109.py uses results of others."""
 
 from fractions import Fraction
 from itertools import product

@@ -148,7 +148,7 @@ def test_nan_rules_choose_the_nan():
 # Intel SDM volume 1, table 4-7, as hardware and TestFloat's extF80 lines have it: operand, operand, result.
 X87_CHOICES = [
     ("-snan(0x1)", "nan(0x3ffffffffffffffe)", "nan(0x3ffffffffffffffe)"),
-    ("snan(0x3fffffffffffffff)", "-nan(0x1)", "-nan(0x1)"),  # the quiet one, however small
+    ("snan(0x3fffffffffffffff)", "-nan(0x1)", "-nan(0x1)"),  # the quiet one, even if it is smaller
     ("-snan(0x1)", "nan(0x1)", "nan(0x1)"),
     ("nan(0x3)", "-nan(0x5)", "-nan(0x5)"),
     ("-snan(0x3)", "snan(0x5)", "nan(0x5)"),
@@ -173,7 +173,7 @@ def test_x87_chooses_among_three_pair_by_pair_and_among_formats_by_the_leading_d
     assert fma("-nan(0x3)", "snan(0x9)", "nan(0x5)", "x87", context).result == encode("nan(0x5)", "x87")
     assert fma("snan(0x3)", "-snan(0x9)", "nan(0x5)", "x87", context).result == encode("-nan(0x9)", "x87")
     assert fma("inf", "0", "nan(0x5)", "x87", context).result == encode("nan(0x5)", "x87")
-    wide, narrow = encode("nan(0x1)", "x87"), encode("-nan(0x1)", "fp32")  # 2^-62 and 2^-22 of the leading digit
+    wide, narrow = encode("nan(0x1)", "x87"), encode("-nan(0x1)", "fp32")  # 2^-62 and 2^-22 times the leading digit
     assert add(wide, narrow, "x87", context).result == encode("-nan(0x10000000000)", "x87")
     assert fma(encode("inf", "x87"), "0", encode("nan", "x87"), "e2m1", context).flags.names == ["invalid"]
 

@@ -38,7 +38,7 @@ def products_and_a_bit(format, dtype, count, seed=0):
     rng = np.random.default_rng(seed)
     p = format.precision
     x = 1 + rng.integers(0, 1 << (p // 2), count) * 2.0 ** -(p // 2)
-    y = 1 + (2 * rng.integers(0, 1 << (p - p // 2), count) + 1) * 2.0 ** -(p - p // 2)  # p + 1 digits in x·y, or p + 2
+    y = 1 + (2 * rng.integers(0, 1 << (p - p // 2), count) + 1) * 2.0 ** -(p - p // 2)  # x·y has p + 1 or p + 2 digits
     z = rng.choice([-1, 1, 0], count) * np.exp2(-rng.integers(54, 90, count))
     return tuple(each.astype(dtype) for each in (x * rng.choice([-1, 1], count), y, z))
 

@@ -65,7 +65,7 @@ def test_every_part_has_the_bits_of_the_whole(recipe, specials):
         assert at == part.places[0]
         seen += part.places
         at = part.after
-    assert sorted(seen) == list(range(x.size))  # the parts are all elements, once
+    assert sorted(seen) == list(range(x.size))  # the parts have each element exactly once
     backward = []
     at = seen[-1]
     while at is not None:

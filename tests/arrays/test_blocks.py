@@ -34,7 +34,7 @@ def hostile(fmt, dtype, kinds, rng):
             block = rng.standard_normal(size) * 2.0 ** max(min(e, 1000), -1000)
             if kind % 12 == 1:  # every binade below the largest
                 block = np.ldexp(1 + rng.random(size), e - np.arange(size))
-            elif kind % 12 == 2:  # numbers of the elements and ties between them, when scaled by a power of two
+            elif kind % 12 == 2:  # scaled by a power of two, these are element numbers or ties
                 block = rng.integers(-(4 << digits), 4 << digits, size) * 2.0 ** max(e - digits, -1074)
             elif kind % 12 == 3:
                 block = np.full(size, [info.max, info.smallest_subnormal, info.tiny, -info.max][kind % 4])
@@ -172,7 +172,7 @@ def test_draws_are_numbered_through_the_whole_array():
     x = np.random.default_rng(1).standard_normal((3, 1 << 12, 32)).astype(np.float32)
     context = Context("SR", seed=9)
     codes = encode_blocks(x, "mxfp8_e4m3", context=context).codes
-    picked = scalar.quantize_blocks([float(v) for v in x[2, -1]], "mxfp8_e4m3")  # the scale, for its value
+    picked = scalar.quantize_blocks([float(v) for v in x[2, -1]], "mxfp8_e4m3")  # the code of the scale, to decode it
     scaled = x[2, -1] / float(picked[0].scale)
     alone = arrays.encode(np.concatenate([np.zeros(x.size - 32, np.float32), scaled]), "e4m3", context=context)
     assert codes[2, -1].tolist() == alone[-32:].tolist()
@@ -326,7 +326,8 @@ def test_scales_of_ones_own():
         check(x, fmt, "nearest", Context(direction))
     for kind in (np.float32, np.float64):
         check(x.astype(kind) * 3, fmt.replace(tensor=parse_format("fp32")), "up", Context())
-    # Scales of 51 digits: a product with a tie is not exact, and the quotient next to it needs its odd digit.
+    # Scales of 51 digits: the product of a scale and a tie is not exact, and a quotient next to it must be rounded to
+    # odd.
     wide = fmt.replace(scale=parse_format("e11m50"), block=32)
     for _ in range(20):
         amax = rng.random()

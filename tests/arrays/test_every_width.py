@@ -42,7 +42,8 @@ def widths(word):
 
 
 EVERY = sorted({format.name: format for name in ("fp32", "fp64") for format in widths(SOURCES[name])}.items())
-# Ranges far from the word's: all numbers of the word are tiny, or the smallest normal number has infinity's word.
+# Ranges far from that of the word: all numbers of the word are tiny, or infinity is the word of the smallest normal
+# number.
 MOVED = [Format(f"moved_{bias}", 4, 4, bias=bias) for bias in (-120, -127, -128, -129, -200, -1025, -1100)]
 ODD = [parse_format(name) for name in ("p3109_k31p24se", "p3109_k30p24sf", "e7m23fnuz", "e8m23fnuz", "e5m23fn")]
 

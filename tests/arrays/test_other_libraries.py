@@ -190,7 +190,7 @@ def test_numpy_casts_the_same_and_back(name, kind, source):
 
 
 QUIET = {"binary16": 0x7E00, "bfloat16": 0x7FC0, "e5m2": 0x7E}
-NANS = {  # what becomes of a NaN: its code for a sign and, where it keeps any, the leading digits of its payload
+NANS = {  # the code that a NaN becomes, by its sign and, if the library keeps them, the leading digits of its payload
     ("numpy", "binary16"): lambda sign, digits: sign | 0x7C00 | np.maximum(digits, 1),
     ("torch", "binary16"): lambda sign, digits: sign | 0x7E00 | digits,
     ("torch", "bfloat16"): lambda sign, digits: np.full(sign.shape, 0xFFFF),
@@ -212,7 +212,7 @@ def test_codes_of_nans_are_as_documented(peer, name):
     assert np.array_equal(encode(x, name), sign | QUIET[name] | digits)
 
 
-# gfloat rounds NumPy's float64 in five directions, with saturation or without, and by draws that are given to it.
+# gfloat rounds NumPy's float64 in five directions, with and without saturation, and stochastically with given draws.
 
 GFLOAT = {
     "binary16": "binary16", "bfloat16": "bfloat16", "binary32": "binary32", "e5m2": "ocp_e5m2", "e4m3fn": "ocp_e4m3",
@@ -248,7 +248,7 @@ def gfloat_takes(fmt, x):
     return takes if fmt.zero else takes & (x >= float(fmt.smallest))
 
 
-# Where there is neither ∞ nor NaN, gfloat refuses an overflow that does not saturate.
+# In formats without ∞ and NaN, gfloat supports only saturation.
 CASES = [(name, saturate) for name in GFLOAT for saturate in (True, False) if saturate or parse_format(name).has_nan]
 
 

@@ -97,7 +97,7 @@ def test_arithmetic_on_every_pair_is_the_exact_result_rounded_once(name, operati
         for column, x in enumerate(table.values):
             exact = x + y if operation == "add" else x * y
             if not exact:
-                continue  # a zero's sign is for the scalar lane
+                continue  # the sign of zero is not tested here
             if exact not in known:
                 known[exact] = table_oracle.nearest(table, exact)
             for lane in LANES:

@@ -66,7 +66,7 @@ def test_numpy_has_the_same_neighbours_and_spacing(dtype):
         assert np.isnan(next_after(x, y)[~numbers]).all()
         theirs = np.abs(np.spacing(x))  # NumPy's is infinite for the largest number
         some = np.isfinite(theirs)
-        if dtype is np.float16:  # NumPy's halves at negative powers of two, there alone
+        if dtype is np.float16:  # NumPy's is half as large at negative powers of two only
             some &= (x > 0) | (np.frexp(x)[0] != -0.5)
         assert np.array_equal(spacing(x)[some], theirs[some])
     assert next_after(x, "up").dtype == dtype

@@ -76,8 +76,8 @@ def write_examples(folder):
 def write_trained(folder):
     """Write trained.safetensors, with weights like those of a trained model, and inputs.npz, inputs of its layers.
 
-    Weights are about normally distributed. One of them has rows of different size, one has an outlier, and one has tiny
-    numbers.
+    Weights are roughly normally distributed. One of them has rows of different magnitude, one has an outlier, and one
+    has tiny numbers.
     """
     rng = np.random.default_rng(4)
 

@@ -1,4 +1,4 @@
-"""An audit calls sound what is sound, and broken what is broken; a cause is named only if it is one."""
+"""Audits call sound weights sound, and broken weights broken; only true causes are named."""
 
 import json
 
@@ -15,7 +15,7 @@ from tests.auditing.test_conventions import swizzled
 from tests.auditing.test_libraries_checkpoints import BROKEN, FOLDER, SOUND
 
 needs_checkpoints = pytest.mark.skipif(not BROKEN, reason="the checkpoints of the libraries are not on this machine")
-# What is wrong with the broken ones: the weights, and words of the reason.
+# The broken weights of each checkpoint, and words that the reason contains.
 CAUSES = {
     "broken_nvfp4_global_reciprocal": ("_proj", "weight_scale_2 is the reciprocal; corrected"),
     "broken_nvfp4_nibbles_gate": ("gate_proj", "the nibbles are in the other order; corrected"),
@@ -58,7 +58,7 @@ def test_broken_checkpoints_are_called_broken_with_the_cause(name):
     assert all(where in each for each in proven)
 
 
-# The same damage on weights made here, and others.
+# The same and other damage, on weights made here.
 
 X = np.random.default_rng(1).normal(size=(256, 128)).astype(np.float32)
 Y = np.random.default_rng(2).normal(size=(256, 128)).astype(np.float32)

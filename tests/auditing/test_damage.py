@@ -127,7 +127,7 @@ def experts(seed, count=2, shape=(64, 96)):
 
 
 def test_fused_and_stacked_originals(tmp_path):
-    """gpt-oss has gate and up in turn; its original may be transposed, in two tensors for each expert, or nameless."""
+    """In gpt-oss, gate and up alternate; the original may be transposed, in two tensors per expert, or nameless."""
     gate, up = experts(1), experts(2)
     both = np.stack([gate, up], axis=2).reshape(2, 128, 96)
     parts = gptoss_mxfp4("model.layers.0.mlp.experts.gate_up_proj", both)
@@ -137,7 +137,7 @@ def test_fused_and_stacked_originals(tmp_path):
         ({f"{name}.gate_up_proj": both}, ""),
         ({f"{name}.gate_up_proj": both.swapaxes(1, 2)}, ", transposed"),
         ({"block.0.mlp.mlp1_weight": both}, "block.0.mlp.mlp1_weight, by convention"),
-        (separate, "(4 tensors), by convention, rows in turn"),
+        (separate, "(4 tensors), by convention, with alternating rows"),
         ({"a": both[0], "b": both[1][::-1]}, "a and b, found by content"),
     )
     for original, words in originals:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the checkpoints of 
 CHECKPOINTS = json.loads((FOLDER / "index.json").read_text())["checkpoints"] if FOLDER.is_dir() else []
 SOUND = [each for each in CHECKPOINTS if not each["broken"]]
 BROKEN = [each for each in CHECKPOINTS if each["broken"]]
-# What each checkpoint is called; the words are those of the library or of its format.
+# The convention of each checkpoint, by words of its name.
 CONVENTIONS = {
     "modelopt_nvfp4": "ModelOpt NVFP4", "modelopt_fp8": "ModelOpt FP8", "modelopt_mxfp8": "ModelOpt MXFP8",
     "ct_nvfp4": "compressed-tensors NVFP4", "ct_float_block": "compressed-tensors FP8",
@@ -46,7 +46,7 @@ def errors(checkpoint):
         for name in read.weights:
             with read.open(name) as source:
                 values = source.whole()
-            if checkpoint["name"] == "bnb_nf4":  # whose stated errors are those of the values in bfloat16
+            if checkpoint["name"] == "bnb_nf4":  # their stated errors are those of values in bfloat16
                 values = fl.arrays.quantize(values, "bf16")
             found[name] = np.abs(values - original(name, checkpoint, weights).reshape(values.shape))
     return found

@@ -401,7 +401,7 @@ def test_progress_counts_the_elements(monkeypatch):
     assert seen[0] == sum(seen[1:]) == x.size
 
 
-# What the libraries themselves made.
+# Codes computed by the libraries themselves.
 
 ORACLES = [(name, found[0]) for name in cases() if name != "no folder" for found in results(name)]
 

@@ -1,4 +1,4 @@
-"""`floatlab compare` with inputs as people bring them: an answer, or one line that names the culprit and what fits."""
+"""`floatlab compare` with typical inputs of users: an answer, or one line that names the culprit and what would fit."""
 
 import json
 import pickle

@@ -73,7 +73,7 @@ def test_the_size_of_blocks_changes_the_bits(capsys):
 
 
 def test_no_winner_is_named_that_the_runs_do_not_show(capsys, monkeypatch):
-    """Use a clock on which each computation always takes its own time; then one on which all take the same time."""
+    """Use a clock on which each computation takes a fixed time; then one on which all take the same time."""
     seconds = {"by element": 5.0, "by row": 3.0, "by column": 3.0, "whole": 1.0, "in blocks": 2.0}
     for time, said in (
         (seconds.get, "fastest whole: median 1 s; then in blocks, median 2 s"),

@@ -1,4 +1,4 @@
-"""The quantised tensors of other libraries: which recipe of floatlab each of their recipes is, and how to compare."""
+"""The quantised tensors of other libraries: the equal recipes of floatlab, and how the tensors are compared."""
 
 import json
 from functools import cache

@@ -18,9 +18,9 @@ DIRECTIONS = {
     "RTN": gmpy2.RoundDown,
     "RAZ": gmpy2.RoundAwayZero,
 }
-# e5m2 and the like are IEEE formats of one byte; x87 rounds as an interchange format of 64 digits.
+# e5m2 and similar formats are IEEE formats of one byte; x87 rounds like an interchange format of 64 digits.
 NAMES = ["binary16", "binary32", "binary64", "binary128", "bfloat16", "tf32", "x87", "e5m2", "e3m4", "e9m20", "e2m30"]
-CASES = 2000  # per format and direction: 110,000 in all
+CASES = 2000  # cases per format and direction: 110,000 in all
 
 
 def mpfr_context(fmt, direction):

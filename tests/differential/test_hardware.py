@@ -82,7 +82,7 @@ def test_mpfr_agrees_on_a_sample_of_fma(kind):
 @pytest.mark.parametrize("operation", UFUNCS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_machine_agrees_on_a_million_operations(kind, operation):
-    assert differ(kind, operation, 84_000, seed=11) == []  # 12 kinds of operation share a million
+    assert differ(kind, operation, 84_000, seed=11) == []  # a million operations, divided among 12 kinds
 
 
 @pytest.mark.slow

@@ -16,7 +16,8 @@ TYPES = {
     "e5m2fnuz": "float8_e5m2fnuz", "e8m0fnu": "float8_e8m0fnu", "e2m3fn": "float6_e2m3fn", "e3m2fn": "float6_e3m2fn",
     "e2m1fn": "float4_e2m1fn",
 }  # fmt: skip
-# The upper half of a number gives its place in each of these formats; the lower half, its side of a tie.
+# The upper half of a number determines its neighbours in each of these formats; the lower half says on which side of a
+# tie it is.
 LOWER = np.array([0x0000, 0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF], dtype=np.uint32)
 BINARY32 = parse_format("binary32")
 

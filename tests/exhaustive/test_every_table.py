@@ -10,7 +10,7 @@ from floatlab.formats.table_catalog import TABLES
 from tests import table_oracle
 
 SHARES = 8  # parts into which the codes of 16 bits are divided
-SLOW = "takum_log16"  # the oracle computes 2^17 exponentials
+SLOW = "takum_log16"  # slow, since the oracle computes 2^17 exponentials
 NAMES = [row.format.name for row in TABLES if row.format.width <= 16]
 PARTS = [
     pytest.param(name, part, marks=[pytest.mark.slow] if name == SLOW else [])

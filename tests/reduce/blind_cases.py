@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.reduce import blind_faults as faults
+from tests.reduce import blind_inputs as of_inputs
 from tests.reduce import blind_precision as precision
 from tests.reduce import blind_ways as ways
 from tests.reduce.blind_ways import DTYPES, NAMES, library
@@ -204,7 +205,7 @@ def inputs_split(d):
     count, most = ((2, 2), (3, 3), (2, 2))[int(d.rng.integers(3))]
     made = ways.split_product(d.x, d.y, count, most)
     also = {"order", "fma", "accumulator", "compensated"}
-    if count == 3:  # as exact as binary32: the order is all that differs
+    if count == 3:  # as exact as binary32, so only the order differs
         return d.good(), made, "rounding", ({"inputs-split"}, {"order"}), also
     return d.good(), made, "rounding", {"inputs-split"}, also
 
@@ -214,7 +215,7 @@ def output_rounded(d):
         return None
     name = str(d.rng.choice(["bf16", "fp16", "tf32"] if d.name == "float32" else ["bf16", "fp16", "fp32"]))
     made = d.cast(ways.narrow(d.good(), name))
-    if not np.isfinite(ways.f64(made)).all():  # numbers beyond the format's largest, which a user has to know of
+    if not np.isfinite(ways.f64(made)).all():  # numbers beyond the format's largest, which users must be told about
         return d.good(), made, "bug", {"nan"}, ROUNDING | {"output-rounded"}
     return d.good(), made, "rounding", {"output-rounded"}, {"order", "fma", "accumulator"}
 
@@ -288,6 +289,8 @@ KINDS["overflow"] = faults.overflow
 KINDS["small element"] = faults.small_element
 KINDS["small bias"] = faults.small_bias
 KINDS["small scale"] = faults.small_scale
+# Kinds that are drawn only by name, so that the seeds of the others keep their cases.
+INPUT_KINDS = {kind.__name__: kind for kind in of_inputs.ALL}
 
 
 def case(seed, kind=None):
@@ -301,7 +304,7 @@ def case(seed, kind=None):
     if kind in ("transposed_output", "transposed_operand"):  # only square ones keep their shape
         shape = (shape[0], shape[1], shape[0]) if kind == "transposed_output" else (shape[0], shape[2], shape[2])
     d = Draw(rng, *inputs(rng, shape, dtype, distribution), dtype)
-    found = KINDS[kind](d)
+    found = (KINDS | INPUT_KINDS)[kind](d)
     if found is None:
         return None
     a, b, status, names, also, *where = found

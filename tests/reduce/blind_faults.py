@@ -135,7 +135,7 @@ def moved(d, good, axis):
     if (mask.any(1 - axis) != (to != np.arange(count))).any() or not mask.any():
         return None
     name = ("rows-moved", "columns-moved")[axis]
-    # Two rows of three numbers may as well be wrong elements; a few rows without many numbers say little.
+    # Two rows of three numbers cannot be distinguished from wrong elements; a few short rows are little evidence.
     unsure = mask.sum() < 8 or min(good.shape) < 4
     where = ("moved", np.flatnonzero(to != np.arange(count)))
     return bad, ({name}, {"elements"}, {"region"}, {"columns-moved"}) if unsure else {name}, set(), where

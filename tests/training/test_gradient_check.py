@@ -1,4 +1,4 @@
-"""Finite differences: each quotient as NumPy computes it, the best step near where theory has it, and verdicts."""
+"""Finite differences: quotients equal NumPy's, the best step is near the one that theory gives, and verdicts."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Networks in formats: steps as NumPy and ml_dtypes compute them, and losses that differ as in the literature."""
+"""Networks in formats: steps equal those of NumPy and ml_dtypes, and losses differ as in the literature."""
 
 import ml_dtypes
 import numpy as np

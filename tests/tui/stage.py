@@ -99,7 +99,7 @@ def _busy(app):
 
 
 def _stale(screen):
-    """Return whether the screen has something to lay out, to draw or to call at its next tick."""
+    """Return whether the screen will lay out, draw or call something at its next tick."""
     return screen._layout_required or screen._scroll_required or screen._dirty_widgets or screen._callbacks
 
 

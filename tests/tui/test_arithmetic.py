@@ -520,7 +520,7 @@ async def test_the_smaller_term_slides_to_its_place(size, monkeypatch):
         assert at(person) == 2
         assert player.page == task.scenes[2].page
         await person.press("p")
-        assert player.page == pages[-1]  # back without a slide
+        assert player.page == pages[-1]  # back without an animation
 
 
 @driven
@@ -840,7 +840,7 @@ async def test_other_exercises(size):
             assert asked(person)
             assert at(person) == part(person, "#practice").first
             await person.press("escape")
-        # Other operands are other questions: what was answered is hidden again.
+        # Other operands give other questions, so answered steps are hidden again.
         await person.fill("#operand-a", "1.1")
         await person.press("escape", "n")
         assert asked(person)

@@ -274,7 +274,7 @@ async def test_files_are_picked_through_folders_and_bundles(size, files):
         await person.press("up", "enter")
         assert "both.npz" in person.screen
         await person.press("escape")
-        # A file with one array is that array; two dots lead back; a click on the name picks, too.
+        # A file with one array is picked as this array. Two dots lead to the parent folder. A click on the name picks.
         await person.choose("#actual ChoiceBar", "pick")
         await person.press("home", "enter")
         await person.type("gpu")

@@ -18,7 +18,7 @@ KEYS = [
     *[f"f{number}" for number in range(2, 2 + len(SCREENS))],
 ]
 SIZES = [(46, 20), (80, 24), (120, 34), (30, 10), (20, 8), (200, 60), (1, 1)]
-PATIENCE = 20.0  # seconds for one event: a hang, not a slow machine
+PATIENCE = 20.0  # seconds for one event; more than this is a hang, even on a slow machine
 
 
 async def at_once(_app):

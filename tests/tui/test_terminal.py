@@ -12,7 +12,7 @@ import pytest
 pty = pytest.importorskip("pty", reason="there are no pseudo terminals here")
 termios = pytest.importorskip("termios", reason="there are no terminals here")
 
-PATIENCE = 30.0  # seconds: a machine that is slow, not one that hangs
+PATIENCE = 30.0  # seconds, enough for a slow machine
 CLEAN = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l")  # restore the first screen, show the cursor, release the mouse
 
 

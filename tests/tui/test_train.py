@@ -353,7 +353,7 @@ async def test_networks_learn_on_and_change_on_the_way():
         await press(person, "n")
         assert "step 7 of 7" in person.screen
         await person.press("e")
-        await pick(person, "fp32")  # beside another of that name
+        await pick(person, "fp32")  # two remedies of the same name are shown
         assert rows(person)[0][0] == "A fp32' from 7"
         await press(person, "n", "n")
         assert laboratory.learners[0][0].learning.steps == 9

@@ -120,7 +120,7 @@ def test_a_context_that_refuses_a_line_names_it():
         checked(["7F 7F FF 00"], parse_function("e8m0_sub"), Context(absent="error"))
 
 
-# The command of a mismatch.
+# The command that explains a mismatch.
 
 CONTEXTS = [
     X86,

@@ -1,4 +1,4 @@
-"""Edits by hand: every edit in every format makes the bits that it announces, and its text reads back as these bits."""
+"""Edits by the user: every edit in every format gives the announced bits, and its text reads back as these bits."""
 
 import pytest
 from hypothesis import given

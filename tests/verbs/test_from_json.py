@@ -275,7 +275,7 @@ def places(wire, path=()):
 
 
 def spoiled(wire, path, junk):
-    """Return a copy in which one value is another, or is removed if the junk is this function."""
+    """Return a copy in which one value is replaced by the junk, or removed if the junk is this function."""
     if not path:
         return junk
     first, *rest = path

@@ -1,4 +1,4 @@
-"""Exercise sheets and marks: keys that Python's own arithmetic confirms, mistakes by name, hostile files."""
+"""Exercise sheets and marks: keys that agree with Python's arithmetic, named mistakes, hostile files."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def sheet(*operations, format=E4M3, direction=Direction.RNE, **options):
 
 
 def marked(tmp_path, found, answers):
-    """AnswerMark answers by their labels; return the marks by their labels."""
+    """Return the marks of answers; both are indexed by the labels of the questions."""
     (tmp_path / "answers.txt").write_text("".join(f"{label}: {text}\n" for label, text in answers.items()))
     marking = mark_file(found, str(tmp_path / "answers.txt"))
     return {mark.part.label: mark for marks in marking.marks for mark in marks}

@@ -41,9 +41,10 @@ OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# The parameters of a rounding's addend (`cut` in _kernels_word.h): the mask of discarded bits to set in it, for
-# positive and for negative numbers; the mask to clear if the last kept bit is odd; its final right shift; and two
-# numbers added before that shift: one if the last kept bit is odd, the other always.
+# A number is rounded by adding an addend and cutting (`cut` in _kernels_word.h). The six parameters of the addend are:
+# the mask of discarded bits that are set for positive numbers, and the same for negative numbers; the mask that is
+# cleared if the last kept bit is odd; the final right shift; the number that is added before the shift if the last kept
+# bit is odd; the number that is always added before the shift.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),

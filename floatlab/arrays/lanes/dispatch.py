@@ -102,8 +102,8 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
     flushes = context.flush_inputs and source != word
-    # Flushing concerns numbers that are subnormal in the source, which are not the subnormal words. Therefore the
-    # function below flushes them, after decoding.
+    # Numbers that are subnormal in the source are flushed. They are usually normal as words, so the function below
+    # flushes them after decoding.
     rule = rounding_rule_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     fast = is_compiled(lane) and can_read(source, word)
     if fast and not flushes:

@@ -32,7 +32,7 @@ def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> 
     words_table(format, word).take(codes, out=values, mode="clip")
     changed = (values & sign) != magnitudes
     if format.is_irrational:
-        # Numbers are irrational, so their words are not exact; only those of 0 and ±1 are.
+        # Only the words of 0 and ±1 are exact, since all other numbers are irrational.
         changed |= (magnitudes != 0) & (magnitudes != words.dtype.type(word.bias << word.trailing_bits))
     changed &= (magnitudes < word.infinity_magnitude) & (flags == 0)
     for negative in (False, True):

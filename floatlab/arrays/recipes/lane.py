@@ -1,8 +1,8 @@
 """Applies the scale rules of libraries, and choices between scales, to arrays.
 
-For each block, a rule takes a few operations, those of its formulas. For each element, it takes the multiplication or
-division that the rule states, and one rounding to the element's format. For the exact rules of floatlab on blocks along
-one axis, `arrays.block_job` is faster.
+Each block takes a few operations: those of the rule's formulas. Each element takes the multiplication or division that
+the rule states, and one rounding to the element's format. For the exact rules of floatlab on blocks along one axis,
+`arrays.block_job` is faster.
 """
 
 from __future__ import annotations

@@ -46,10 +46,10 @@ class Tally(Record):
 
     Counts of elements:
 
-    * `elements`: all of them; `nonfinite`: those that are NaN or infinite in x;
-    * `zeros`: those that are 0 in x; `exact`: those of which y equals x;
-    * `lost`: finite in x, but NaN or infinite in y; `saturated`: finite, and at least the overflow threshold;
-    * `flushed`: not 0 in x, but 0 in y; `subnormal`: not 0 in y, but below the smallest normal number.
+    * `elements`: all elements; `nonfinite`: x is NaN or infinite;
+    * `zeros`: x is 0; `exact`: y equals x;
+    * `lost`: x is finite, but y is NaN or infinite; `saturated`: x is finite, and at least the overflow threshold;
+    * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but below the smallest normal number.
 
     `exponents` has the finite nonzero numbers of x by the exponent field of binary64, which is floor(log2 |x|) + 1023,
     and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest of their magnitudes, 0 and ∞ if x has

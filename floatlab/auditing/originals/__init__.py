@@ -1,1 +1,1 @@
-"""Finds in an unquantised checkpoint what a quantised weight was made from: by names, by conventions, by content."""
+"""Finds the tensors of an original checkpoint that a quantised weight was made from: by name, or by content."""

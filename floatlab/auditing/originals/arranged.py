@@ -1,4 +1,4 @@
-"""Originals in the arrangement of a quantised weight: rows gathered from one or more tensors, matrices transposed."""
+"""Tensors of an original, arranged as a quantised weight is: with rows of several tensors, transposed or reshaped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Shape = tuple[int, ...]
 
 
 class Counterpart(Individual):
-    """What a quantised weight was made from: `open` returns it in the shape of the weight.
+    """The original of a quantised weight; `open` returns it in the shape of the weight.
 
-    `words` says which tensors they are, how they were found, and how they are arranged. It is empty for a tensor of the
-    same name and shape.
+    `words` says of which tensors it consists, how they were found, and how they are arranged. It is empty for a tensor
+    of the same name and shape.
     """
 
     words: str
@@ -31,7 +31,7 @@ class Counterpart(Individual):
 class GatheredRows(ArraySource):
     """Rows of several tensors as one tensor of float64; closing it closes these tensors.
 
-    `which` and `rows` have, for each row of the result, the tensor and the row in it.
+    For each row of the result, `which` has the index of the tensor, and `rows` the row in that tensor.
     """
 
     def __init__(self, shape: Shape, sources: tuple[ArraySource, ...], which: Array, rows: Array) -> None:
@@ -60,7 +60,7 @@ class GatheredRows(ArraySource):
 
 
 class TransposedMatrices(ArraySource):
-    """A tensor of float64 with its last two axes exchanged; each matrix is read whole, and one of them is kept."""
+    """A tensor of float64 with its last two axes exchanged. Matrices are read whole; the last one is kept."""
 
     def __init__(self, source: ArraySource) -> None:
         """Take a tensor of at least two axes; raises UnsupportedError if its matrices are too large."""

@@ -1,8 +1,8 @@
 """Finds the tensors of an original checkpoint from which each quantised weight was made.
 
-First by equal names, then by the names of known conventions, and where names say nothing by content. What names leave
-open (transposed experts, rows permuted for rope) is taken from the content, too. What they fix is not: then a weight
-whose rows are in another order is broken.
+First, tensors of the same name are looked for; then names of known conventions; then tensors with similar content. Some
+conventions allow several arrangements, such as transposed experts or rows permuted for rope: then the most similar one
+is taken. If a convention allows only one arrangement, a weight whose rows are in another order is broken.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _HEADS = re.compile(r".*\.attention\.head_count(_kv)?")
 
 
 class Originals:
-    """The tensors of an original checkpoint, and what each weight of a quantised one was made from."""
+    """The tensors of an original checkpoint; finds those that a quantised weight was made from."""
 
     def __init__(self, checkpoint: QuantizedCheckpoint, heads: tuple[int, ...] = ()) -> None:
-        """Take the original checkpoint; `heads` are numbers of attention heads, which are tried first."""
+        """Take the original checkpoint. `heads` has the likely numbers of attention heads, which are tried first."""
         self.checkpoint, self.heads = checkpoint, heads
         self._index: ContentIndex | None = None
         self.shapes: dict[str, Shape] = {}
-        self.names: dict[str, str] = {}  # the names of tensors by their canonical names; empty if there are several
+        self.names: dict[str, str] = {}  # canonical name → name of the tensor; "" if several tensors have it
         for name in checkpoint.names:
             if name not in checkpoint.unreadable:
                 stored = checkpoint.weights.get(name) or checkpoint.plain[name]
@@ -44,16 +44,16 @@ class Originals:
                 self.names[key] = "" if key in self.names else name
 
     def counterpart(self, weight: Weight) -> Counterpart | None:
-        """Return what a weight was made from; None if neither names nor the content tell.
+        """Return what a weight was made from; None if it is found neither by name nor by content.
 
-        Raises FloatlabError for an original that cannot be read.
+        Raises FloatlabError if the original cannot be read.
         """
         if self.shapes.get(weight.name) == weight.shape:
             return Counterpart("", partial(self.checkpoint.open, weight.name))
         return best_of(weight, list(self._named(weight))) or self._by_content(weight)
 
     def _named(self, weight: Weight) -> Iterator[Counterpart]:
-        """Yield the tensors of the same name or the same part, in all arrangements that conventions leave open."""
+        """Yield the tensors whose names fit the weight, in all arrangements that the conventions allow."""
         if weight.name in self.shapes:
             yield from self._alone(weight, weight.name, "")
             return
@@ -71,7 +71,7 @@ class Originals:
                 yield from self._cut(weight, name, part)
 
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
-        """Yield a tensor with rows of this length: as it is, and transposed; with the words for the arrangement."""
+        """Yield a tensor as it is and transposed, if its rows then have this length, with words for the arrangement."""
         shape = self.shapes[name]
         opened = partial(self.checkpoint.open, name)
         if shape and shape[-1] == length:
@@ -98,7 +98,7 @@ class Originals:
         return list(dict.fromkeys([*known, *(rows // size for size in sizes if rows % size == 0)]))
 
     def _together(self, weight: Weight, parts: list[list[str]], is_stacked: bool) -> Iterator[Counterpart]:
-        """Yield the parts of a fused tensor, one after the other or row by row in turn, for each expert."""
+        """Yield the parts of a fused tensor, for each expert: one after the other, or with alternating rows."""
         length = weight.shape[-1]
         views = [next(self._views(name, length), None) for each in parts for name in each]
         if any(view is None for view in views):
@@ -116,7 +116,7 @@ class Originals:
             turns = np.arange(step * many)
             which = np.concatenate([at * many + turns % many for at in range(len(parts))])
             rows = np.tile(turns // many, len(parts))
-            words = f"{names}, by convention, rows in turn"
+            words = f"{names}, by convention, with alternating rows"
             yield Counterpart(words, partial(_gathered, weight.shape, opened, which, rows))
 
     def _cut(self, weight: Weight, name: str, part: FusedPart) -> Iterator[Counterpart]:
@@ -139,7 +139,7 @@ class Originals:
                 yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows + first))
 
     def _halves(self, weight: Weight, name: str, at: int) -> Iterator[Counterpart]:
-        """Yield the rows of gate or up of all experts, from a tensor that has both: halves, or in turn."""
+        """Yield the rows of gate or up of all experts, from a tensor that has both: in two halves, or alternating."""
         experts, own, length = weight.shape
         for turned, shape, opened in self._views(name, length):
             if shape != (experts, 2 * own, length):
@@ -155,7 +155,7 @@ class Originals:
 
     def _by_content(self, weight: Weight) -> Counterpart | None:
         """Return the tensor that has the same numbers, or the tensors that have the same rows, in any order."""
-        if weight.name in self.shapes or len(weight.shape) < 2:
+        if weight.name in self.shapes or len(weight.shape) < 2 or not prod(weight.shape):
             return None
         name = self._content().same(weight)
         if name is None:
@@ -164,19 +164,20 @@ class Originals:
         return Counterpart(words, partial(_reshaped, partial(self.checkpoint.open, name), weight.shape))
 
     def resembling(self, weight: Weight) -> str | None:
-        """Return the name of the tensor of the same shape that has the numbers of a weight; None if there is none."""
+        """Return the name of a tensor with the shape of a weight and similar numbers; None if there is none."""
         name = self._content().same(weight)
         return name if name is not None and self.shapes[name] == weight.shape else None
 
     def _content(self) -> ContentIndex:
         if self._index is None:
-            long = [name for name, shape in self.shapes.items() if len(shape) > 1 and is_numeric(self.checkpoint, name)]
+            long = [name for name, shape in self.shapes.items() if len(shape) > 1 and 0 not in shape]
+            long = [name for name in long if is_numeric(self.checkpoint, name)]
             self._index = ContentIndex(self.checkpoint, {name: self.shapes[name] for name in long})
         return self._index
 
 
 def heads_of(checkpoint: QuantizedCheckpoint) -> tuple[int, ...]:
-    """Return the numbers of attention heads that the metadata of a GGUF or the config.json of a checkpoint name."""
+    """Return the numbers of attention heads in the metadata of a GGUF file or in the config.json of a checkpoint."""
     config = checkpoint.checkpoint.configs.get("config.json", {})
     named = [config.get("num_attention_heads"), config.get("num_key_value_heads")]
     named += [each for key, each in checkpoint.checkpoint.metadata.items() if _HEADS.fullmatch(key)]

@@ -1,4 +1,4 @@
-"""Names of tensors in several conventions, as one: that of transformers, without prefixes and without `.weight`.
+"""Canonical names of tensors: names of several conventions become those of transformers, with no prefix or `.weight`.
 
 Sources: gguf-py (gguf/constants.py, gguf/tensor_mapping.py), Llama (meta-llama/llama-models, model.py), Mixtral and
 gpt-oss in transformers (models/mixtral, models/gpt_oss), gpt-oss (gpt_oss/torch/weights.py).
@@ -79,15 +79,15 @@ def canonical(name: str) -> str:
 
 
 def permutes_rope(name: str) -> bool:
-    """Return whether the convention of a name has the rows of q and k in another order than transformers.
+    """Return whether the convention of this name orders the rows of q and k differently from transformers.
 
-    llama.cpp and Llama rotate neighbouring rows of a head, transformers rows that are half a head apart.
+    llama.cpp and Llama rotate neighbouring rows of a head; transformers rotates rows that are half a head apart.
     """
     return re.match(r"blk\.\d+\.attn_[qk]\.|layers\.\d+\.attention\.w[qk]\.", name) is not None
 
 
 def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return of what a fused or stacked tensor consists: for each expert the names of its parts; `known` are names.
+    """Return the parts of a fused or stacked tensor: their names for each expert; `known` are all names of tensors.
 
     >>> parts_of("layers.0.self_attn.qkv_proj", ["layers.0.self_attn.q_proj"])
     [('layers.0.self_attn.q_proj', 'layers.0.self_attn.k_proj', 'layers.0.self_attn.v_proj')]
@@ -106,10 +106,10 @@ def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 class FusedPart:
-    """Where a part is in a fused tensor: the name of that tensor, the place among its parts, and the expert."""
+    """The place of a part in a fused tensor: the name of this tensor, the index among its parts, and the expert."""
 
     def __init__(self, whole: str, at: int, count: int, expert: int | None) -> None:
-        """Take the name of the fused tensor; `at` of `count` parts."""
+        """Take the name of the fused tensor; `at` is the index of the part, and `count` the number of parts."""
         self.whole, self.at, self.count, self.expert = whole, at, count, expert
 
 

@@ -1,4 +1,4 @@
-"""Compares quantised weights with tensors by content. The cosine does not depend on a scale that is wrong."""
+"""Compares the content of quantised weights and tensors by the cosine, which does not change if a scale is wrong."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from floatlab.auditing.relations import unit_rows
 from floatlab.auditing.stored_parts import Weight
 from floatlab.errors import FloatlabError
 
-_PIECE, _PIECES = 1 << 10, 4  # numbers of a sample
-_SAME, _OTHER = 0.8, 0.5  # cosines of the same numbers, and of others
+_PIECE, _PIECES = 1 << 10, 4  # a sample has this many numbers from each of this many places
+_SAME, _OTHER = 0.8, 0.5  # tensors with a larger cosine are the same; with a smaller one, they are different
 _CLEARLY, _LESS = 0.05, 0.15
-# Weights that are assembled from rows: at most this many rows and numbers, beside at most this many rows of originals.
+# Limits for finding a weight row by row: the rows and numbers of the weight, and the rows and numbers of the originals.
 _MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
-_SHORTEST, _LONGEST = 24, 1 << 10  # shorter rows are too similar by chance; of longer ones, the beginning counts
+_SHORTEST, _LONGEST = 24, 1 << 10  # shorter rows are similar by chance; of longer ones, only the beginning is compared
 _ALMOST_ALL = 0.95
 
 
 def sampled(source: ArraySource) -> Array:
-    """Return numbers from several places of an array; from the same places for all arrays of the same size."""
+    """Return numbers from several places of an array. These places depend only on the array's size."""
     count = min(_PIECE, source.size)
     starts = np.linspace(0, source.size - count, _PIECES if source.size > _PIECE * _PIECES else 1).astype(int)
     if len(starts) == 1:
@@ -64,10 +64,10 @@ def best_of(weight: Weight, options: list[Counterpart]) -> Counterpart | None:
 
 
 class ContentIndex:
-    """The tensors of an original checkpoint, to be found by content."""
+    """Finds tensors of an original checkpoint by their content."""
 
     def __init__(self, checkpoint: QuantizedCheckpoint, shapes: dict[str, Shape]) -> None:
-        """Take the shapes of the tensors that are considered."""
+        """Take the checkpoint, and the shapes of the tensors that may be found."""
         self.checkpoint, self.shapes = checkpoint, shapes
         self._samples: dict[str, Array] = {}
         self._rows: dict[int, tuple[Array, list[tuple[str, bool, int]]] | None] = {}
@@ -95,7 +95,7 @@ class ContentIndex:
         return self._samples[name]
 
     def gathered(self, weight: Weight) -> Counterpart | None:
-        """Return the original of a weight whose matrices have the rows, or the columns, of tensors in any order."""
+        """Find each row (or each column) of a weight among the rows and columns of all tensors."""
         *outer, rows, columns = weight.shape
         if prod(weight.shape) > _MOST_NUMBERS or prod(outer) * max(rows, columns) > _MOST_ROWS:
             return None
@@ -119,7 +119,7 @@ class ContentIndex:
         return Counterpart(f"{few}, found by content: {said}", partial(HeldSource, found.reshape(weight.shape), few))
 
     def _matched(self, matrix: Array) -> tuple[Array, list[str], str] | None:
-        """Return the rows of originals that resemble the rows of a matrix, the names of the tensors, and the order."""
+        """Return the rows that resemble those of a matrix, the names of their tensors, and their order in words."""
         length = matrix.shape[1]
         rows = self._rows_of(length) if length >= _SHORTEST else None
         if rows is None:
@@ -139,7 +139,7 @@ class ContentIndex:
         return found, names, _order(chosen, names)
 
     def _rows_of(self, length: int) -> tuple[Array, list[tuple[str, bool, int]]] | None:
-        """Return the rows and columns of this length of all tensors, as unit vectors, and where they are."""
+        """Return all rows and columns of this length as unit vectors, with the tensor and index of each."""
         if length not in self._rows:
             views = [
                 (name, turned, prod(shape) // length)
@@ -168,7 +168,7 @@ def _units(rows: Array) -> Array:
 
 
 def _order(chosen: list[tuple[str, bool, int]], names: list[str]) -> str:
-    """Return in words in which order rows were taken."""
+    """Return the order in which rows were taken, in words."""
     rows = [at for _, _, at in chosen]
     if len(names) == 1:
         steps = {b - a for a, b in pairwise(rows)}
@@ -176,7 +176,7 @@ def _order(chosen: list[tuple[str, bool, int]], names: list[str]) -> str:
             frozenset(steps), "its rows in another order"
         )
     turns = list(_turns(chosen, names))
-    return "their rows in turn" if len(set(turns)) == 1 and len(turns) > 1 else "their rows in another order"
+    return "their rows, alternating" if len(set(turns)) == 1 and len(turns) > 1 else "their rows in another order"
 
 
 def _turns(chosen: list[tuple[str, bool, int]], names: list[str]) -> Iterator[tuple[str, ...]]:
@@ -185,7 +185,7 @@ def _turns(chosen: list[tuple[str, bool, int]], names: list[str]) -> Iterator[tu
 
 
 def is_numeric(checkpoint: QuantizedCheckpoint, name: str) -> bool:
-    """Return whether a tensor of an original has floats; raises nothing for one that cannot be read."""
+    """Return whether a tensor of an original has floats; False if it cannot be read."""
     try:
         with checkpoint.open(name) as source:
             return source.dtype is None or source.dtype.kind == "f"

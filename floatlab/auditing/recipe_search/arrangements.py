@@ -146,7 +146,7 @@ def arrangements(shape: Shape, stored: Shape | None, powers: bool = False) -> li
 
 
 def _distinct(found: Iterable[Arrangement], shape: Shape) -> list[Arrangement]:
-    """Return the arrangements with different blocks; each has the shapes of the others that cut the same blocks."""
+    """Merge arrangements that cut the tensor into the same blocks; the result lists the shapes of all merged ones."""
     groups: dict[object, list[Arrangement]] = {}
     for each in found:
         groups.setdefault(_cut(each, shape), []).append(each)

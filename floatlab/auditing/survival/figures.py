@@ -14,7 +14,7 @@ from floatlab.record import Record
 SURVIVES, DAMAGED, OVERFLOWS = "survives", "damaged", "overflows"
 QUANTILE = 0.999  # the share of relative errors that do not exceed `relative_999`
 _EXPONENT_BIAS = 1023  # of the bins of Tally.exponents
-_SINGLE_BIAS = 127  # of binary32, whose upper halves are the bins of Tally.relative_errors
+_SINGLE_BIAS = 127  # of binary32: the bins of Tally.relative_errors are the upper 16 bits of binary32 numbers
 
 
 class RecipeFigures(Record):

@@ -23,7 +23,7 @@ from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
-MOST_FLUSHED = 0.25  # added to the share of normally distributed numbers that become 0; SQNR may not show such a loss
+MOST_FLUSHED = 0.25  # at most this share more than of normally distributed numbers becomes 0; SQNR may not show it
 _NAMED = 3  # the number of tensors that are named in a sentence
 _LONG = 60  # characters of a name in a sentence
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
@@ -58,7 +58,7 @@ def usual(recipe: Recipe) -> Usual:
 
 
 def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, min_sqnr: float | None) -> RecipeFigures:
-    """Return figures with their verdict: by the smallest SQNR that was asked for, or by what the recipe can reach.
+    """Return figures with their verdict: by the required SQNR, or by that of normally distributed numbers.
 
     `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` is the number of
     nonzero numbers, `nonfinite` that of NaNs and infinities in the source.
@@ -133,15 +133,15 @@ def choice_of(tensor: TensorFigures, width: int) -> str:
 def recommendation(
     tensors: list[TensorFigures], widths: list[int], min_sqnr: float | None, names: list[str]
 ) -> Recommendation:
-    """Return the plan that the choices of tensors make; `widths` are the bits of their numbers as they are stored.
+    """Return the plan with the recipes chosen for the tensors; `widths` are the bits of the numbers as they are stored.
 
     `names` are the names of the tensors in the plan.
     """
     if min_sqnr is None:
         rule = (
-            f"a tensor survives a recipe if its SQNR is at most {MARGIN:g} dB below the usual one, that of normally "
-            f"distributed numbers, no number becomes NaN or infinite, and at most {100 * MOST_FLUSHED:g} % more than "
-            "usual become 0"
+            f"a tensor survives a recipe if its SQNR is at most {MARGIN:g} dB below the usual one, which is that of "
+            f"normally distributed numbers, no number becomes NaN or infinite, and at most {100 * MOST_FLUSHED:g} % "
+            "more numbers than usual become 0"
         )
     else:
         rule = (
@@ -174,7 +174,7 @@ def recommendation(
 
 
 def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
-    """Return a plan in words: first the recipe of most numbers (empty: they stay as stored), then the other tensors.
+    """Return a plan in words: first the recipe of most numbers ("" if they stay as stored), then the other tensors.
 
     >>> _words("nvfp4", (("a", "nvfp4"), ("b", "nvfp4"), ("c", "e4m3"), ("d", "")))
     'nvfp4 for all but 2 of 4 tensors; in e4m3: c; as stored: d'

@@ -101,7 +101,7 @@ class Attribution(Answering, Individual):
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdict and all other verdicts from pairs with equally few causes; empty for one result."""
+        """The verdicts of all pairs with the fewest causes, beginning with `verdict`; empty for one result."""
         if len(self.explanations) < 2:
             return ()
         least = [pair.causes for pair in self.pairs if len(pair.causes) == len(self.pairs[0].causes)]

@@ -12,7 +12,7 @@ from floatlab.reduce.explain.faults.patterns import explains_more, is_nearer, is
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import Fault, SampledModel, SideExplanation
 from floatlab.reduce.explain.inputs.changed import fault_beside, models_with_fault
-from floatlab.reduce.explain.inputs.pairs import Pair, likely_pairs, with_equals
+from floatlab.reduce.explain.inputs.pairs import ReadingPair, likely_pairs, with_equals
 from floatlab.reduce.explain.precision.inputs import likely_models
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
@@ -53,20 +53,25 @@ class ModelSearch(SideReport):
         return self._first([each for each in self.near if each.wrong == least], False)
 
     @cached_property
-    def _likely_pairs(self) -> tuple[list[Pair], int]:
+    def _likely_pairs(self) -> tuple[list[ReadingPair], int]:
         if any(each.model is PLAIN for each in self.near):
             return [], 0  # most elements need no change of the inputs
         return likely_pairs(self.problem, self.side, self.accumulators, self.tick)
 
     def _pairs(self) -> SideExplanation | None:
         """Recognise inputs that were rounded or quantised in two different ways, or to blocks with scales."""
-        return self._first_pair(False)
+        if self._likely_pairs[1] and self.problem.scaled_output(self.side):
+            # Inputs with few digits give results that may lie on a grid by chance.
+            with self.problem.unscaled(self.side):
+                pairs = likely_pairs(self.problem, self.side, self.accumulators, self.tick)
+                if found := self._first_pair(*pairs, faulty=False):
+                    return found
+        return self._first_pair(*self._likely_pairs, faulty=False)
 
     def _pairs_with_fault(self) -> SideExplanation | None:
-        return self._first_pair(True)
+        return self._first_pair(*self._likely_pairs, faulty=True)
 
-    def _first_pair(self, faulty: bool) -> SideExplanation | None:
-        pairs, tried = self._likely_pairs
+    def _first_pair(self, pairs: list[ReadingPair], tried: int, faulty: bool) -> SideExplanation | None:
         for i, pair in enumerate(pairs):
             self.tick()
             product = self.problem.whole(pair.model)
@@ -95,7 +100,7 @@ class ModelSearch(SideReport):
         view = view_of(self.problem, self.side, own)
         return self._found("bug", (fault,), model, own, None, view, self.problem.whole(model))
 
-    def _fits(self, pair: Pair) -> bool:
+    def _fits(self, pair: ReadingPair) -> bool:
         view = view_of(self.problem, self.side, pair.accumulator)
         return not view.fit(self.problem.whole(pair.model)).wrong.any()
 
@@ -156,7 +161,8 @@ class ModelSearch(SideReport):
                 fault = fault_beside(self.problem, self.side, model, accumulator, self.tick)
         if fault is not None and not fault.name:
             return None
-        # A model beside wrong elements must explain more elements than these, which plain rounding does not explain.
+        # Beside wrong elements, a model must explain several times as many elements that plain rounding does not
+        # explain.
         gained = 0 if product is None else int((view.fit().wrong & ~fit.wrong).sum())
         is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * places.count))
         if fault is None and places is not None and is_gain and places.count * 2 <= fit.wrong.size:

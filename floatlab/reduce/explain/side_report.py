@@ -97,5 +97,5 @@ class SideReport:
         )
 
     def _overflows(self, accumulator: Format) -> bool:
-        """Return whether a partial sum may have overflowed in every unexpected NaN or infinity."""
+        """Return whether every unexpected NaN or infinity may come from a partial sum that overflowed."""
         return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())

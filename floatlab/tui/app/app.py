@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
+from shlex import join
 from typing import Literal
 
 from textual.binding import Binding
@@ -19,6 +20,7 @@ from textual.worker import WorkerFailed
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
+from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
 from floatlab.tui.app.help_windows import KeysWindow, keys_page
 from floatlab.tui.app.navigation import Navigation
 from floatlab.tui.app.palette import Commands, Palette
@@ -34,7 +36,8 @@ from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
 
-_KEPT = 50  # most questions of the history that are saved
+_TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
+
 
 _MESSAGE = 4.0  # seconds for which a message is shown
 
@@ -109,6 +112,7 @@ class Explorer(Navigation):
         self.starts = {first.name: start} if start else {}
         self.start_views = {}
         self._pending = pending
+        self._telling = False  # whether the address will be told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
             del os.environ["NO_COLOR"]  # an empty value counts as not set
@@ -250,6 +254,20 @@ class Explorer(Navigation):
         else:
             run_once(self, partial(terminal.copy, text), report)
 
+    # The address in a browser.
+
+    def tell_address(self) -> None:
+        """Tell a visitor's browser the command of the question shown, which a link with it opens again."""
+        if self.is_web and not self._telling:
+            self._telling = True
+            self.set_timer(_TELLING, self._tell_address)
+
+    def _tell_address(self) -> None:
+        self._telling = False
+        if self.shown is not None:
+            command = join(words_of(self.shown.question))
+            self.open_url(SHOWN + (command if len(command) <= MOST_ASKED else ""), new_tab=False)
+
     # Exit.
 
     def session(self) -> dict[str, object]:
@@ -277,14 +295,18 @@ def open_explorer(
     theme: str | None = None,
     keep: bool = True,
     pending: BackgroundAnswer | None = None,
+    excuse: str = "",
 ) -> int:
     """Run the explorer in this terminal, and return the exit status; see `Explorer` for the parameters.
+
+    `excuse` says why the explorer does not open at the question that was asked for.
 
     Raises FloatlabError for an unknown theme, and any exception that ended the explorer.
     """
     settings, complaint = read_settings()
     if confined():  # browser users must not see paths on this machine
         complaint = ""
+    complaint = excuse or complaint
     for stream in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack

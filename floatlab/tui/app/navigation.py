@@ -76,6 +76,7 @@ class Navigation(ExplorerBase):
             self.switch_mode(name)
         if question is not None and opened is not None:
             opened.show_question(question)
+        self.tell_address()
 
     def leave_place(self) -> None:
         """Remember what is shown, for the way back."""
@@ -92,6 +93,7 @@ class Navigation(ExplorerBase):
                 self.switch_mode(place.screen)
             self.has_drilled = bool(self._trail)
             self.opened[place.screen].come_back(place)
+            self.tell_address()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide the way back as long as there is none."""

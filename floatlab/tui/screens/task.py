@@ -173,6 +173,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         super().show_frame()
         self.draw_beside()
         self.refresh_bindings()
+        self.app.tell_address()
 
     def position(self) -> dict[str, object]:
         """Return the view, and the positions of the cursors."""

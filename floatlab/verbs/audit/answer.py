@@ -13,7 +13,7 @@ from floatlab.page.words import counted, listed
 from floatlab.verbs.audit.codes_answer import codes_answers
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
-_LISTED = 200  # weights with originals of other names
+_LISTED = 200  # at most this many weights whose originals have other names are listed
 _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
 

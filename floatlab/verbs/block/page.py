@@ -190,7 +190,7 @@ def _amount(value: Value) -> str:
 
 
 def _datum(datum: Datum, block: BlockDerivation | None = None) -> Line:
-    """Return a datum with its code; a scale of `block` that is stored by another code has that one."""
+    """Return a datum with its code. For a scale of `block`, it is the code that the block stores."""
     name = f", {datum.format.name}"
     if block is not None and block.format.first_scale:
         return line(Span(f"0x{block.scale_code:02x}", Role.CODE), f" {words.equals(datum)}", name)

@@ -1,1 +1,1 @@
-"""Practice: a question to the user before each step is shown."""
+"""Practice: questions about the steps of an operation, their answers, and exercise sheets."""

@@ -14,7 +14,7 @@ _HTML_WIDTH = 90
 
 
 def answer_of(found: Sheet | Marking) -> Answer:
-    """Return the answer for a sheet, or for the marks of its answers; its short form are answers, or the score."""
+    """Return the answer for a sheet or for marks. Its short form has only the right answers, or only the score."""
 
     def page() -> Page:
         return marking_page(found) if isinstance(found, Marking) else sheet_page(found)

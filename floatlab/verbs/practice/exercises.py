@@ -57,7 +57,7 @@ class Exercise(Record):
         return any(_same(guess, meaning) for guess in guesses for meaning in meanings)
 
     def is_answer(self, text: str) -> bool:
-        """Return whether a text is an answer at all, right or wrong: one of the choices, a number or a code.
+        """Return whether a text is an answer, right or wrong: one of the choices, a number or a code.
 
         >>> asked = Exercise("What is the result?", (), ("1.25",))
         >>> [asked.is_answer(guess) for guess in ("1.5", "0x1p4", "0 01111 0100000000", "about one", "1.2.3", "")]
@@ -120,7 +120,7 @@ def _same(guess: object, meaning: object) -> bool:
 
 
 def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
-    """Return an exercise for each scene of an operation; None for scenes without a question.
+    """Return the exercise of each scene of an operation; None for a scene without a question.
 
     >>> from floatlab import add
     >>> from floatlab.verbs.arithmetic.scenes import scenes_of
@@ -260,7 +260,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
 
 
 def _operand(format: Format, wish: str, draws: RandomIntegers) -> int:
-    """Return the code of a random number near 1 or in the range that the case `wish` needs, or of a special number."""
+    """Return the code of a random number near 1, of a number that the case `wish` needs, or of a special number."""
     from floatlab.vectors.generate import landmarks
     from floatlab.vectors.hard import nearest
 

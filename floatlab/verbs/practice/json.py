@@ -1,4 +1,4 @@
-"""The JSON of exercise sheets and of marks. Both are summaries, which are not read back."""
+"""The JSON of exercise sheets and of marks; floatlab writes it but does not read it."""
 
 from __future__ import annotations
 

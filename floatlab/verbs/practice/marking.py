@@ -1,4 +1,4 @@
-"""Marks the answers in a text file, and finds what a wrong result may come from."""
+"""Marks the answers in a text file, and finds the probable mistake behind a wrong result."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def read_answers(path: str, labels: list[str]) -> dict[str, str]:
 
 
 def mark_file(sheet: Sheet, path: str) -> Marking:
-    """AnswerMark the answers in a text file; raises the errors of `read_answers`."""
+    """Mark the answers in a text file; raises the errors of `read_answers`."""
     answers = read_answers(path, list(sheet.parts))
     marks = tuple(tuple(_mark(task, part, answers.get(part.label, "")) for part in task.parts) for task in sheet.tasks)
     return Marking(sheet, path, marks)
@@ -129,7 +129,7 @@ def _mark(task: Task, part: ExercisePart, given: str) -> AnswerMark:
 
 
 def mistake_of(task: Task, part: ExercisePart, given: str) -> str:
-    """Return what a wrong answer is, if it is known: another rounding, the unrounded result, or another sign.
+    """Return the mistake behind a wrong answer, if it is known: another rounding, no rounding, or another sign.
 
     >>> from floatlab.verbs.practice.sheet import sheet_of
     >>> from floatlab.verbs.question import Question

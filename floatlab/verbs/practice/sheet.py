@@ -14,7 +14,7 @@ from floatlab.verbs.practice.options import DEFAULT_OPERATIONS, DEFAULT_SEED, QU
 from floatlab.verbs.question import Question, Scene
 
 _DEFAULT_FORMAT = "e4m3"
-_TRIES = 50  # attempts at an operation that has questions and is not on the sheet yet
+_TRIES = 50  # attempts to find an operation that has questions and is not on the sheet yet
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -41,7 +41,7 @@ class Task(Record):
 
 
 class Sheet(Record):
-    """The tasks of the question that asked for a sheet; with its key, if `has_key`."""
+    """The tasks of an exercise sheet, and the question that asked for it; with the key if `has_key` is true."""
 
     question: Question
     tasks: tuple[Task, ...]

@@ -30,7 +30,7 @@ def become(block):
 
 
 def defined(rule, amax, fmt):
-    """Return the exponent of a scale by the definition of its rule; log2 of floats, so amax has few digits."""
+    """Return the exponent of a scale by the definition of its rule; a float is enough, since amax has few digits."""
     top = fmt.magnitudes
     largest, p = float(top.largest), top.precision
     if rule == "floor":

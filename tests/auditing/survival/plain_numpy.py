@@ -68,7 +68,7 @@ RECIPES: dict[str, Callable[[Array], Rounded]] = {
 
 
 def figures(x: Array, recipe: str) -> dict[str, float]:
-    """Return counts, sums and extremes of what a recipe makes of a float32 array."""
+    """Return the counts, sums and extremes of a float32 array that is rounded by a recipe."""
     matrix = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
     y, subnormal, beyond = RECIPES[recipe](matrix)
     a, b = matrix.astype(np.float64), y.astype(np.float64)

@@ -18,7 +18,7 @@ EXTREMES = ("largest_relative", "largest_error")
 
 
 def model(seed: int) -> dict[str, np.ndarray]:
-    """Return weights with what those of trained models have: channels of different size, outliers, heavy tails."""
+    """Return weights like those of trained models: channels of different magnitude, outliers, heavy tails."""
     rng = np.random.default_rng(seed)
 
     def normal(*shape: int) -> np.ndarray:

@@ -53,7 +53,7 @@ def test_gguf(tmp_path, capsys, name):
     path = tmp_path / "model.gguf"
     path.write_bytes(GGUF[name])
     status, said = audited(path, capsys)
-    assert status in (1, 2)  # a type that is not read is a matter of one tensor
+    assert status in (1, 2)  # an unsupported type affects only one tensor
     assert "model.gguf" in "".join((said.out + said.err).split())  # a page may break the name
 
 
@@ -113,7 +113,7 @@ def test_parts_that_do_not_fit(tmp_path, capsys, name):
     assert (said.err.count("\n"), said.out) == (1, "") if status == 2 else "l" in said.out
 
 
-# Sparse files and shapes that are absurd, but that the length of the file supports.
+# Sparse files, with absurd shapes that fit the length of the file.
 SPARSE = {
     "one long row": (1, 1 << 43),
     "a vector": (1 << 43,),

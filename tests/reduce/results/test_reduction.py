@@ -240,7 +240,7 @@ def test_matrix_products_are_dot_products(generator):
 
 
 def test_the_product_of_the_question(generator):
-    """400 × 400 in binary32, serial: equal to the loop as NumPy does it, and fused ones to exact arithmetic."""
+    """Serial products of 400 × 400 in binary32 equal NumPy's loop; fused ones equal exact arithmetic."""
     rng = np.random.default_rng(generator.getrandbits(64))
     a, b = rng.random((400, 400), np.float32), rng.random((400, 400), np.float32)
     loop = np.zeros((400, 400), np.float32)

@@ -12,7 +12,7 @@ HUGE = 2.0**100
 def revealed(function, n):
     """Return the sets of terms that a function of n float32 numbers adds up in its nodes, and how often it was called.
 
-    The first term of a group is paired with all others. Those that meet it in a subtree of the same size come in
+    The first term of a group is paired with all others. Terms that meet it in a subtree of the same size are added
     together, and form subtrees by the same rule.
     """
     found, calls = [frozenset([i]) for i in range(n)], 0
@@ -41,9 +41,9 @@ def revealed(function, n):
 
 
 def multiplied(n):
-    """Return the sum that numpy.matmul makes of n products, asked as the published programs ask: a whole matrix.
+    """Return numpy.matmul's sum of n products; a whole matrix is computed for it, as in the published programs.
 
-    It has as many rows and columns as `reveal` takes: the shape, too, chooses the order.
+    It has as many rows and columns as `reveal` uses, since the order also depends on the shape.
     """
     rows, ones = np.ones((64, n), np.float32), np.ones((n, 64), np.float32)
 

@@ -1,4 +1,4 @@
-"""The published algorithm in its quicker form, against what is revealed here and against trees that are known."""
+"""The quicker form of the published algorithm, compared with `reveal` and with known trees."""
 
 import numpy as np
 import pytest

@@ -164,7 +164,7 @@ def test_the_first_element_of_a_product_has_the_tree_that_its_own_probes_show(n,
 def chain(x, y, places, fused=()):
     """Add products one after the other in some order; those in `fused` are not rounded first."""
     total = np.zeros(np.broadcast_shapes(x.shape[1:], y.shape[1:]), x.dtype)
-    wide = np.float64  # exact products of binary32; their sum is rounded once more, which the data here never show
+    wide = np.float64  # exact products of binary32; their sum is rounded twice, which does not matter for the data here
     for i in places:
         if i in fused:
             total = (x[i].astype(wide) * y[i].astype(wide) + total.astype(wide)).astype(x.dtype)

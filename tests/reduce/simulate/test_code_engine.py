@@ -54,7 +54,8 @@ def test_many_terms_are_added_as_the_codec_adds(format, rules, is_built, monkeyp
     rng, context = np.random.default_rng(5), fl.Context(**rules)
     fmt = fl.parse_format(format)
     for case in range(4):
-        # Around one size, over all of the range (ties, gaps, subnormal numbers, sums that cancel), and past its end.
+        # Numbers of similar size, numbers from the whole range (ties, gaps, subnormal numbers, cancelling sums), and
+        # beyond it.
         spread = [3, fmt.emax - fmt.qmin, 3, 1][case]
         start = [0, (fmt.emax + fmt.qmin) // 2, fmt.qmin + 3, fmt.emax - 1][case]
         x, y = (np.ldexp(rng.standard_normal(90), start * (i == 0) + rng.integers(0, spread + 1, 90) - spread // 2)

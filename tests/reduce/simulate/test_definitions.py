@@ -286,7 +286,7 @@ def test_compensated_sums_are_those_of_the_textbooks(rule, generator):
 
 # --- matrix units, in integers -----------------------------------------------------------------------------
 
-# The published tables again: fraction digits kept, and products in a block (V100 has blocks of 4, …).
+# The published tables once more: the fraction digits that are kept, and the products in a block (4 in V100, …).
 UNITS = {
     "volta.f16.f32": (23, 4), "ampere.f16.f32": (24, 8), "ampere.tf32.f32": (24, 4), "ada.bf16.f32": (24, 8),
     "ada.e4m3.f32": (13, 16), "hopper.f16.f32": (25, 16), "hopper.tf32.f32": (25, 8), "hopper.e5m2.f32": (13, 32),

@@ -40,7 +40,7 @@ def test_what_was_recorded_is_what_the_models_give(recorded):
         x, y = (Source(encode(side.T, machine.terms), machine.terms) for side in (a, b))
         into = machine.adder.accumulator
         if machine.terms.width == 8 and gpu in ("H100", "H200") and into.name == "binary32":
-            c = np.zeros_like(c)  # these were recorded without it
+            c = np.zeros_like(c)  # recorded without c
         found = machine.multiply_add(x, y, Source(encode(c, into), into))
         assert (found == encode(d, into)).all(), name
         assert machine.is_checked
@@ -97,7 +97,7 @@ def test_passes_and_the_addition_of_c_matter(recorded):
 
 
 def test_truncation_is_a_bias():
-    """The means that the models give at K = 400 for uniform numbers, in units of the last place of binary32."""
+    """Mean errors of the models at K = 400 for uniform numbers, in units of the last place of binary32."""
     rng = np.random.default_rng(1)
     a, b = (rng.random((400, 400)).astype(np.float16) for _ in "ab")
     a, b = a[:60], b[:, :60]

@@ -1,4 +1,4 @@
-"""Nodes of many operands in Python's own floats: held to exact rationals, and to the fold one number at a time."""
+"""Nodes of many operands in Python's floats, compared with exact rationals and with `fold` on single numbers."""
 
 import math
 from fractions import Fraction

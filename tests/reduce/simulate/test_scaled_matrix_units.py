@@ -1,4 +1,4 @@
-"""Models of matrix units with block scales, against exact rationals, and against the authors' program where it is."""
+"""Models of matrix units with block scales, compared with rationals and, if installed, with the authors' program."""
 
 from fractions import Fraction
 

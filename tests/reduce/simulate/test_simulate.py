@@ -132,7 +132,7 @@ def test_stochastic_draws_do_not_depend_on_tiles(generator, monkeypatch):
 
 
 def hard_pairs(rng, count):
-    """Return x, y, c of binary32 whose fma, in binary64 first, often lies halfway between two of binary32."""
+    """Return x, y, c of binary32 whose fma, rounded to binary64 first, is often a tie of binary32."""
     x = np.float32(1 + rng.integers(0, 1 << 23, count) / 2.0**23)
     y = np.float32(1 + rng.integers(0, 1 << 23, count) / 2.0**23)
     p = x.astype(np.float64) * y
@@ -169,7 +169,7 @@ def test_fused_updates_are_rounded_once(few, is_built, generator, monkeypatch):
             0
         ]
         assert (sums.view(np.uint32) == wanted).all()
-        assert few or scale or (twice.view(np.uint32) != wanted).mean() > 0.01  # these are hard indeed
+        assert few or scale or (twice.view(np.uint32) != wanted).mean() > 0.01  # check that the cases are hard
 
 
 def test_doubles_are_fused_once_where_they_are_fused(generator):
@@ -308,7 +308,7 @@ TensorEngine((nan, nan), TensorCore(parse_format("fp32"), 24))
 
 
 def test_signaling_nans_raise_no_warning_on_any_processor():
-    # NumPy's loops for processors without AVX-512 raise invalid in frexp of these.
+    # On processors without AVX-512, NumPy's frexp raises invalid for these numbers.
     env = os.environ | {"NPY_DISABLE_CPU_FEATURES": "X86_V4"}
     done = subprocess.run(
         [sys.executable, "-W", "error::RuntimeWarning", "-c", SIGNALING], env=env, capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""One product on several backends: NumPy always, others where they are, absent ones named, and fakes of GPUs."""
+"""One product on several backends: NumPy, other libraries if they are installed, absent ones by name, and fake GPUs."""
 
 import sys
 from fractions import Fraction
@@ -57,7 +57,7 @@ def test_installed_libraries_differ_by_rounding_only(dtype):
     assert len(found.pairs) == len(found.runs) * (len(found.runs) - 1) // 2
     exact = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[3], b[:, 4], strict=True))
     for run in found.runs:
-        # In binary16 it is among others: inputs rounded to bfloat16 make as much of a difference there.
+        # In binary16 it is one of several causes, since inputs rounded to bfloat16 cause differences of the same size.
         assert DifferenceCause.ORDER in run.judgement.causes
         assert run.codes.dtype.itemsize == held.itemsize
         value = Fraction(float(run.codes.view(held)[3, 4]))
@@ -82,7 +82,7 @@ def test_a_gpu_that_rounds_its_inputs_is_found_out(monkeypatch):
     assert DifferenceCause.TF32 in gpu.judgement.causes
     assert found.nearest.name == "numpy"
     assert "allow_tf32 True" in gpu.settings
-    # Each run sends both matrices, and the clock is read only when they, and the product, are there.
+    # Each run sends both matrices. The clock is read after both have arrived, and again after the product has arrived.
     sent = ["to float32", "to cuda"] * 2 + ["synchronize 0"] * 2
     assert torch.log == ["synchronize 0", *[*sent, "synchronize 0", "cpu"] * (1 + 2)]
 

@@ -1,4 +1,4 @@
-"""Devices of libraries: NumPy's memory always, others where they are, absent ones by name, and fakes of GPUs."""
+"""Devices of NumPy, of other libraries if they are installed, absent ones by name, and fake GPUs."""
 
 import sys
 from contextlib import nullcontext

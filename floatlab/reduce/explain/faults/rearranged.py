@@ -1,4 +1,4 @@
-"""Errors of rearranged products: FFT, Winograd's convolutions, prefix sums, means that are added apart, and the like.
+"""Errors of rearranged products, such as FFTs, Winograd's convolutions, prefix sums, and means that are added apart.
 
 Such an algorithm adds other numbers than the products x·y of an element, so its errors follow the norms of whole rows,
 columns or matrices. The elements that are small have larger errors than any order of addition makes, and look wrong.
@@ -18,7 +18,7 @@ from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import View
 
 REARRANGED = "the errors of an FFT or of another rearranged product"
-_FREEDOM = 4.0  # errors follow Student's distribution with so many degrees of freedom; its tails are long
+_FREEDOM = 4.0  # errors follow Student's distribution with this many degrees of freedom, which has long tails
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 _SCALES = tuple(
     (2.0 ** np.arange(-8, 1.5, 0.5)).tolist()
@@ -26,11 +26,11 @@ _SCALES = tuple(
 _EVEN = 2.0 ** np.arange(-16, 0.5, 0.5)  # typical errors of rearranged products, as shares of the largest ones
 # Transforms multiply the errors at most by this number, in units of u·√n times the largest norms of the factors.
 _AMPLIFIED = 48.0
-_WRONG = 4.0  # a wrong element costs −ln of its share and of the density of its error, which has any magnitude
-_LIKELY = -2.0  # a rearranged product is an alternative if the logarithm of the ratio of likelihoods exceeds this
+_WRONG = 4.0  # −ln of the probability density of a wrong element's error, times the error, which may have any size
+_LIKELY = -2.0  # a rearranged product is possible if the logarithm of the likelihood ratio exceeds this
 _FLOOR = 2.0**-20  # errors count as at least this share of the median sigma
 _LARGER = 4.0  # the errors of wrong elements are at most this many times the largest error of the others
-_SAMPLE = 1 << 16  # this many of the elements that are right suffice
+_SAMPLE = 1 << 16  # at most this many of the right elements are compared
 
 
 def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
@@ -105,7 +105,7 @@ class _Errors(Record):
 
 
 def _shapes(x: Array, y: Array, view: View) -> Iterator[Array]:
-    """Yield what the errors of rearranged products may follow; the first is the largest product of two norms."""
+    """Yield possible sizes of errors of rearranged products; the first is the largest product of two norms."""
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = view.values.shape
     largest = float(rows.max()), float(columns.max())

@@ -1,1 +1,1 @@
-"""Hypotheses on the inputs of a product: how each of them was rounded, quantised or stored in blocks."""
+"""Hypotheses about the inputs of a product: how each of them was rounded, quantised or stored in blocks."""

@@ -38,7 +38,7 @@ class _Group(Individual):
     lines: Array
 
 
-class Pair(Record):
+class ReadingPair(Record):
     """A model made of two readings, with the format of its sums and the share of wrong elements in the sample."""
 
     model: Model
@@ -51,7 +51,7 @@ class Pair(Record):
 
 def likely_pairs(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
-) -> tuple[list[Pair], int]:
+) -> tuple[list[ReadingPair], int]:
     """Return the pairs of readings that explain most elements of a sample, the likeliest first.
 
     The second value is the number of different pairs that were compared.
@@ -62,7 +62,7 @@ def likely_pairs(
     totals = problem.totals.take(rows, columns)
     usable = side.finite[index] & problem.known[index] & (totals.size > 0)
     made = _products(groups, problem, rows, columns)
-    found: list[tuple[tuple[float, ...], Pair]] = []
+    found: list[tuple[tuple[float, ...], ReadingPair]] = []
     if not usable.any():
         return [], 0
     stored = problem.scaled_output(side)
@@ -70,7 +70,8 @@ def likely_pairs(
     for accumulator in accumulators:
         view = View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
         with np.errstate(all="ignore"):
-            limit = _ROOM * view.noise.limit(totals, totals.product) + view.half
+            # Sums of the unchanged inputs may be exact, and those of changed inputs are not.
+            limit = _ROOM * view.noise.limit(totals.replace(grain=None), totals.product) + view.half
             error = np.abs(view.values[:, None, :] - made)
             wrong = (~(error <= limit[:, None, :]) & usable[:, None, :]).sum(axis=(1, 3)) / usable.sum()
             size = np.minimum(error / np.maximum(limit, 1e-300)[:, None, :], 4.0)
@@ -82,15 +83,16 @@ def likely_pairs(
             weight, pair = min(_weighed(groups[0][i], groups[1][j]), key=lambda each: each[0])
             model = _model(*pair, weight)
             key = float(wrong[i, j] > least), weight, float(rms[i, j])
-            found.append((key, Pair(model=model, accumulator=accumulator, wrong=float(wrong[i, j]), readings=pair)))
+            wrongly = float(wrong[i, j])
+            found.append((key, ReadingPair(model=model, accumulator=accumulator, wrong=wrongly, readings=pair)))
     found.sort(key=lambda each: each[0])
     return [pair for _, pair in found[:_LISTED]], len(groups[0]) * len(groups[1])
 
 
-def with_equals(pair: Pair, others: list[Pair], problem: ProductProblem) -> Model:
+def with_equals(pair: ReadingPair, others: list[ReadingPair], problem: ProductProblem) -> Model:
     """Return the model of a pair, with the names of readings that explain the result as well and are as simple.
 
-    These are the readings of the other pairs, and those that change these inputs in the same way.
+    The names are of the readings in the other pairs, and of readings that change these inputs in the same way.
     """
     words = [_text(*each.readings) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.readings
@@ -153,7 +155,7 @@ def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, 
 
 
 def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[Reading, Reading]]]:
-    """Yield all pairs of readings of two groups, with their complexities: one reading of both inputs is simplest."""
+    """Yield all pairs of readings of two groups, with their complexities; a pair of equal readings is simplest."""
     for one, other in every_pair(first.readings, second.readings):
         if one.evidence == other.evidence:
             yield 2 * one.weight, (one, other)

@@ -9,7 +9,7 @@ import floatlab as fl
 from tests.auditing.survival.running.conftest import RECIPES
 
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.filterwarnings("default")  # those of distributed are not ours
+pytestmark = pytest.mark.filterwarnings("default")  # warnings of distributed, not of floatlab
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def deadly(job):
 
 
 def deadly_once(job):
-    """End the process at one job, if nothing has ended one there before; `job.tensor` is the place of the note."""
+    """End the process at one job, the first time that it is reached; `job.tensor` is the file that records this."""
     if job.subject == 5:
         try:
             os.close(os.open(job.layer, os.O_CREAT | os.O_EXCL))
@@ -242,7 +242,7 @@ def test_a_pool_that_outlives_an_audit_sees_that_the_file_has_changed(tmp_path):
 
 
 def test_a_process_that_sees_another_file_says_so(tmp_path):
-    """As on another computer, where the same path may lead to another file."""
+    """This happens on another computer, where the same path may lead to another file."""
     path = str(tmp_path / "x.npy")
     np.save(path, np.ones(10, np.float32))
     version = version_of(checkpoint_at(path))
