@@ -41,6 +41,8 @@ _TELLING = 0.3  # seconds until the address in a browser follows the question, w
 
 _MESSAGE = 4.0  # seconds for which a message is shown
 
+_TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
+
 
 class Explorer(Navigation):
     """The explorer: an app with a mode for each row of SCREENS.
