@@ -24,7 +24,7 @@ from floatlab.verbs.formats.quantities import QUANTITIES, quantity
 from floatlab.verbs.registry import VERBS, verb_named
 
 
-class PaletteRow(Record):
+class Offer(Record):
     """A row of the palette: its name, its help text, its action, and other names for searching.
 
     Of rows that match equally well, those with a larger `weight` come first.
@@ -39,7 +39,7 @@ class PaletteRow(Record):
     def score(self, query: str) -> int:
         """Return how well typed text matches: a whole name, the beginning of a name, words of names, words of the help.
 
-        >>> entry = PaletteRow("Format: binary16", "GPUs", print, ("half", "fp16"))
+        >>> entry = Offer("Format: binary16", "GPUs", print, ("half", "fp16"))
         >>> [entry.score(typed) for typed in ("half", "for", "16 binary", "gpu", "float")]
         [1000, 500, 300, 100, 0]
         """
@@ -62,7 +62,7 @@ _EXAMPLES, _HERE = 40, 20
 class Palette(Provider):
     """A provider for the command palette with all actions of the explorer."""
 
-    def _entries(self) -> list[PaletteRow]:
+    def _entries(self) -> list[Offer]:
         """Return all rows, examples first; rows that a key does also name the key."""
         app = self.app
         assert isinstance(app, ExplorerBase)
@@ -73,54 +73,46 @@ class Palette(Provider):
             key = keys.pop(entry.name.lower(), None) or keys.pop(entry.name.partition(": ")[2].lower(), None)
             entries.append(entry if key is None else entry.replace(words=f"{entry.words} · key {key[0]}"))
         entries += [
-            PaletteRow(words[0].upper() + words[1:], f"key {key}", do, _ULP if words in _ULPS else (), _HERE)
+            Offer(words[0].upper() + words[1:], f"key {key}", do, _ULP if words in _ULPS else (), _HERE)
             for words, (key, do) in keys.items()
         ]
         return entries
 
-    def _rows(self, app: ExplorerBase, task: TaskScreen | None) -> Iterator[PaletteRow]:
+    def _rows(self, app: ExplorerBase, task: TaskScreen | None) -> Iterator[Offer]:
         for verb in map(verb_named, VERBS):
             if screen_for(verb.name):
                 for example in verb.examples:
-                    yield PaletteRow(
-                        f"Example: {example}", verb.summary, partial(self._ask, app, example), weight=_EXAMPLES
-                    )
+                    yield Offer(f"Example: {example}", verb.summary, partial(self._ask, app, example), weight=_EXAMPLES)
         if task is not None:
             for name, words, act in task.commands():
-                yield PaletteRow(name, words, act, _ULP if name.partition(": ")[2] in _ULPS else (), _HERE)
+                yield Offer(name, words, act, _ULP if name.partition(": ")[2] in _ULPS else (), _HERE)
             for name, (description, _) in task.copies().items():
-                yield PaletteRow(f"Copy {description}", "to the clipboard", partial(task.action_copy, name))
-            yield PaletteRow("Save …", "the page, as text, SVG, HTML or JSON, to a file", task.action_save)
+                yield Offer(f"Copy {description}", "to the clipboard", partial(task.action_copy, name))
+            yield Offer("Save …", "the page, as text, SVG, HTML or JSON, to a file", task.action_save)
             for row in (*CATALOG, *TABLES):
                 take = partial(task.take_format, row.format.name)
-                yield PaletteRow(f"Format: {row.format.name}", row.purpose, take, _names(row.format, row.aliases))
+                yield Offer(f"Format: {row.format.name}", row.purpose, take, _names(row.format, row.aliases))
             for rule in task.rules:
                 take = partial(task.take_rule, rule.name)
-                yield PaletteRow(
-                    f"{rule.group}: {rule.words}", "how numbers are rounded", take, SPOKEN.get(rule.name, ())
-                )
+                yield Offer(f"{rule.group}: {rule.words}", "how numbers are rounded", take, SPOKEN.get(rule.name, ()))
         for verb in map(verb_named, VERBS):
             if screen_for(verb.name):
                 ask = partial(self._ask, app, verb.examples[0])
-                yield PaletteRow(f"Function: {verb.name}", verb.summary, ask, (verb.name,))
+                yield Offer(f"Function: {verb.name}", verb.summary, ask, (verb.name,))
         for name, others in QUANTITIES.items():
             for row in CATALOG:
                 show = partial(self._quantity, app, row.format, name)
                 names = (*others, *(f"{each} {alias}" for each in (name, *others) for alias in row.aliases))
                 here = _HERE if task is not None and row.format in task.question.formats else 0
-                yield PaletteRow(f"{name} of {row.format.name}", "opens in Inspect", show, names, here)
+                yield Offer(f"{name} of {row.format.name}", "opens in Inspect", show, names, here)
         for name, title in app.titles:
-            yield PaletteRow(f"Screen: {title}", "go there", partial(app.go, name))
+            yield Offer(f"Screen: {title}", "go there", partial(app.go, name))
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):
-            yield PaletteRow(f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme))
-        yield PaletteRow(
-            "First steps", "what the screens are for, and examples", partial(app.run_action, "app.welcome")
-        )
-        yield PaletteRow(
-            "History", "return to a question that was asked before", partial(app.run_action, "app.history")
-        )
-        yield PaletteRow("Keys", "list the keys that work here", partial(app.run_action, "app.keys"))
-        yield PaletteRow("Quit", "quit; the session is saved", app.action_quit)
+            yield Offer(f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme))
+        yield Offer("First steps", "what the screens are for, and examples", partial(app.run_action, "app.welcome"))
+        yield Offer("History", "return to a question that was asked before", partial(app.run_action, "app.history"))
+        yield Offer("Keys", "list the keys that work here", partial(app.run_action, "app.keys"))
+        yield Offer("Quit", "quit; the session is saved", app.action_quit)
 
     @staticmethod
     def _ask(app: ExplorerBase, example: str) -> None:
