@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from floatlab.tui.themes import CYCLE, SIXTEEN
 from tests.tui.stage import SIZES, opened
 
 HERE = Path(__file__).parent / "golden"
@@ -72,20 +73,24 @@ SCENES = {
     "first-steps": ("show 0.1 --fp16", ["f1"]),
     "history": ("add 1.125 0.12457275390625 --fp16", ["s", "f6", "f2", "H"]),
 }
-# The pictures of the documents: the scene, and how large.
+# The pictures of the documents: the scene, how large, and the theme.
+DARK, LIGHT, WIDE = CYCLE[0], CYCLE[1], (120, 40)
 SHOWN = {
-    "explorer-inspect": ("inspect-flipped", (100, 30)),
-    "explorer-arithmetic": ("arithmetic-fma", (120, 41)),
-    "explorer-align": ("arithmetic-align", (80, 24)),
-    "explorer-formats": ("formats-compare", (120, 34)),
-    "explorer-block": ("block-elements", (100, 24)),
-    "explorer-compare": ("compare", (120, 43)),
-    "explorer-worst": ("compare-worst", (80, 24)),
-    "explorer-reduce": ("reduce", (100, 24)),
-    "explorer-orders": ("reduce-orders", (120, 28)),
-    "explorer-map": ("reduce-map", (80, 24)),
-    "explorer-audit": ("audit-tensors", (100, 34)),
-    "explorer-train": ("train", (100, 32)),
+    "explorer-inspect": ("inspect-flipped", WIDE, DARK),
+    "explorer-arithmetic": ("arithmetic-fma", (120, 41), DARK),
+    "explorer-align": ("arithmetic-align", WIDE, DARK),
+    "explorer-formats": ("formats-compare", WIDE, DARK),
+    "explorer-block": ("block-elements", (120, 30), DARK),
+    "explorer-compare": ("compare", WIDE, DARK),
+    "explorer-worst": ("compare-worst", (80, 24), DARK),
+    "explorer-reduce": ("reduce", WIDE, DARK),
+    "explorer-orders": ("reduce-orders", (120, 30), DARK),
+    "explorer-map": ("reduce-map", (80, 24), DARK),
+    "explorer-audit": ("audit-tensors", WIDE, DARK),
+    "explorer-train": ("train", WIDE, DARK),
+    "explorer-two-topics": ("inspect", (160, 50), DARK),
+    "explorer-light": ("formats", WIDE, LIGHT),
+    "explorer-16-colours": ("inspect-flipped", (80, 24), SIXTEEN),
 }
 CASES = [(name, size) for name in SCENES for size in SIZES]
 
@@ -94,20 +99,25 @@ def path_of(name, size):
     return HERE / f"{name}-{size[0]}x{size[1]}.txt"
 
 
-async def act(name, size):
+async def act(name, size, theme=DARK):
     command, keys = SCENES[name]
-    async with opened(command, size) as person:
+    async with opened(command, size, theme=theme) as person:
         for key in keys:
             await person.press(key)
             await person.rested()
         await person.pilot.pause()
-        # Textual's picture loads its font from the network, and joins 0 and x into one character.
-        svg = person.app.export_screenshot(title="floatlab")
-        svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-        svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
-        svg = svg.replace("font-family: Fira Code, monospace", "font-family: 'DejaVu Sans Mono', monospace")
-        svg = re.sub(r"(font-family: 'DejaVu Sans Mono', monospace;)", r"\1 font-variant-ligatures: none;", svg)
-        return person.screen, svg
+        return person.screen, _compact(person.app.export_screenshot(title="floatlab"))
+
+
+def _compact(svg):
+    """Return the picture without its clips, its font from the network, and ligatures, which make 0x one character."""
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    svg = svg.replace("font-family: Fira Code, monospace", "font-family: 'DejaVu Sans Mono', monospace")
+    svg = re.sub(r"(font-family: 'DejaVu Sans Mono', monospace;)", r"\1 font-variant-ligatures: none;", svg)
+    svg = re.sub(r'<clipPath id="[^"]*line[^"]*">.*?</clipPath>\s*', "", svg, flags=re.DOTALL)
+    svg = re.sub(r' clip-path="url\([^"]*line[^"]*\)"', "", svg)
+    return re.sub(r"terminal-\d+-", "t-", svg)
 
 
 @pytest.mark.one_in(2)
@@ -130,8 +140,7 @@ def test_no_recorded_screen_is_left_over():
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_pictures_of_the_documents_are_these_screens(name):
-    scene, size = SHOWN[name]
-    _, svg = asyncio.run(act(scene, size))
+    _, svg = asyncio.run(act(*SHOWN[name]))
     recorded = (PICTURES / f"{name}.svg").read_text(encoding="utf-8")
     assert words_of(recorded) == words_of(svg)
     assert "http" not in recorded.replace("http://www.w3.org/2000/svg", "")
@@ -147,8 +156,8 @@ def write():
     for case in CASES:
         screen, _ = asyncio.run(act(*case))
         path_of(*case).write_text(f"{screen}\n", encoding="utf-8")
-    for name, (scene, size) in SHOWN.items():
-        _, svg = asyncio.run(act(scene, size))
+    for name, shown in SHOWN.items():
+        _, svg = asyncio.run(act(*shown))
         (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
 
 

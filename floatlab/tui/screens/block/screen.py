@@ -91,7 +91,9 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         &.-wide #body { layout: horizontal; }
         #element { border-top: hkey $panel; }
         &.-wide #element { border-top: none; border-left: vkey $panel; }
-        &.-two-topics { #details, #elements, #element { width: 3fr; } }
+        &.-framed.-elements #body { layout: vertical; }
+        &.-framed #elements { height: auto; max-height: 55%; }
+        &.-two-topics #details { width: 3fr; }
     }
     """
 
@@ -217,6 +219,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     def draw_view(self) -> None:
         """Show the current view, and hide the others."""
         prepared = self.prepared
+        self.set_class(self.view == "elements", "-elements")
         if self.view == "elements" and prepared is not None:
             self.show_only("elements", "element")
         else:

@@ -15,7 +15,7 @@ from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
 from floatlab.formats.catalog import short_name
-from floatlab.page.model import Axis, Gap, Note, Page
+from floatlab.page.model import Axis, Gap, Note, Page, Table
 from floatlab.reduce.results.diagnosis_record import Diagnosis
 from floatlab.tui.screens.compare.tables import ElementTable, HistogramBars
 from floatlab.tui.screens.keys import SHARED_KEYS
@@ -34,6 +34,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
 _LISTED = 100  # number of worst elements if the question does not give it
+_FEW = (0, 1, 2, 3, 5)  # the columns of these elements beside the summary: index, values, ulps, share of tolerance
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # the tolerances and their defaults
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
 _MADE_OF = (*_INPUTS, "bias")  # the arrays from which the two compared arrays were computed
@@ -117,7 +118,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         with Vertical(id="body"):
             yield pane(PageView(id="details"), "Differences")
             yield pane(HistogramBars(id="bars"), "Distances in ulps")
-            yield pane(ElementTable(id="elements"), "Worst elements")
+            yield pane(ElementTable(id="elements"), "Largest errors")
             yield pane(PageView(id="element"), "Element")
             yield pane(Beside(id="beside"))
 
@@ -270,12 +271,16 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def beside(self) -> tuple[str, Page] | None:
-        """Return the summary; beside it, the worst elements."""
+        """Return the summary; beside it, the largest errors."""
         if (found := self.differences) is None:
             return None
         if self.view != "summary":
             return "Summary", summary_page(found)
-        return ("Worst elements", Page((elements_table(found),))) if found.worst else None
+        if not found.worst:
+            return None
+        table = elements_table(found)
+        rows = [[row[i] for i in _FEW] for row in table.rows]
+        return "Largest errors", Page((Table(tuple(table.header[i] for i in _FEW), rows, (3, 4)),))
 
     def _page_of(self, differences: Differences) -> Page:
         if self.view == "cause":

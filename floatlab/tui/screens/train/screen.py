@@ -324,6 +324,13 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         """Copy the text with this name in `copies`, as soon as the laboratory is free."""
         self.when_free(partial(super().action_copy, name))
 
+    def action_save(self) -> None:
+        """Pause, and ask for the name of a file."""
+        if self.running is not None:
+            self.running.halt()
+            self.draw_transport()
+        self.when_free(super().action_save)
+
     def possible(self) -> dict[str, bool]:
         """Return the available actions, including those on the laboratory."""
         laboratory, possible = self.laboratory, super().possible()
