@@ -66,7 +66,7 @@ def run(words: list[str]) -> int:
         return 0
     if "TEXTUAL_DRIVER" not in os.environ:  # under a driver, Textual draws in the visitor's browser
         _check_terminal()
-    from floatlab.tui.app.app import open_explorer  # slow; the answer may fail meanwhile
+    from floatlab.tui.app.opening import open_explorer  # slow; the answer may fail meanwhile
 
     if pending is not None and pending.ends(0) and not chosen.option("served"):
         pending.result()

@@ -317,12 +317,12 @@ def test_what_is_wrong_is_said_before_the_screen_is_taken(work, monkeypatch):
 
 def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
     import floatlab.cli.explorer
-    import floatlab.tui.app.app
+    import floatlab.tui.app.opening
 
     taken = []
     monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 0)
     monkeypatch.setattr(floatlab.cli.explorer, "_check_terminal", lambda: None)
-    monkeypatch.setattr(floatlab.tui.app.app, "open_explorer", lambda *_, pending, **__: taken.append(pending) or 0)
+    monkeypatch.setattr(floatlab.tui.app.opening, "open_explorer", lambda *_, pending, **__: taken.append(pending) or 0)
     assert floatlab.cli.explorer.run(["block", "slowly", "--to", "mxfp4"]) == 0
     assert not taken[0].ends(0)
     work.gate("slowly").set()

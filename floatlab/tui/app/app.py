@@ -8,14 +8,12 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from io import TextIOWrapper
 from shlex import join
 from typing import Literal
 
 from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.filter import LineFilter
-from textual.worker import WorkerFailed
 
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
@@ -25,13 +23,13 @@ from floatlab.tui.app.help_windows import KeysWindow, keys_page
 from floatlab.tui.app.navigation import Navigation
 from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
-from floatlab.tui.app.settings import read_session, read_settings, write_session
+from floatlab.tui.app.settings import read_session, write_session
 from floatlab.tui.app.terminal import CONSOLE, HARMLESS
 from floatlab.tui.base import run_once
 from floatlab.tui.glyphs import is_console
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
-from floatlab.tui.themes import CYCLE, SIXTEEN, THEMES, role_colours
+from floatlab.tui.themes import CYCLE, THEMES, role_colours
 from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
@@ -286,42 +284,3 @@ class Explorer(Navigation):
         """Write the session."""
         if self._keep and self.failure is None:
             write_session(self.session())
-
-
-def open_explorer(
-    read_question: Callable[[list[str]], Question],
-    start: Question | None = None,
-    *,
-    theme: str | None = None,
-    keep: bool = True,
-    pending: BackgroundAnswer | None = None,
-    excuse: str = "",
-) -> int:
-    """Run the explorer in this terminal, and return the exit status; see `Explorer` for the parameters.
-
-    `excuse` says why the explorer does not open at the question that was asked for.
-
-    Raises FloatlabError for an unknown theme, and any exception that ended the explorer.
-    """
-    settings, complaint = read_settings()
-    if confined():  # browser users must not see paths on this machine
-        complaint = ""
-    complaint = excuse or complaint
-    for stream in (sys.__stdout__, sys.__stderr__):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack
-    explorer = Explorer(
-        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending,
-        usual=SIXTEEN if terminal.has_sixteen_colours() else CYCLE[0],
-    )  # fmt: skip
-    if theme and (unknown := explorer.unknown_theme(theme)):
-        raise FloatlabError(f"--theme: {unknown}")
-    explorer.run()
-    failure = explorer.failure
-    if isinstance(failure, WorkerFailed):
-        failure = failure.error if isinstance(failure.error, Exception) else failure
-    if isinstance(failure, (FloatlabError, BrokenPipeError)):
-        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # not an error of the user
-    if failure is not None:
-        raise failure
-    return explorer.return_code or 0

@@ -24,7 +24,8 @@ class Session:
         self._socket = f"floatlab-test-{os.getpid()}-{next(_NUMBERS)}"
         width, height = map(str, size)
         folders = {"XDG_STATE_HOME": f"{home}/state", "XDG_CONFIG_HOME": f"{home}/config"}
-        settings = [word for name, value in folders.items() for word in ("-e", f"{name}={value}")]
+        variables = folders | {"COLORTERM": "truecolor"}  # the theme depends on it
+        settings = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
         program = [sys.executable, "-m", "floatlab", "tui", *words]
         self._tmux("-f", os.devnull, "new-session", "-d", "-x", width, "-y", height, *settings, *program)
         self._tmux("set", "-g", "status", "off")
