@@ -3,7 +3,7 @@
 import sys
 import time
 
-from tests.reduce.blind_cases import KINDS, cases
+from tests.reduce.blind_cases import INPUT_KINDS, KINDS, cases
 from tests.reduce.blind_trial import Trial
 
 
@@ -11,7 +11,7 @@ def main(count: int, start: int) -> None:
     """Print the diagnoses of blind cases of each kind, the totals, and every wrong diagnosis."""
     total = Trial()
     began = time.process_time()
-    for kind in KINDS:
+    for kind in (*KINDS, *INPUT_KINDS):
         for case in cases(count, start, kind):
             total.add(case)
         rows = sorted(((n, answer) for (name, answer), n in total.table.items() if name == kind), reverse=True)

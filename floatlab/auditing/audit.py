@@ -18,8 +18,9 @@ from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, rec
 from floatlab.auditing.relations import RESCALED, SAMPLE, factor_off, relation
 from floatlab.auditing.repairs import is_scale, repairs
 from floatlab.auditing.stored_parts import Weight, bits_of
+from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
-from floatlab.auditing.survival.survey import RecipeOptions, audit_recipes
+from floatlab.auditing.survival.survey import audit_recipes
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
 from floatlab.files.checkpoints import matching
 from floatlab.files.safe_open import shown

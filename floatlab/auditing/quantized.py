@@ -21,7 +21,7 @@ from floatlab.auditing.conventions.scaled import (
 from floatlab.auditing.ggml_blocks import is_read, reader, unsupported
 from floatlab.auditing.stored_parts import StoredParts, Weight, opened
 from floatlab.auditing.weight_streams import Reader, one_number, times
-from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, printable, quoted
 from floatlab.files.checkpoints import Checkpoint, StoredTensor, open_checkpoint
 from floatlab.fpmode import in_default_mode
 
@@ -185,7 +185,7 @@ def _ggml(parts: StoredParts, stored: StoredTensor) -> Weight | None:
     if parts.checkpoint.kind != "gguf":
         return None  # the type is not supported
     if not is_read(stored.dtype):
-        raise unsupported(f"{quoted(stored.name, 90)} of {parts.checkpoint.name}", stored.dtype)
+        raise unsupported(printable(f"{parts.checkpoint.name}::{stored.name}"), stored.dtype)
     stem = stored.name.removesuffix(".weight")
     scales = parts.present(f"{stem}.scale", f"{stored.name}.scale") if stored.dtype == "NVFP4" else ()
     second = parts.need(scales[0], stored.name, "float32") if scales else None

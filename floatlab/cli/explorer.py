@@ -7,7 +7,7 @@ import sys
 
 from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, read_question
-from floatlab.errors import quoted
+from floatlab.errors import FloatlabError, quoted
 from floatlab.sandbox import confine
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.screens.background_answer import BackgroundAnswer
@@ -16,7 +16,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, answers_of, verb_named
 from floatlab.verbs.tui.options import DEFAULT_HOST, DEFAULT_PORT, VERB, VISITORS
 
-_PATIENCE = 0.3  # seconds to wait for an error in the question before the screen opens
+_PATIENCE = 0.1  # seconds to wait for an error in the question before the screen opens
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:
@@ -41,27 +41,21 @@ def run(words: list[str]) -> int:
     if {"-h", "--help", "help"} & set(question[:1]) or {"-h", "--help"} & set(question):
         Parser(VERB).print_help()
         return 0
-    try:
-        start = read_question(question) if question else None
-    except UsageError as error:
-        if question[0].startswith("--"):
-            raise UsageError(
-                f"{quoted(question[0])} is not an option of tui; floatlab tui --help lists them"
-            ) from error
-        raise
     # Under Textual's web driver the process is sandboxed whichever server started it: its users are untrusted.
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         options.served = True
     chosen = VERB.question((), vars(options))
-    here = os.getcwd()
+    here, excuse = os.getcwd(), ""
     if chosen.option("serve") or chosen.option("served"):
         _confine(chosen.option("files"))
-    pending = None
-    if start is not None:
-        if not start.values and verb_named(start.verb).needs_values:
-            example = verb_named(start.verb).examples[0]
-            raise UsageError(f"{start.verb} needs a value, as in floatlab tui {example}")
-        pending = _begun(start)
+    start: Question | None = None
+    pending: BackgroundAnswer | None = None
+    try:
+        start, pending = _asked(question)
+    except FloatlabError as error:
+        if not chosen.option("served"):
+            raise
+        excuse = str(error)  # a visitor with a bad link sees it in the explorer
     if chosen.option("serve"):
         if pending is not None:
             pending.stop()  # each visitor's explorer computes its own answer
@@ -71,11 +65,30 @@ def run(words: list[str]) -> int:
         _check_terminal()
     from floatlab.tui.app.app import open_explorer  # slow; the answer may fail meanwhile
 
-    if pending is not None and pending.ends(0):
+    if pending is not None and pending.ends(0) and not chosen.option("served"):
         pending.result()
     return open_explorer(
-        read_question, start, theme=chosen.option("theme"), keep=not chosen.option("new"), pending=pending
-    )
+        read_question, start, theme=chosen.option("theme"), keep=not chosen.option("new"), pending=pending,
+        excuse=excuse,
+    )  # fmt: skip
+
+
+def _asked(question: list[str]) -> tuple[Question | None, BackgroundAnswer | None]:
+    """Read the question to open, if there is one, and begin to answer it; raises FloatlabError."""
+    if not question:
+        return None, None
+    try:
+        start = read_question(question)
+    except UsageError as error:
+        if question[0].startswith("--"):
+            raise UsageError(
+                f"{quoted(question[0])} is not an option of tui; floatlab tui --help lists them"
+            ) from error
+        raise
+    if not start.values and verb_named(start.verb).needs_values:
+        example = verb_named(start.verb).examples[0]
+        raise UsageError(f"{start.verb} needs a value, as in floatlab tui {example}")
+    return start, _begun(start)
 
 
 def _confine(folder: str | None) -> None:
@@ -97,14 +110,14 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
     visitor = Question(VERB.name).having(served=True, files=files, theme=chosen.option("theme"))
     host, port = chosen.option("host", DEFAULT_HOST), chosen.option("port", DEFAULT_PORT)
     address = Address(host, port, chosen.option("name", ""))
-    command = [*VERB.words(visitor)[1:], *question]
-    serve(address, command, chosen.option("visitors", VISITORS), lambda words: put(f"{words}\n"))
+    options, visitors = VERB.words(visitor)[1:], chosen.option("visitors", VISITORS)
+    serve(address, options, visitors, lambda words: put(f"{words}\n"), question)
 
 
 def _begun(start: Question) -> BackgroundAnswer:
     """Start computing the answer; report an error here if it is found before the terminal switches to full screen.
 
-    A longer computation continues, and the screen waits for it.
+    A longer computation pauses until the screen is drawn, and the screen waits for it.
     """
     answers_of(start.verb)  # imports NumPy first, so that this does not count against _PATIENCE
     pending = BackgroundAnswer(start)
@@ -115,6 +128,7 @@ def _begun(start: Question) -> BackgroundAnswer:
         pending.run()
     if pending.ends(_PATIENCE):
         pending.result()
+    pending.hold()
     return pending
 
 

@@ -64,8 +64,8 @@ def run() -> None:
     """Run as a program: also end quietly on Ctrl-C and on a broken pipe."""
     try:
         status = main()
-    except KeyboardInterrupt:
-        status = INTERRUPTED
+    except KeyboardInterrupt as stop:
+        status = _end(INTERRUPTED, str(stop)) if str(stop) else INTERRUPTED
     except BrokenPipeError:
         status = DONE
     settle()
@@ -132,16 +132,17 @@ def _command(words: list[str]) -> int:
             path = held.enter_context(input_as_file())
             question = question.replace(values=tuple(path if value == "-" else value for value in values))
         started = None
-        if manner.quiet is None and is_watched():
+        if manner.quiet is None and (verb.takes_long or is_watched()):
             from floatlab.cli.progress import Bar
 
             bar = Bar()
             held.callback(bar.clear)
             started = bar.begin
         answers = _answers(question, None if named else words[0], started)
+    document = ""
     if (manner.html, manner.plot, manner.plan) != (None, None, None):
-        write_files(question, answers[0], manner)
-    write(answers, manner)
+        document = write_files(question, answers[0], manner)
+    write(answers, manner, document=document)
     missing = [answer.missing for answer in answers if answer.missing]
     if missing:
         raise MissingPartError(missing[0])

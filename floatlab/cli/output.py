@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from floatlab.verbs.question import Answer, Question
 
 _HTML_WIDTH = 100
-_TO_OUTPUT = ("svg", "csv")  # options that name a file to write, or - for standard output
+_TO_OUTPUT = ("svg", "csv", "html", "plan")  # options that name a file to write, or - for standard output
 # The files of a checkpoint in a folder, which no output may overwrite.
 _PARTS, _MOST_PARTS = (".safetensors", ".gguf", ".npz", ".npy", "config.json", ".index.json"), 1 << 16
-_WRITING = (*_TO_OUTPUT, "html", "plot", "plan")
+_WRITING = (*_TO_OUTPUT, "plot")
 _PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # replaced in error messages if the encoding lacks them
 
 
@@ -132,7 +132,7 @@ class Manner(Record):
     @property
     def draws(self) -> bool:
         """Whether a page, not data, goes to standard output."""
-        return not (self.json or self.quiet or "-" in (self.svg, self.csv))
+        return not (self.json or self.quiet or "-" in (self.svg, self.csv, self.html, self.plan))
 
 
 def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
@@ -148,6 +148,8 @@ def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
     for name, path in files.items():
         if path == "":
             raise UsageError(f"--{name} '' names no file{'; - is standard output' * (name in _TO_OUTPUT)}")
+    if files["plot"] == "-":
+        raise UsageError("--plot takes the name of a file, such as plot.png: a figure does not go to standard output")
     return Manner(
         json=bool(options.json),
         colour=_colour(color, out),
@@ -182,19 +184,20 @@ def _width(text: str | None, out: TextIO) -> int:
     return min(max(columns, WIDTHS[0]), 120) if columns else 80
 
 
-def write(answers: list[Answer], manner: Manner, first: bool = True) -> None:
+def write(answers: list[Answer], manner: Manner, first: bool = True, document: str = "") -> None:
     """Write answers; `first` is false if other answers were written before on the same stream.
 
-    Everything is drawn before anything is written, so an answer that fails leaves standard output empty.
+    A `document` goes to standard output in place of the answers. Everything is drawn before anything is written, so an
+    answer that fails leaves standard output empty.
     """
-    text = _drawn(answers, manner, first)
+    text = _drawn(answers, manner, first, document)
     for hint in dict.fromkeys(hint for answer in answers for hint in answer.hints):
         say(hint)
     put(text, drawn=manner.draws)
 
 
 @in_default_mode
-def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
+def _drawn(answers: list[Answer], manner: Manner, first: bool, document: str) -> str:
     """Return the text for standard output; a picture or table with its own file is saved here."""
     if manner.svg is not None:
         picture = _picture(_page(answers), manner.width)
@@ -206,6 +209,8 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
         if manner.csv == "-":
             return table
         save("--csv", manner.csv, table)
+    if document:
+        return document
     if manner.json:
         from floatlab.wire.codecs import json_line
 
@@ -225,32 +230,44 @@ def _page(answers: list[Answer]) -> Page:
 
 
 def _picture(page: Page, width: int) -> str:
-    """Return SVG in the encoding of standard output.
-
-    XML without a declaration is UTF-8. For any other encoding of the stream, only character references are safe.
-    """
+    """Return SVG in the encoding of standard output; XML without a declaration is UTF-8."""
     from floatlab.page.svg import to_svg
 
-    picture = to_svg(page, width)
+    return _with_references(to_svg(page, width))
+
+
+def _with_references(markup: str) -> str:
+    """Return XML or HTML in the encoding of standard output, or with character references if that is not UTF-8."""
     if (getattr(output(), "encoding", None) or "utf-8").lower() in ("utf-8", "utf8"):
-        return picture
-    return picture.encode("ascii", "xmlcharrefreplace").decode("ascii")
+        return markup
+    return markup.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 @in_default_mode
-def write_files(question: Question, answer: Answer, manner: Manner) -> None:
-    """Write the page, the plan and the figure to the files given by --html, --plan and --plot."""
+def write_files(question: Question, answer: Answer, manner: Manner) -> str:
+    """Write the page, the plan and the figure to the files given by --html, --plan and --plot.
+
+    Return the document that goes to standard output; empty if none does.
+    """
+    document = ""
     if manner.html is not None:
         from floatlab.page.svg import to_html
 
         command = command_of(question)
         text = answer.document(command) if answer.document else to_html(answer.page(), _HTML_WIDTH, command)
-        save("--html", manner.html, text)
+        if manner.html == "-":
+            document = _with_references(text)
+        else:
+            save("--html", manner.html, text)
     if manner.plan is not None and answer.plan is not None:
-        save("--plan", manner.plan, answer.plan())
+        if manner.plan == "-":
+            document = answer.plan()
+        else:
+            save("--plan", manner.plan, answer.plan())
     plot = verb_named(question.verb).plot
     if manner.plot is not None and plot is not None:
         plot(answer, manner.plot)
+    return document
 
 
 def save(option: str, path: str, text: str) -> None:
@@ -284,7 +301,7 @@ def check_outputs(manner: Manner, read: list[str], resumed: str | None = None) -
     if manner.plot is not None:
         from floatlab.page.figures import require_matplotlib
 
-        require_matplotlib()  # before the work, not after it
+        require_matplotlib(manner.plot)  # before the work, not after it
     files = {f"--{name}": path for name in _WRITING if (path := getattr(manner, name)) not in (None, "-")}
     if not files:
         return

@@ -1,4 +1,4 @@
-"""Progress on standard error, shown only on a terminal and only if the work takes a while."""
+"""Progress on standard error: a bar on a terminal if the work takes a while, else a line each minute."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import sys
 import time
 from collections.abc import Callable
 
-from floatlab.cli.output import is_watched
+from floatlab.cli.output import is_watched, say
 
 _EVERY = 0.25  # seconds between updates
 _PATIENCE = 0.5  # seconds of work before the first update
+_MINUTE = 60.0  # seconds between lines, for instance in a log file
 _WIDTH = 24
 
 
@@ -42,22 +43,30 @@ class Watched:
 
 
 class Bar(Watched):
-    """A progress bar, or with a total of 0 a count; it can be reused for the next piece of work."""
+    """A progress bar, or with a total of 0 a count; it can be reused for the next piece of work.
+
+    If standard error is no terminal, a line is written each minute instead.
+    """
 
     def begin(self, total: int, noun: str) -> Callable[[int], None]:
         """Reset with a new total; return the callback that counts finished work."""
         self.clear()
         self.total, self.noun, self.done = total, noun, 0
         earlier, self.start = self.start, time.monotonic()
-        self.next = (self.start if total else earlier) + _PATIENCE
+        self.next = (self.start if total else earlier) + (_PATIENCE if self.watched else _MINUTE)
         return self.add
 
     def add(self, count: int) -> None:
         """Count finished work; redraw at intervals."""
         self.done += count
-        if self.watched and (now := time.monotonic()) >= self.next:
-            self.next = now + _EVERY
-            self.draw(f"{self.text(now - self.start)}\x1b[K")
+        if (now := time.monotonic()) < self.next:
+            return
+        text = self.text(now - self.start)
+        self.next = now + (_EVERY if self.watched else _MINUTE)
+        if self.watched:
+            self.draw(f"{text}\x1b[K")
+        else:
+            say(text)
 
     def text(self, seconds: float) -> str:
         """Return the bar after a number of seconds.

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import islice
 
 from floatlab.errors import FileFormatError, FloatlabError
+from floatlab.files.gguf import plain_kind, read_gguf
 from floatlab.files.npz import npz_names, open_npz
 from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import read_tensors
@@ -15,7 +16,8 @@ from floatlab.sandbox import admitted, confined, exists, is_folder
 
 _MOST = 5000  # the largest number of names read from a folder
 _TOLD = 64  # the largest number of arrays in a .npz whose headers are read for their shapes
-_SEVERAL = (".npz", ".safetensors")
+_SEVERAL = (".npz", ".safetensors", ".gguf")
+_INDEX = ".safetensors.index.json"
 _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
 
 
@@ -34,17 +36,19 @@ class FileEntry(Record):
     shape: tuple[int, ...] | None = None
 
 
-def entries(place: str) -> list[FileEntry]:
+def entries(place: str, whole: bool = False) -> list[FileEntry]:
     """Return the entries of a folder, or of a file with several arrays, sorted by name.
 
+    If `whole`, the indices of checkpoints of several files are entries, too; they can only be opened as a whole.
     Hidden files, unprintable names and files that this process may not read are left out. Raises FileFormatError (one
     line) and RefusedError.
     """
     admitted(place or os.curdir)
-    return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place)
+    return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place, whole)
 
 
-def _folder(folder: str) -> list[FileEntry]:
+def _folder(folder: str, whole: bool) -> list[FileEntry]:
+    ends = _SEVERAL + _ONE + ((_INDEX,) if whole else ())
     found = []
     try:
         with os.scandir(folder or os.curdir) as listed:
@@ -57,7 +61,7 @@ def _folder(folder: str) -> list[FileEntry]:
                     continue  # a link that leaves the readable folder
                 if each.is_dir():
                     found.append(FileEntry(word + os.sep, name + os.sep, True))
-                elif name.lower().endswith(_SEVERAL + _ONE) and each.is_file():
+                elif name.lower().endswith(ends) and each.is_file():
                     found.append(FileEntry(word, name, name.lower().endswith(_SEVERAL), each.stat().st_size))
     except (OSError, ValueError) as trouble:
         words = getattr(trouble, "strerror", None) or trouble
@@ -80,6 +84,10 @@ def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
     if path.lower().endswith(".safetensors"):
         with open_file(path) as file, named(path):
             arrays = [(tensor.name, tensor.dtype, tensor.shape) for tensor in read_tensors(file).values()]
+    elif path.lower().endswith(".gguf"):
+        with open_file(path) as file, named(path):
+            tensors = read_gguf(file).tensors.values()
+        arrays = [(each.name, each.dtype, each.shape) for each in tensors if plain_kind(each.dtype)]
     else:
         names = npz_names(path)
         arrays = [(name, *(_header_of(path, name) if len(names) <= _TOLD else ("", None))) for name in names]
@@ -106,7 +114,7 @@ def completed(typed: str) -> str | None:
     if not path:
         return None
     try:
-        listed = entries(path if colons else typed[: len(typed) - len(os.path.basename(typed))])
+        listed = entries(path if colons else typed[: len(typed) - len(os.path.basename(typed))], whole=not colons)
     except FloatlabError:
         return None
     return next((each.word for each in listed if each.word.startswith(typed) and each.word != typed), None)

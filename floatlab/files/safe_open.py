@@ -16,6 +16,7 @@ from floatlab.arrays.types import Array
 from floatlab.atomic_write import no_file
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.remote.urls import is_url
+from floatlab.progress import pause
 from floatlab.sandbox import admitted
 
 _LONG = 80  # longer paths are cut to this many characters in messages
@@ -103,6 +104,7 @@ def read_into(file: IO[bytes], octets: Array, offset: int | None = None) -> None
         file.seek(offset)
     into, done = file.readinto, 0  # type: ignore[attr-defined]
     while done < len(octets):
+        pause()
         count = into(octets[done : done + _PIECE])
         if not count:
             raise FileFormatError(f"ends early: {len(octets) - done:,} bytes are missing")

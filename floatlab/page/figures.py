@@ -13,12 +13,26 @@ from floatlab.page.svg import SVG, SVG_TEXT
 SIZE = (7.0, 3.8)  # inches
 
 
-def require_matplotlib() -> None:
-    """Raise MissingPartError with the install command if matplotlib is not installed."""
+def require_matplotlib(path: str = "") -> None:
+    """Raise MissingPartError with the install command if matplotlib is not installed.
+
+    If a path is given, raise FileFormatError if its extension is not that of a format of figures.
+    """
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise MissingPartError("--plot needs matplotlib: pip install 'floatlab[plot]'") from None
+    if not path:
+        return
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    if _kind_of(path) not in (known := FigureCanvasBase.get_supported_filetypes()):
+        few = ", ".join(f".{kind}" for kind in ("png", "pdf", "svg") if kind in known)
+        raise FileFormatError(f"--plot {quoted(path)} names no format of figures: its extension may be {few}, …")
+
+
+def _kind_of(path: str) -> str:
+    return os.path.splitext(path)[1][1:].lower() or "png"
 
 
 def chart_figure(chart: Chart, title: str, path: str) -> None:
@@ -50,10 +64,9 @@ def chart_figure(chart: Chart, title: str, path: str) -> None:
 def save_figure(figure: Any, axes: Any, path: str) -> None:
     """Write a figure into a file; the extension of its name selects the format. Raises FileFormatError."""
     axes.spines[["top", "right"]].set_visible(False)
-    kind = os.path.splitext(path)[1][1:] or "png"
     try:
         with replacing(path) as file:
-            figure.savefig(file, dpi=150, format=kind)
+            figure.savefig(file, dpi=150, format=_kind_of(path))
     except FileFormatError as trouble:
         raise FileFormatError(f"--plot {quoted(path)} cannot be written: it {trouble}") from None
     except (OSError, ValueError) as trouble:

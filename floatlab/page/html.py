@@ -25,7 +25,7 @@ figure{margin:.6rem 0}figcaption{color:#656d76}svg{max-width:100%;height:auto}co
 # Sorts a table by the column whose title is pressed, and hides the rows without the text in the box above the table.
 _SCRIPT = """
 const size=t=>{const s=t.replace(/[!,%]|dB/g,'').trim();
-if(s==='∞')return Infinity;if(s.startsWith('2^'))return 2**+s.slice(2);
+if(s==='\\u221e')return Infinity;if(s.startsWith('2^'))return 2**+s.slice(2);
 return s===''||isNaN(s.split(' ')[0])?null:+s.split(' ')[0]};
 document.querySelectorAll('table.sorts').forEach(t=>{
 t.querySelectorAll('th button').forEach((b,i)=>b.onclick=()=>{

@@ -56,6 +56,10 @@ class ExplorerBase(App[None]):
         """Show the screen that answers a question."""
         raise NotImplementedError
 
+    def tell_address(self) -> None:
+        """Tell a visitor's browser the command of the question shown."""
+        raise NotImplementedError
+
     def copy(self, text: str, what: str) -> None:
         """Copy text, and notify the user what was copied."""
         raise NotImplementedError

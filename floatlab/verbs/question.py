@@ -210,6 +210,8 @@ class Verb(Record):
         question.
     reads_array, reads_files
         Whether the value - reads an array from standard input; whether values may be names of files.
+    takes_long
+        Whether an answer can take minutes: its progress is then also written if standard error is no terminal.
     plot
         Function that draws the figure of `--plot FILE` from the answer.
     also
@@ -232,6 +234,7 @@ class Verb(Record):
     joins: bool = False
     reads_array: bool = False
     reads_files: bool = False
+    takes_long: bool = False
     plot: Callable[[Answer, str], None] | None = None
     also: tuple[str, ...] = ()
 

@@ -176,3 +176,21 @@ def changed(parts, name, change):
     """Return the stored tensors with one of them changed."""
     kind, values = parts[name]
     return parts | {name: (kind, np.ascontiguousarray(change(values)))}
+
+
+def doubled(parts, name="x"):
+    """Return a weight of bitsandbytes with double quantisation of its scales."""
+    key = f"{name}.weight"
+    absmax = parts[f"{key}.absmax"][1]
+    offset = np.float32(absmax.mean())
+    table = np.float32(np.sort(np.concatenate([-np.geomspace(1e-4, 1, 127), [0], np.geomspace(1e-4, 1, 128)])))
+    blocks = np.pad(absmax - offset, (0, -len(absmax) % 256)).reshape(-1, 256)
+    largest = np.abs(blocks).max(axis=1)
+    codes = np.abs(blocks[..., None] / largest[:, None, None] - table).argmin(axis=2).reshape(-1)[: len(absmax)]
+    state = json.loads(parts[f"{key}.quant_state.bitsandbytes__nf4"][1].tobytes())
+    state |= {"nested_blocksize": 256, "nested_offset": float(offset), "nested_dtype": "float32"}
+    return parts | {
+        f"{key}.absmax": ("U8", codes.astype(np.uint8)), f"{key}.nested_absmax": ("F32", largest),
+        f"{key}.nested_quant_map": ("F32", table),
+        f"{key}.quant_state.bitsandbytes__nf4": ("U8", np.frombuffer(json.dumps(state).encode(), np.uint8)),
+    }  # fmt: skip

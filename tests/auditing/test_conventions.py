@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import floatlab as fl
 from floatlab.arrays.sources import HeldSource
 from floatlab.auditing.ggml_blocks import _DECODERS
 from floatlab.auditing.quantized import load_quantized
@@ -315,6 +316,70 @@ def test_the_blocks_of_ggml_element_by_element(tmp_path):
                 code = nibble(block[16 + 32 * (group // 2) + j], group % 2)
                 expected = half(block[:2]) * int(scale) * code - half(block[2:4]) * int(least)
             assert value == expected, (kind, n, i)
+
+
+IQ4 = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]
+
+
+def element(kind, block, i):
+    """Return element i of a block of 256 elements, computed alone, by the definition of its type."""
+    half_of, place = divmod(i, 128)
+    part, rest = divmod(place, 32)
+    if kind in ("Q2_K", "Q3_K"):
+        scale = half_of * 8 + part * 2 + rest // 16
+        byte = block[(16 if kind == "Q2_K" else 32) + half_of * 32 + rest]
+        code = int(byte) >> 2 * part & 3
+        if kind == "Q2_K":
+            packed = int(block[scale])
+            return half(block[80:82]) * (packed & 15) * code - half(block[82:84]) * (packed >> 4)
+        low = nibble(block[96 + scale % 8], scale >= 8)
+        high = int(block[104 + scale % 4]) >> 2 * (scale // 4) & 3
+        is_set = int(block[rest]) >> half_of * 4 + part & 1
+        return half(block[108:110]) * ((low | high << 4) - 32) * (code - 4 * (not is_set))
+    if kind == "IQ4_XS":
+        group, j = divmod(i, 32)
+        scale = nibble(block[4 + group // 2], group % 2) | ((int(block[2]) | int(block[3]) << 8) >> 2 * group & 3) << 4
+        return half(block[:2]) * (scale - 32) * IQ4[nibble(block[8 + 16 * group + j % 16], j >= 16)]
+    if kind == "TQ2_0":
+        return half(block[64:66]) * ((int(block[half_of * 32 + rest]) >> 2 * part & 3) - 1)
+    if kind == "TQ1_0":
+        first, count, at = (0, 32, i) if i < 160 else (32, 16, i - 160) if i < 240 else (48, 4, i - 240)
+        digit, byte = divmod(at, count)
+        return half(block[52:54]) * ((int(block[first + byte]) * 3**digit % 256 * 3 >> 8) - 1)
+    d = float(np.frombuffer(bytes(block[:4]), "<f4")[0])
+    return d * int(np.int8(block[4 + i]))
+
+
+@pytest.mark.parametrize("kind", ["Q2_K", "Q3_K", "IQ4_XS", "TQ1_0", "TQ2_0", "Q8_K"])
+def test_more_blocks_of_ggml_element_by_element(kind):
+    blocks = draw((3, block_of(kind)[1]), seed=11)
+    for place in {"Q2_K": (81, 83), "Q3_K": (109,), "IQ4_XS": (1,), "TQ1_0": (53,), "TQ2_0": (65,), "Q8_K": (3,)}[kind]:
+        blocks[:, place] &= 0x3F  # no infinities
+    found = _DECODERS[kind](blocks).reshape(3, 256)
+    for (n, i), value in np.ndenumerate(found):
+        assert value == element(kind, blocks[n], i), (n, i)
+
+
+def test_blocks_of_32_with_a_table_or_a_sum():
+    blocks = draw((2, 36), seed=12)
+    blocks[:, 1] &= 0x3F
+    for block, values in zip(blocks, _DECODERS["Q8_1"](blocks), strict=True):
+        assert values.tolist() == [half(block[:2]) * int(np.int8(byte)) for byte in block[4:]]
+    for block, values in zip(blocks[:, :18], _DECODERS["IQ4_NL"](blocks[:, :18]), strict=True):
+        assert values.tolist() == [half(block[:2]) * IQ4[nibble(block[2 + i % 16], i >= 16)] for i in range(32)]
+
+
+def test_a_type_that_is_not_read_is_a_matter_of_one_tensor(tmp_path):
+    """Of a file with a tensor in a codebook format, the other tensors are read."""
+    data = draw((1, 66)).tobytes() + bytes(30) + np.ones(32, "<f4").tobytes() + draw((1, 34)).tobytes()
+    entries = [entry("a.weight", (256,), 16), entry("b.weight", (32,), 0, 96), entry("c.weight", (32,), 8, 224)]
+    (tmp_path / "m.gguf").write_bytes(gguf(entries, data))
+    with load_quantized(tmp_path / "m.gguf") as found:
+        assert (list(found.weights), list(found.plain)) == (["c.weight"], ["b.weight"])
+        assert found.unsupported == {"a.weight"}
+        assert "a.weight is IQ2_XXS, which is not read" in found.unreadable["a.weight"]
+    audit = fl.audit(tmp_path / "m.gguf")
+    assert {each.name: each.verdict for each in audit.tensors} == {"a.weight": "cannot tell", "c.weight": "cannot tell"}
 
 
 @pytest.mark.parametrize("name", ["a.scale", "a.weight.scale"])

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from floatlab.cli.main import run
+
 WRITES = ("--plan", "--html", "--csv", "--svg")
 
 
@@ -57,3 +59,58 @@ def test_one_file_is_not_written_twice(place, command):
 
 def test_no_tensor_is_listed(place, command):
     assert command("audit", "model.safetensors", "--to", "e4m3", "--worst", "0").status == 0
+
+
+def test_documents_go_to_standard_output(place, command):
+    ended = command("audit", "model.safetensors", "--to", "e4m3", "--plan", "-")
+    assert (ended.status, json.loads(ended.out)["tensors"]) == (0, {"w": "e4m3"})
+    ended = command("audit", "model.safetensors", "--to", "e4m3", "--html", "-", "--csv", "figures.csv")
+    assert (ended.status, ended.out[:15], ended.out[-8:]) == (0, "<!DOCTYPE html>", "</html>\n")
+    assert os.path.exists("figures.csv")
+    assert not os.path.exists("-")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--html", "-", "--plan", "-"), "--html - and --plan - both want standard output"),
+        (("--plan", "-", "--json"), "--json and --plan - both want standard output"),
+        (("--html", "-", "--quiet"), "--quiet and --html - both want standard output"),
+        (("--plot", "-"), "--plot takes the name of a file"),
+        (("--worst", "few"), "--worst takes a number of tensors, or all, not 'few'"),
+        (("--plan", "nowhere/plan.json"), "--plan 'nowhere/plan.json' cannot be written"),
+        (("--resume", "nowhere/kept"), "nowhere/kept"),
+    ],
+)
+def test_outputs_that_cannot_be_are_refused(place, command, words, said):
+    ended = command("audit", "model.safetensors", "--to", "e4m3", *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert said in ended.err
+    assert os.listdir(".") == os.listdir(place)
+    assert not os.path.exists("-")
+
+
+def test_a_figure_of_an_unknown_kind_is_refused_before_the_work(place, command):
+    pytest.importorskip("matplotlib")
+    ended = command("audit", "missing.safetensors", "--to", "e4m3", "--plot", "plot.xyz")
+    assert ended.status == 2
+    assert "--plot 'plot.xyz' names no format of figures: its extension may be .png" in ended.err
+
+
+def test_a_resumed_audit_says_what_it_takes(place, command):
+    asked = ("audit", "model.safetensors", "--to", "e4m3", "--resume", "kept")
+    assert command(*asked).err == ""
+    assert command(*asked).err == "floatlab: tensors already in 'kept': 1 of 1\n"
+
+
+@pytest.mark.parametrize(("more", "said"), [((), "nothing is kept"), (("--resume", "kept"), "'kept' keeps what is")])
+def test_an_interrupt_says_what_is_kept(place, command, monkeypatch, capsys, more, said):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("floatlab.verbs.audit.recipes_answer.audit_recipes", interrupted)
+    monkeypatch.setattr("sys.argv", ["floatlab", "audit", "model.safetensors", "--to", "e4m3", *more])
+    with pytest.raises(SystemExit) as left:
+        run()
+    assert left.value.code == 130
+    assert said in capsys.readouterr().err

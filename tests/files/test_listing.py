@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 from floatlab.errors import FileFormatError
 from floatlab.files.listing import completed, entries
 from floatlab.files.readers import open_array
+from tests.auditing.gguf_making import entry, gguf
 
 
 @pytest.fixture
@@ -41,6 +42,27 @@ def test_a_file_lists_its_arrays_and_each_word_opens_one(folder):
         for each in entries(path):
             with open_array(each.word) as source:
                 assert source.shape == each.shape
+
+
+def test_checkpoints_are_listed_too(folder):
+    """Of a GGUF, the tensors of plain numbers can be opened; an index can only be opened as a whole."""
+    values = np.arange(32, dtype="<f4")
+    tensors = [entry("a", (32,)), entry("q", (32,), 8, 128)]
+    (folder / "m.gguf").write_bytes(gguf(tensors, values.tobytes() + bytes(34)))
+    (folder / "m.safetensors.index.json").write_text("{}")
+    (folder / "other.json").write_text("{}")
+    assert [each.name for each in entries("")][-3:] == ["c.safetensors", "m.gguf", "Z.TXT"]
+    found = {each.name: each for each in entries("", whole=True)}
+    assert not found["m.safetensors.index.json"].is_container
+    assert "other.json" not in found
+    [one] = entries("m.gguf")
+    assert (one.word, one.kind, one.shape) == ("m.gguf::a", "F32", (32,))
+    with open_array(one.word) as source:
+        assert (source.whole() == values).all()
+    (folder / "m.gguf").write_bytes(b"GGUF" + b"\xff" * 99)
+    with pytest.raises(FileFormatError, match="is GGUF of version"):
+        entries("m.gguf")
+    assert completed("m.saf") == "m.safetensors.index.json"
 
 
 def test_what_has_changed_is_read_again(folder):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.reduce import blind_faults as faults
+from tests.reduce import blind_inputs as of_inputs
 from tests.reduce import blind_precision as precision
 from tests.reduce import blind_ways as ways
 from tests.reduce.blind_ways import DTYPES, NAMES, library
@@ -288,6 +289,8 @@ KINDS["overflow"] = faults.overflow
 KINDS["small element"] = faults.small_element
 KINDS["small bias"] = faults.small_bias
 KINDS["small scale"] = faults.small_scale
+# Kinds that are drawn only by name, so that the seeds of the others keep their cases.
+INPUT_KINDS = {kind.__name__: kind for kind in of_inputs.ALL}
 
 
 def case(seed, kind=None):
@@ -301,7 +304,7 @@ def case(seed, kind=None):
     if kind in ("transposed_output", "transposed_operand"):  # only square ones keep their shape
         shape = (shape[0], shape[1], shape[0]) if kind == "transposed_output" else (shape[0], shape[2], shape[2])
     d = Draw(rng, *inputs(rng, shape, dtype, distribution), dtype)
-    found = KINDS[kind](d)
+    found = (KINDS | INPUT_KINDS)[kind](d)
     if found is None:
         return None
     a, b, status, names, also, *where = found

@@ -133,7 +133,7 @@ async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
     """
     start = read_question(command.split()) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
-    with prompt(app, wait), patch.object(QuestionScreen, "GRACE", grace):
+    with prompt(app, wait), patch.multiple(QuestionScreen, GRACE=grace, QUIET=0.0):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield Person(app, pilot)

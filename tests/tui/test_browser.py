@@ -282,6 +282,8 @@ async def read_until(found, text):
     seen = b""
     while text not in seen:
         message = await found.receive(PATIENCE / 3)
+        if message.type is aiohttp.WSMsgType.TEXT:  # the command for the address
+            continue
         assert message.type is aiohttp.WSMsgType.BINARY, (message, seen[-500:])
         seen += message.data
     return seen

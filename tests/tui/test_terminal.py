@@ -109,6 +109,27 @@ def test_signals_leave_the_terminal_clean(terminal, number, status):
     assert shown.end() == status
 
 
+LONG = ["sum", "random:normal:4000000", "--schedule", "serial", "-f", "e5m30"]  # takes longer than PATIENCE
+
+
+@pytest.mark.parametrize("words", [["show", "0.1", "--fp16"], pytest.param(LONG, marks=pytest.mark.slow)])
+def test_a_closed_terminal_ends_it(terminal, words):
+    shown = terminal(*words)  # a terminal that does not control the process sends no signal
+    shown.read_until(b"Quit")
+    os.close(shown.master)
+    shown.program.wait(PATIENCE)
+    assert shown.program.returncode == 129
+    os.close(shown.slave)
+
+
+@pytest.mark.slow
+def test_quitting_does_not_wait_for_a_sum(terminal):
+    shown = terminal(*LONG)
+    shown.read_until(b"Esc stops")
+    shown.press(b"\x11")
+    assert shown.end() == 0
+
+
 def test_a_crash_leaves_one_line(terminal):
     shown = terminal(
         code="import sys\n"

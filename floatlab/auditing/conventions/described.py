@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
+from floatlab.arrays.types import Array
 from floatlab.auditing.conventions.scaled import mx_weight, powers_of_two
 from floatlab.auditing.ggml_blocks import E2M1
 from floatlab.auditing.stored_parts import (
@@ -40,6 +41,7 @@ from floatlab.auditing.weight_streams import (
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
 from floatlab.files.checkpoints import StoredTensor
 from floatlab.files.json_files import parse_object
+from floatlab.record import Individual
 
 _STATE = "quant_state.bitsandbytes__"
 _MOST_STATE = 1 << 16  # the longest description in bytes
@@ -252,6 +254,32 @@ def _nested(
     check_shape(scales, (-(-blocks // _nested_size(said, name)),), absmax.name)
     check_shape(table, (256,), absmax.name)
     return scales, table
+
+
+class NestedScales(Individual):
+    """Scales that are codes: a number of the table times a scale of `size` codes, plus an offset (bitsandbytes)."""
+
+    codes: Array
+    values: Array
+    absmax: Array
+    size: int
+    offset: float
+
+
+def nested_scales(parts: StoredParts, weight: Weight) -> NestedScales:
+    """Return the scales of a weight of bitsandbytes with double quantisation."""
+    name = weight.name
+    said = _state(parts.need(next(part for part in weight.parts if _STATE in part), name))
+    with parts.need(f"{name}.absmax", name).open() as source:
+        codes = octets(source, 0, source.size)
+    with parts.need(f"{name}.nested_quant_map", name).open() as source:
+        values = numbers(source)(0, source.size)
+    with parts.need(f"{name}.nested_absmax", name).open() as source:
+        absmax = numbers(source)(0, source.size)
+    return NestedScales(
+        codes=codes, values=values, absmax=absmax, size=_nested_size(said, name),
+        offset=_number(said, "nested_offset", name),
+    )  # fmt: skip
 
 
 def _absmax(stored: tuple[ArraySource, ...], size: int, offset: float) -> HeldSource:

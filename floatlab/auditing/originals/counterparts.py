@@ -155,7 +155,7 @@ class Originals:
 
     def _by_content(self, weight: Weight) -> Counterpart | None:
         """Return the tensor that has the same numbers, or the tensors that have the same rows, in any order."""
-        if weight.name in self.shapes or len(weight.shape) < 2:
+        if weight.name in self.shapes or len(weight.shape) < 2 or not prod(weight.shape):
             return None
         name = self._content().same(weight)
         if name is None:
@@ -170,7 +170,8 @@ class Originals:
 
     def _content(self) -> ContentIndex:
         if self._index is None:
-            long = [name for name, shape in self.shapes.items() if len(shape) > 1 and is_numeric(self.checkpoint, name)]
+            long = [name for name, shape in self.shapes.items() if len(shape) > 1 and 0 not in shape]
+            long = [name for name in long if is_numeric(self.checkpoint, name)]
             self._index = ContentIndex(self.checkpoint, {name: self.shapes[name] for name in long})
         return self._index
 

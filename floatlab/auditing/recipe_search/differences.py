@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
+from floatlab.arrays.codec import decode_array
+from floatlab.arrays.recipes.tiling import Tiling
+from floatlab.arrays.sources import MOST_AT_ONCE
 from floatlab.arrays.types import Array
-from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, canonical, comparable_parts, values_of
+from floatlab.auditing.recipe_search.matching import (
+    Agreement,
+    Evidence,
+    Trial,
+    canonical,
+    codes_of,
+    comparable_parts,
+    stored_scales,
+    values_of,
+)
 from floatlab.auditing.recipe_search.trials import encoded_by
 
+_SAME = 1 + 1e-5  # quotients that differ by less are equal, but for their rounding
+_TIE = 1e-5  # quotients this close to a tie may be rounded to either side
+_ALMOST_ALL = 0.999
 _STRANGE = 0.5  # a smaller share of codes may agree by chance
 _FEW = 1 / 1000  # if a smaller share of the codes differs, they may be damaged
 
@@ -16,14 +33,24 @@ def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list
     """Return remarks on the codes and scales that differ from those of a recipe."""
     lost, wrong_scales = tally.codes_tried - tally.codes, tally.scales_tried - tally.scales
     found = []
-    if tally.rank[1] < _STRANGE:
+    near = _nearest_share(trial, evidence) if lost else 0.0
+    if near <= _ALMOST_ALL and tally.rank[1] < _STRANGE:
         return ["no recipe gives half of the codes: another original, element format or layout?"]
     if not lost and wrong_scales:
-        found.append("all codes agree, so the scales were stored differently, or changed afterwards")
+        ratio = _scale_ratio(trial, evidence)
+        found.append(
+            f"all codes agree; the stored scales are {ratio}"
+            if ratio
+            else "all codes agree, so the scales were stored differently, or changed afterwards"
+        )
     elif lost and not wrong_scales and tally.scales_tried:
         found.append("all scales agree, so the rounding of the elements or their quotient differs")
     if not lost:
-        return found
+        return [*found, *_tensor_words(trial, evidence)]
+    if near > _ALMOST_ALL and wrong_scales:
+        found.append(
+            f"{_share_words(near)} of the codes are the nearest ones for the stored scales, which have another rule"
+        )
     steps = _steps(trial, evidence)
     far = int(np.count_nonzero(steps > 1))
     if lost < _FEW * tally.codes_tried and far and not wrong_scales:
@@ -31,6 +58,104 @@ def difference_words(trial: Trial, tally: Agreement, evidence: Evidence) -> list
     if len(steps) and not far:
         found.append("each code that differs is one step away: a matter of rounding")
     return found
+
+
+def _share_words(share: float) -> str:
+    return "all" if share == 1 else f"{min(100 * share, 99.99):.2f} %"
+
+
+def _multiple(stored: Array, mine: Array) -> str:
+    """Return in words by which factor stored scales differ from others, or from their reciprocals; empty if by none."""
+    with np.errstate(all="ignore"):
+        pairs = (("{} times the recipe's", stored / mine), ("{} divided by the recipe's", stored * mine))
+    for words, ratio in pairs:
+        known = ratio[np.isfinite(ratio) & (mine != 0)]
+        if len(known) and known.min() > 0 and known.max() < known.min() * _SAME:
+            return words.format(f"{float(np.median(known)):.6g}")
+    return ""
+
+
+def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
+    """Return how the stored scales of the first part relate to those of a recipe, if by one factor."""
+    if trial.reading is None or trial.candidate.recipe.format.minimum:
+        return ""
+    part = next(iter(comparable_parts(trial.candidate, evidence)))
+    encoded = encoded_by(trial.candidate, evidence, part)
+    if encoded is None:
+        return ""
+    stored = stored_scales(trial.reading, trial.candidate.arrangement, evidence.shape, part)
+    mine = np.asarray(encoded.scales, np.float64).reshape(-1)
+    found = _multiple(stored.reshape(-1), mine) if stored.size == mine.size else ""
+    # A factor that is told apart from a reciprocal needs scales that differ.
+    return found if found.endswith("times the recipe's") or len(np.unique(mine)) > 1 else ""
+
+
+def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
+    """Return how the stored scale of the tensor relates to that of a recipe."""
+    if evidence.tensor is None or evidence.tensor.size != 1:
+        return []
+    part = next(iter(comparable_parts(trial.candidate, evidence)))
+    encoded = encoded_by(trial.candidate, evidence, part)
+    if encoded is None or encoded.tensor is None:
+        return []
+    stored, mine = float(evidence.tensor.reshape(-1)[0]), float(encoded.tensor.reshape(-1)[0])
+    if not stored or not mine or not np.isfinite(stored / mine):
+        return []
+    ratio, product = stored / mine, stored * mine
+    said = f"{ratio:.6g} times the recipe's" if abs(np.log2(abs(ratio))) < abs(np.log2(abs(product))) else ""
+    return [f"the stored scale of the tensor is {said or f'{product:.6g} divided by the recipe’s'}"]
+
+
+@np.errstate(all="ignore")
+def _nearest_share(trial: Trial, evidence: Evidence) -> float:
+    """Return which share of the codes of the first part is nearest to the quotient by the stored scales."""
+    fmt, arrangement = trial.candidate.recipe.format, trial.candidate.arrangement
+    if trial.reading is None or fmt.minimum or trial.form:
+        return 0.0
+    part = next(iter(comparable_parts(trial.candidate, evidence)))
+    values = values_of(fmt.element)
+    x = decode_array(part.codes, evidence.survey.format, np.float64, threads=1)
+    codes = trial.layout.read(part.first, part.codes.size)
+    tiling = Tiling(part.codes.shape, fmt, arrangement.axis)
+    coded = tiling.cut(values[np.minimum(codes, len(values) - 1)].reshape(part.codes.shape))
+    scale = stored_scales(trial.reading, arrangement, evidence.shape, part).reshape(-1, 1)
+    if len(scale) != len(coded):
+        return 0.0
+    order = np.unique(values[np.isfinite(values)])
+    whole = [1.0] if evidence.tensor is None or evidence.tensor.size != 1 else _both_ways(evidence.tensor)
+    best = 0.0
+    for factor in whole:
+        exact = tiling.cut(x) / (scale * factor)
+        for limited in (exact, np.clip(exact, -order[-1], order[-1])):  # int8 may have no −128
+            at = np.clip(np.searchsorted(order, limited), 1, len(order) - 1)
+            least = np.minimum(np.abs(order[at] - limited), np.abs(order[at - 1] - limited))
+            is_near = np.abs(coded - limited) <= least * _SAME + _TIE
+            best = max(best, float(is_near.mean()))
+    return best
+
+
+def _both_ways(tensor: Array) -> list[float]:
+    stored = float(tensor.reshape(-1)[0])
+    return [each for each in (stored, 1 / stored if stored else 0.0) if 0 < abs(each) < np.inf]
+
+
+@np.errstate(all="ignore")
+def nested_words(evidence: Evidence) -> list[str]:
+    """Return how many scales agree that are codes themselves, as in bitsandbytes' double quantisation."""
+    nested, total = evidence.nested, prod(evidence.shape)
+    if nested is None or total > MOST_AT_ONCE or total % len(nested.codes):
+        return []
+    codes = codes_of(evidence.original, 0, total)
+    x = np.abs(decode_array(codes, evidence.survey.format, np.float64)).reshape(len(nested.codes), -1)
+    exact = (x.max(axis=1).astype(np.float32) - np.float32(nested.offset)).astype(np.float64)
+    inner = np.repeat(nested.absmax.astype(np.float64), nested.size)[: len(exact)]
+    wanted = exact / inner
+    order = np.sort(nested.values.astype(np.float64))
+    at = np.clip(np.searchsorted(order, wanted), 1, len(order) - 1)
+    least = np.minimum(np.abs(order[at] - wanted), np.abs(order[at - 1] - wanted))
+    right = int(np.count_nonzero(np.abs(nested.values[nested.codes] - wanted) <= least * _SAME + 1e-7))
+    share = "all" if right == len(exact) else f"{right:,} of"
+    return [f"absmax is stored in codes of 8 bits: {share} {len(exact):,} are the nearest ones, with the stored offset"]
 
 
 def _steps(trial: Trial, evidence: Evidence) -> Array:

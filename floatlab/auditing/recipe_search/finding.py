@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from floatlab.auditing.recipe_search.records import RecipeSearch
 from floatlab.auditing.recipe_search.search import search, total_of
-from floatlab.auditing.recipe_search.sources import opened_evidence
+from floatlab.auditing.recipe_search.sources import opened_evidence, opened_with_zero_points
+from floatlab.auditing.recipe_search.zero_points import search_with_zero_points
 from floatlab.fpmode import in_default_mode
 
 Progress = Callable[[int], None]
@@ -51,7 +52,7 @@ def find_recipe(
     FileFormatError
         If a file is not valid, if a tensor is missing, or if shapes do not fit together.
     UnsupportedError
-        For codes with zero points, and for arrays of other types.
+        For arrays of other types.
 
     Examples
     --------
@@ -63,6 +64,10 @@ def find_recipe(
     >>> found.is_found, found.recipe
     (True, 'nvfp4:te')
     """
+    if scales is None and tensor_scale is None:
+        with opened_with_zero_points(codes, original) as opened:
+            if opened is not None:
+                return search_with_zero_points(*opened)
     with opened_evidence(codes, original, scales, tensor_scale) as (evidence, names):
         done = (lambda count: None) if progress is None else progress(total_of(evidence))
         return search(evidence, names, done)

@@ -15,6 +15,7 @@ from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.recipes.tiling import Tiling
 from floatlab.arrays.sources import ArraySource, Source, source_of
 from floatlab.arrays.types import Array
+from floatlab.auditing.conventions.described import NestedScales
 from floatlab.auditing.recipe_search.arrangements import Arrangement, Shape
 from floatlab.auditing.recipe_search.encoding import (
     Encoded,
@@ -80,7 +81,8 @@ class Agreement(Record):
 class Evidence(Individual):
     """The data of a search: the original and its survey, and the stored codes, scales and scale of the tensor.
 
-    `tensor` is an array of one number, or of one for each row; None if there is none.
+    `tensor` is an array of one number, or of one for each row; None if there is none. `nested` are scales that are
+    quantised themselves; the readings do not have them.
     """
 
     original: ArraySource
@@ -88,6 +90,7 @@ class Evidence(Individual):
     layouts: list[CodeLayout]
     readings: list[ScaleReading]
     tensor: Array | None
+    nested: NestedScales | None = None
 
     @property
     def shape(self) -> Shape:

@@ -7,7 +7,7 @@ from math import prod
 
 from floatlab.auditing.recipe_search.candidates import element_variations, scale_variations
 from floatlab.auditing.recipe_search.derivations import telling_element
-from floatlab.auditing.recipe_search.differences import difference_words
+from floatlab.auditing.recipe_search.differences import difference_words, nested_words
 from floatlab.auditing.recipe_search.examples import PROBES, example
 from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, given_scales
 from floatlab.auditing.recipe_search.properties import matched
@@ -58,7 +58,7 @@ def search(
         examples, remarks = _told_apart([*exact], evidence, recipes)
         if not exact and best:
             remarks = [*difference_words(best[0], others[best[0]], evidence), *_hints(others)]
-        remarks += _unread(recipes, evidence)
+        remarks += [*nested_words(evidence), *_unread(recipes, evidence)]
     return RecipeSearch(
         source=names.codes,
         original=names.original,

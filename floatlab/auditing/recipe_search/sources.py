@@ -11,12 +11,15 @@ import numpy as np
 
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.arrays.types import Array
+from floatlab.auditing.conventions.described import NestedScales, nested_scales
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.recipe_search.ggml_codes import ggml_parts
 from floatlab.auditing.recipe_search.matching import Evidence, surveyed
 from floatlab.auditing.recipe_search.search import Names
 from floatlab.auditing.recipe_search.stored_codes import CodeLayout, ScaleReading, code_layouts, scale_readings
+from floatlab.auditing.recipe_search.zero_points import has_zero_points
 from floatlab.auditing.repairs import is_scale
+from floatlab.auditing.stored_parts import Weight
 from floatlab.auditing.weight_streams import numbers
 from floatlab.errors import FileFormatError, UnsupportedError, quoted
 from floatlab.files.checkpoints import StoredTensor
@@ -54,7 +57,28 @@ def opened_evidence(
         layouts, readings = parts.readings(before.shape)
         tensor = None if parts.tensor is None else _tensor_numbers(parts.tensor)
         names = Names(_shown(codes, parts.label), _shown(original, before.name))
-        yield Evidence(before, survey, layouts, readings, tensor), names
+        yield Evidence(before, survey, layouts, readings, tensor, parts.nested), names
+
+
+@contextmanager
+def opened_with_zero_points(
+    codes: object, original: object
+) -> Iterator[tuple[QuantizedCheckpoint, Weight, ArraySource, tuple[str, str]] | None]:
+    """Open a weight of integers with zero points and its original; None for all other codes."""
+    with ExitStack() as held:
+        path, name = split_place(os.fspath(codes)) if isinstance(codes, str | os.PathLike) else ("", None)
+        if not path or not _is_checkpoint(path):
+            yield None
+            return
+        checkpoint = held.enter_context(load_quantized(path))
+        stored = _chosen(checkpoint, name)
+        weight = next((each for each in checkpoint.weights.values() if each.codes == stored.name), None)
+        if weight is None or not has_zero_points(weight):
+            yield None
+            return
+        before = _original(original, weight.name, held)
+        surveyed(before)
+        yield checkpoint, weight, before, (_shown(codes, stored.name), _shown(original, before.name))
 
 
 class _Parts:
@@ -65,6 +89,7 @@ class _Parts:
         self.scales: list[ArraySource] = []
         self.tensor: ArraySource | None = None
         self.ggml = ""
+        self.nested: NestedScales | None = None
 
     def readings(self, shape: tuple[int, ...]) -> tuple[list[CodeLayout], list[ScaleReading]]:
         if self.ggml:
@@ -130,10 +155,10 @@ def _stored(place: object, held: ExitStack) -> _Parts:
     if not stored.kind:
         parts.ggml, parts.shape = stored.dtype, stored.shape
     beside = _beside(stored.name, tensors) if weight is None else [part for part in weight.parts if is_scale(part)]
-    if weight is not None and any("zero" in part for part in weight.parts):
+    if weight is not None and has_zero_points(weight):
         raise UnsupportedError(f"{quoted(stored.name, 90)} has zero points ({weight.convention}), which no recipe has")
     if weight is not None and any("nested" in part for part in weight.parts):
-        raise UnsupportedError(f"{quoted(stored.name, 90)} has scales that are quantised, too, which no recipe has")
+        beside, parts.nested = [], nested_scales(checkpoint.parts, weight)
     for part in beside:
         source = held.enter_context(tensors[part].open())
         if part.endswith(_OF_TENSORS) and (parts.ggml or len(beside) > 1):

@@ -21,9 +21,13 @@ def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ..
     for name in dict.fromkeys((tensor, *(f"{stem}{end}" for end in _ENDS))):
         if name not in samples:
             continue
-        weight = samples.weights.get(name)
-        found = samples.checkpoint.tensors[name].shape if weight is None else weight.shape
-        if len(shape) != 2 or not found or found[-1] != shape[1] or not prod(found):
+        with samples.open(name) as source:
+            found = source.shape
+        if found and not prod(found):
+            raise FileFormatError(
+                f"{quoted(name, 80)} in {shown(samples.name)} has no samples ({'×'.join(map(str, found))})"
+            )
+        if len(shape) != 2 or not found or found[-1] != shape[1]:
             sizes = ["×".join(map(str, each)) or "one number" for each in (found, shape)]
             raise FileFormatError(
                 f"{quoted(name, 80)} in {shown(samples.name)} has the shape {sizes[0]}, but inputs of "

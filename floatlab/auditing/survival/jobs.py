@@ -20,10 +20,10 @@ from floatlab.arrays.round_trips.tally import Tally
 from floatlab.arrays.sources import ArraySource, HeldSource, Piece, Source
 from floatlab.arrays.types import Array
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
-from floatlab.auditing.survival.outputs import OutputErrors, output_errors
+from floatlab.auditing.survival.outputs import MOST_SAMPLES, OutputErrors, output_errors
 from floatlab.auditing.survival.regions import TensorRegion
 from floatlab.auditing.survival.scale_tally import ScaleTally, scale_tally
-from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
 from floatlab.files.checkpoints import states_of
 from floatlab.files.safe_open import shown
 from floatlab.formats.recipes import Recipe, parse_recipe
@@ -96,8 +96,7 @@ def _done(job: AuditJob) -> Result:
     piece = _piece_of(job)
     if job.only_peaks:
         return Result(peaks=tuple(peak_of(piece, recipe) for recipe in recipes))
-    samples = _samples_of(job)
-    inputs = None if samples is None else np.asarray(native(samples), np.float64).reshape(-1, job.region.width)
+    inputs = _inputs_of(job)
     found = []
     for recipe, peak in zip(recipes, job.peaks or (None,) * len(recipes), strict=True):
         trip = round_trip(piece, recipe, peak, job.overflow)
@@ -126,8 +125,20 @@ def _piece_of(job: AuditJob) -> Piece:
 def _samples_of(job: AuditJob) -> Piece | None:
     if job.inputs is None:
         return job.samples
-    with _opened(job.inputs, job.layer) as source:
+    with checkpoint_at(job.inputs).open(job.layer) as source:
         return source.whole()
+
+
+def _inputs_of(job: AuditJob) -> Array | None:
+    """Return the samples of the inputs as rows; raises UnsupportedError if they say nothing about the outputs."""
+    samples = _samples_of(job)
+    if samples is None:
+        return None
+    rows = np.asarray(native(samples), np.float64).reshape(-1, job.region.width)[:MOST_SAMPLES]
+    if not np.isfinite(rows).all() or not rows.any():
+        what = "are all 0" if np.isfinite(rows).all() else "have NaNs or infinities"
+        raise UnsupportedError(f"the inputs {quoted(job.layer, 80)} {what}, so the error of the output is not known")
+    return rows
 
 
 def packed(job: AuditJob) -> AuditJob:

@@ -9,9 +9,10 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from fractions import Fraction
 from math import inf, prod
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from floatlab.arrays.round_trips.round_trip import check_supported, is_unscaled, spans
+from floatlab.auditing.survival.arguments import RecipeOptions, check_options
 from floatlab.auditing.survival.figures import (
     DAMAGED,
     OVERFLOWS,
@@ -28,21 +29,12 @@ from floatlab.auditing.survival.running.resumption import Resumption, files_of
 from floatlab.auditing.survival.running.runner import run
 from floatlab.auditing.survival.subjects import Place, Subject, subjects_of
 from floatlab.auditing.survival.verdicts import choice_of, judged, recommendation, usual
-from floatlab.errors import FileFormatError, UnsupportedError, quoted
+from floatlab.errors import FileFormatError
+from floatlab.files.safe_open import shown
 from floatlab.formats.recipes import Recipe, parse_recipes
 from floatlab.fpmode import in_default_mode
 
 Progress = Callable[[int], None]
-
-
-class RecipeOptions(TypedDict, total=False):
-    """Keywords of audits of recipes; `audit_recipes` explains them."""
-
-    min_sqnr: float | None
-    activations: Place | None
-    overflow: str
-    executor: Executor | None
-    resume: str | os.PathLike[str] | None
 
 
 @in_default_mode
@@ -84,6 +76,8 @@ def audit_recipes(
     resume
         A file in which finished pieces are kept. An audit that was interrupted continues from it. It is refused if it
         belongs to other files, recipes or settings.
+    notice
+        A function that is called with a remark in words, such as how much was taken from the file of `resume`.
 
     Returns
     -------
@@ -97,6 +91,8 @@ def audit_recipes(
         For an unknown recipe, with a caret under the place.
     FileFormatError
         If a file is not valid, or if no tensor can be read.
+    TypeError
+        For arguments of other types, and for unknown keywords.
     UnsupportedError
         For a recipe that arrays do not support, and if a glob matches no tensor.
 
@@ -113,18 +109,19 @@ def audit_recipes(
     recipes = parse_recipes(to)
     for recipe in recipes:
         check_supported(recipe)
+    many = list(places) if isinstance(places, Sequence) and not isinstance(places, str | bytes) else [places]
+    check_options(many, only, options)
     overflow, activations = options.get("overflow", "native"), options.get("activations")
-    if overflow not in ("native", "saturate"):
-        raise UnsupportedError(f"overflow is native or saturate, not {quoted(str(overflow))}")
-    many = list(places) if isinstance(places, Sequence) and not isinstance(places, str) else [places]
     forget()
     try:
         subjects = subjects_of(many, recipes, only, activations)
         found = _Survey(subjects, recipes, activations, overflow, options.get("min_sqnr"))
         with ExitStack() as held:
-            resume = options.get("resume")
+            resume, notice = options.get("resume"), options.get("notice")
             kept = None if resume is None else held.enter_context(found.resumption(os.fspath(resume)))
             found.measure(progress, options.get("executor"), kept)
+            if kept is not None and kept.taken and notice is not None:
+                notice(f"tensors already in {shown(kept.path)}: {len(kept.taken):,} of {len(subjects):,}")
         return found.result()
     finally:
         forget()
@@ -271,9 +268,10 @@ class _Survey:
 
     def result(self) -> RecipeAudit:
         """Return the audit, with the most damaged tensors first."""
-        unreadable = [each.left_out for each in self.tensors if not each.is_readable]
-        if len(unreadable) == len(self.tensors):
-            raise FileFormatError(unreadable[0])
+        if not any(each.is_readable for each in self.tensors):
+            first = self.tensors[0]
+            where = "" if shown(first.source) in first.left_out else f"{shown(first.source)}: "
+            raise FileFormatError(f"{where}{first.left_out}")
         totals = self._totals()
         several = len({each.source for each in self.subjects}) > 1
         names = [f"{each.source}::{each.name}" if several else each.name for each in self.subjects]

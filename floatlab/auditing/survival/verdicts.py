@@ -139,9 +139,9 @@ def recommendation(
     """
     if min_sqnr is None:
         rule = (
-            f"a tensor survives a recipe if its SQNR is at most {MARGIN:g} dB below the usual one, that of normally "
-            f"distributed numbers, no number becomes NaN or infinite, and at most {100 * MOST_FLUSHED:g} % more than "
-            "usual become 0"
+            f"a tensor survives a recipe if its SQNR is at most {MARGIN:g} dB below the usual one, which is that of "
+            f"normally distributed numbers, no number becomes NaN or infinite, and at most {100 * MOST_FLUSHED:g} % "
+            "more numbers than usual become 0"
         )
     else:
         rule = (

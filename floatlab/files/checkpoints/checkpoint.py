@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Self
 
 from floatlab.arrays.sources import ArraySource
-from floatlab.errors import FileFormatError, UnsupportedError, quoted
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
 from floatlab.files.npz import Bundle
 from floatlab.files.safe_open import shown
 from floatlab.record import Record
@@ -29,6 +29,21 @@ class StoredTensor(Record):
     kind: str
     shape: tuple[int, ...]
     open: Callable[[], ArraySource]
+
+
+def unreadable(name: str, trouble: FloatlabError) -> StoredTensor:
+    """Return a tensor that cannot be read; opening it raises the error.
+
+    >>> unreadable("a", UnsupportedError("a is an array of object")).open()
+    Traceback (most recent call last):
+      ...
+    floatlab.errors.UnsupportedError: a is an array of object
+    """
+
+    def refuse() -> ArraySource:
+        raise trouble
+
+    return StoredTensor(name, "", "", (), refuse)
 
 
 class Checkpoint:

@@ -14,7 +14,7 @@ from functools import partial
 
 from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
-from floatlab.files.checkpoints.checkpoint import Checkpoint, StoredTensor
+from floatlab.files.checkpoints.checkpoint import Checkpoint, StoredTensor, unreadable
 from floatlab.files.gguf import open_tensor, plain_kind, read_gguf
 from floatlab.files.json_files import read_json
 from floatlab.files.npy import open_npy
@@ -93,7 +93,11 @@ def _of_mapping(arrays: Mapping[str, object]) -> Checkpoint:
     for name, array in arrays.items():
         if not isinstance(name, str):
             raise UnsupportedError(f"a checkpoint is a mapping of names to arrays, but has the key {name!r:.60}")
-        held = HeldSource(array, name)
+        try:
+            held = HeldSource(array, name)
+        except FloatlabError as trouble:
+            checkpoint.add([unreadable(name, trouble)], "")
+            continue
         checkpoint.add([StoredTensor(name, held.kind, held.kind, held.shape, partial(_itself, held))], "")
     return checkpoint
 
@@ -212,7 +216,11 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
     checkpoint.holding(bundle)
     found = []
     for name in bundle.names:
-        array = bundle.open(name)
+        try:
+            array = bundle.open(name)
+        except FloatlabError as trouble:
+            found.append(unreadable(name, trouble))
+            continue
         found.append(StoredTensor(name, array.kind, array.kind, array.shape, NpzEntry(bundle, name)))
         array.close()
     return found

@@ -10,10 +10,11 @@ import http.client
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from email.message import Message
 from threading import Timer
+from typing import TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin
 from urllib.request import (
@@ -27,14 +28,20 @@ from urllib.request import (
 )
 
 from floatlab.errors import FileFormatError, quoted
+from floatlab.files.remote.logins import login_words, refuse_login_in, token_for
 from floatlab.files.remote.range_file import RangeFile
 from floatlab.files.remote.urls import scheme_of
 
+_T = TypeVar("_T")
 _PATIENCE = 30.0  # seconds without any byte before a request is given up
 _LATEST = 60.0  # seconds that a request may take, in addition to its bytes at the slowest rate
 _SLOWEST = 1 << 15  # bytes a second
 _PIECE = 1 << 18  # bytes per read call
 _MOST_REDIRECTS = 10
+_PAUSES = (0.5, 1.0, 2.0)  # seconds before a request is repeated, each time once
+_MOST_PAUSE = 8.0  # seconds that a server may ask to wait before a request is repeated
+_NO_REPEAT = 20.0  # seconds after which a request is not repeated
+_PASSING = (408, 425, 429, 500, 502, 503, 504)  # answers of servers that may be other ones a little later
 _MOVED, _ABSENT, _BEYOND = (301, 302, 303, 307, 308), (404, 410), 416
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 _SIZE = re.compile(r"bytes \*/(\d{1,18})")
@@ -62,7 +69,11 @@ class HttpFile(RangeFile):
         return self._version or ""
 
     def _fetch(self, first: int, count: int) -> bytes:
-        with _plain_errors(), _limited(count) as (opener, deadline):
+        with _plain_errors(self.url):
+            return _repeated(lambda: self._requested(first, count))
+
+    def _requested(self, first: int, count: int) -> bytes:
+        with _limited(count) as (opener, deadline):
             try:
                 with _answer(opener, self.url, f"bytes={first}-{first + count - 1}") as answer:
                     expected = self._expected(answer.status, answer.headers, first, count)
@@ -105,24 +116,68 @@ class HttpFile(RangeFile):
         self._size, self._version = size, version
 
 
-def is_at(url: str) -> bool:
-    """Return whether a server has a file at a URL of http(s); raises FileFormatError if that cannot be told."""
-    with _plain_errors(), _limited(0) as (opener, _):
+class _Interrupted(FileFormatError):
+    """An answer that ended early: the connection was lost."""
+
+
+def _repeated(request: Callable[[], _T]) -> _T:
+    """Return what a request returns; it is repeated a few times if it fails for a reason that may pass."""
+    start = time.monotonic()
+    for pause in _PAUSES:
         try:
-            _answer(opener, url, "bytes=0-0").close()
+            return request()
         except HTTPError as refusal:
-            refusal.close()
-            if refusal.code in _ABSENT:
-                return False
-            if refusal.code != _BEYOND:
+            if refusal.code not in _PASSING:
                 raise
-        return True
+            asked = refusal.headers.get("Retry-After") or ""
+            pause = max(pause, int(asked) if re.fullmatch(r"\d{1,4}", asked) else 0.0)
+            if pause > _MOST_PAUSE or time.monotonic() - start > _NO_REPEAT:
+                raise
+            refusal.close()
+        except (_Interrupted, ConnectionResetError, BrokenPipeError, http.client.IncompleteRead, URLError) as trouble:
+            reason = trouble.reason if isinstance(trouble, URLError) else trouble
+            passes = isinstance(
+                reason, _Interrupted | ConnectionResetError | BrokenPipeError | http.client.IncompleteRead
+            )
+            if not passes or time.monotonic() - start > _NO_REPEAT:
+                raise
+        time.sleep(pause)
+    return request()
+
+
+def is_at(url: str, may_be_forbidden: bool = False) -> bool:
+    """Return whether a server has a file at a URL of http(s); raises FileFormatError if that cannot be told.
+
+    With `may_be_forbidden`, a file that may not be read counts as absent: object stores answer 403 for absent files to
+    those who may not list them.
+    """
+    absent = (*_ABSENT, 403) if may_be_forbidden else _ABSENT
+
+    def requested() -> bool:
+        with _limited(0) as (opener, _):
+            try:
+                _answer(opener, url, "bytes=0-0").close()
+            except HTTPError as refusal:
+                if refusal.code not in (*absent, _BEYOND):
+                    raise
+                refusal.close()
+                return refusal.code == _BEYOND
+            return True
+
+    with _plain_errors(url):
+        return _repeated(requested)
 
 
 def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPResponse:
-    """Return a server's answer; redirections lead from http(s) to http(s) only, and never from https to http."""
+    """Return a server's answer; redirections lead from http(s) to http(s) only, and never from https to http.
+
+    A token is sent to the host that it is for, and not to another one to which that host redirects.
+    """
     for _ in range(_MOST_REDIRECTS):
+        refuse_login_in(url)
         headers = {"Range": wanted, "Accept-Encoding": "identity", "User-Agent": "floatlab"}
+        if token := token_for(url):
+            headers["Authorization"] = f"Bearer {token}"
         try:
             answer: http.client.HTTPResponse = opener.open(Request(url, headers=headers), timeout=_PATIENCE)
             return answer
@@ -144,7 +199,9 @@ def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> 
         piece = answer.read1(min(count - len(found), _PIECE))
         if not piece:
             late = time.monotonic() >= deadline
-            raise FileFormatError("is sent too slowly" if late else f"ends early: {count - len(found):,} bytes missing")
+            if late:
+                raise FileFormatError("is sent too slowly")
+            raise _Interrupted(f"ends early: {count - len(found):,} bytes missing")
         found += piece
     return bytes(found)
 
@@ -202,7 +259,7 @@ def _opener(sockets: list[socket.socket]) -> OpenerDirector:
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
+def _plain_errors(url: str) -> Iterator[None]:
     """Turn the errors of requests into FileFormatErrors of one line, to follow the name of the file."""
     try:
         yield
@@ -210,9 +267,19 @@ def _plain_errors() -> Iterator[None]:
         raise
     except HTTPError as refusal:
         refusal.close()
-        said = "is not a file" if refusal.code in _ABSENT else f"cannot be read: its server answers {refusal.code}"
-        raise FileFormatError(said) from None
+        raise FileFormatError(_refusal(url, refusal.code)) from None
     except (OSError, http.client.HTTPException, ValueError) as trouble:
         reason = trouble.reason if isinstance(trouble, URLError) else trouble
         words = getattr(reason, "strerror", None) or reason or type(trouble).__name__
         raise FileFormatError(f"cannot be read: {quoted(' '.join(str(words).split()), 100)}") from None
+
+
+def _refusal(url: str, status: int) -> str:
+    """Return in words what a server's answer means."""
+    if status in (401, 403):
+        return login_words(url, status)
+    if status in _ABSENT:
+        return "is not a file" if status == 404 else f"is not a file any more (its server answers {status})"
+    if status in _PASSING:
+        return f"cannot be read: its server answers {status}, {len(_PAUSES) + 1} times: try again later"
+    return f"cannot be read: its server answers {status}"

@@ -28,7 +28,7 @@ def is_folder_url(url: str) -> bool:
 
 def exists_at(url: str) -> bool:
     """Return whether a URL leads to a file."""
-    return http_file.is_at(url) if _is_http(url) else filesystem_file.is_at(url)
+    return http_file.is_at(url, may_be_forbidden=True) if _is_http(url) else filesystem_file.is_at(url)
 
 
 def listed(url: str) -> list[str]:

@@ -10,7 +10,12 @@ import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.explain.faults.outliers import widened
-from floatlab.reduce.explain.faults.patterns import is_function_of_product, least_shown
+from floatlab.reduce.explain.faults.patterns import (
+    BITS_OF_SUMS,
+    evidence_bits,
+    is_function_of_product,
+    least_shown,
+)
 from floatlab.reduce.explain.faults.small import SmallFaults
 from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, overflow_of
 from floatlab.reduce.explain.first_line import (
@@ -30,6 +35,8 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, v
 from floatlab.reduce.explain.residuals import mask_of
 from floatlab.reduce.explain.stages import PLAIN
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
+
+_FEW = 4  # fewer different numbers than this fit several computations
 
 
 @in_default_mode
@@ -131,6 +138,8 @@ class _PairDiagnosis:
             order = DiagnosedCause("order", "order", "both", float(self.differing.mean()), (), ())
             return self._done("rounding", shared_line(shared), (*shared, order))
         if "bug" in states:
+            # The wrong elements of a result that is "unknown" are not certain.
+            causes = merged(*(() if each.status == "unknown" else each.causes for each in self.explained))
             causes = tuple(widened(each, self.problem, self.sides, self.differing) for each in causes)
             return self._done("bug", bug_line(causes, self.differing, "unknown" not in states), causes)
         if "unknown" in states:
@@ -224,7 +233,7 @@ class _PairDiagnosis:
             return self._done("unknown", lone_line(lone[0]), tuple(each for each in causes if each not in lone))
         ways = self._ways()
         unknown = [each for each in self.explained if each.status == "unknown"]
-        if all(ways[self.explained.index(each)] for each in unknown):
+        if all(ways[self.explained.index(each)] and self._is_evidence(each) for each in unknown):
             return self._rounding(causes)
         letter = " and ".join(LETTERS[each.side.name] for each in unknown)
         doubts = [f"{each.doubt} in {LETTERS[each.side.name]}" for each in unknown if each.doubt]
@@ -234,6 +243,13 @@ class _PairDiagnosis:
             return self._done("unknown", doubt_line(doubts, rival), causes)
         views = [view_of(self.problem, each.side, own_accumulator(each.side.narrowest)) for each in unknown]
         return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
+
+    def _is_evidence(self, found: SideExplanation) -> bool:
+        """Return whether the numbers of a result are enough evidence for a computation that gives all of them."""
+        view = view_of(self.problem, found.side, own_accumulator(found.side.narrowest))
+        wrong = view.fit().wrong
+        few = bool(found.doubt) and len(np.unique(view.values)) < _FEW
+        return not wrong.any() or (not few and evidence_bits(view, wrong, found.side.format) >= BITS_OF_SUMS)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return for each result the candidates that reproduce its elements; cached by formats and models."""

@@ -18,12 +18,17 @@ from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.functions import function_of
 from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
 from floatlab.reduce.explain.faults.patterns import (
+    BITS_OF_SUMS,
+    are_among_others,
     are_exact,
+    evidence_bits,
+    have_few_digits,
     is_apart,
 )
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, SideExplanation
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.model_search import GAIN, ModelSearch
+from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.precision.inputs import far_replay
 from floatlab.reduce.explain.precision.narrow import (
     best_replay,
@@ -34,6 +39,7 @@ from floatlab.reduce.explain.precision.narrow import (
 from floatlab.reduce.explain.precision.outputs import best_cast, printed_digits
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
 from floatlab.reduce.explain.problem import (
+    View,
     middle,
     unrelated_share,
     view_of,
@@ -46,6 +52,9 @@ from floatlab.reduce.simulate.narrow_sums import promoted
 _SCATTERED = 0.4  # largest share of wrong elements beside sums in a narrow format
 _CHOICES = {"inputs-rounded", "inputs-quantized", "inputs-split", "output-rounded"}  # choices of precision
 _LOCAL = {"elements", "region", "not-the-product"}
+# The evidence for sums in a narrow format beside some elements that they do not give, in bits.
+_BITS_EACH, _BITS_ENOUGH = 8.0, 60.0
+_FEW = 4  # a final rounding, too, may give fewer different numbers than this
 _SUMS = 8  # sums of narrow formats are computed for this many rows and columns
 _STAGNANT = 2.0**-8  # sums in bfloat16 may lose this share of Σ|x·y| in each step
 _UNRELATED = 0.5  # smallest share of unrelated elements in a result that is not the product
@@ -103,6 +112,7 @@ class SideExplainer(ModelSearch):
             digits, into = printed_digits(self.side, view.totals), self.side.narrowest
             tried = not digits and into == self.side.format
             ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []
+            ways = ways if evidence_bits(view, view.usable, into) >= BITS_OF_SUMS else []
             if digits or ways:
                 fault = Fault("output-rounded", (), digits)
                 fault = Fault("accumulator", (), (("computed as", ways[0].text),)) if ways else fault
@@ -195,10 +205,15 @@ class SideExplainer(ModelSearch):
             return None
         replay, missed = found
         fault = Fault(replay.name, (), replay.evidence)
+        bits = evidence_bits(plain, wrong & ~missed, self.side.format)
+        if not missed.any() and (bits < BITS_OF_SUMS or self._may_be_cast(plain)):
+            return self._in_doubt("wrong elements", f"sums in {replay.format.name}")
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
         # The evidence is the elements that only these sums reproduce. The usual sums miss them by more than rounding.
-        if int((wrong & ~missed).sum()) < max(GAIN, int(missed.sum())) or missed.mean() > _SCATTERED:
+        least = BITS_OF_SUMS + _BITS_EACH * int(missed.sum())
+        gained = int((wrong & ~missed).sum()) >= max(GAIN, int(missed.sum()))
+        if not gained or missed.mean() > _SCATTERED or bits < min(least, _BITS_ENOUGH):
             return None
         view = view_of(self.problem, self.side, replay.format)
         moved = self.faults.moved(view, None, missed)
@@ -209,12 +224,23 @@ class SideExplainer(ModelSearch):
         if moved is not None:
             return self._found("bug", (moved, fault), PLAIN, SINGLE)
         # Libraries may add the elements at the edges of tiles in another order.
-        wrong = standing_out(self.problem, self.side, missed, replay.format)
+        # A kernel may also round a partial sum twice, which moves it by one ulp.
+        with np.errstate(all="ignore"):
+            largest = np.maximum(np.abs(view.values), np.sqrt(view.totals.squares))
+            far = np.abs(replay.values - view.values) > 4 * half_ulp(largest, replay.format)
+        wrong = standing_out(self.problem, self.side, missed, replay.format) & far
         if wrong.any():
             return self._found("bug", (self.faults.placed(plain, wrong), fault), PLAIN, SINGLE)
         if are_lone(missed):
             return self._found("unknown", (self.faults.placed(plain, missed), fault), PLAIN, SINGLE)
         return self._found("rounding", (fault,), PLAIN, SINGLE)
+
+    def _may_be_cast(self, view: View) -> bool:
+        """Return whether a final rounding in some direction explains the few numbers of a result."""
+        if len(np.unique(view.values)) >= _FEW:
+            return False
+        room = 2 * half_ulp(view.values, self.side.narrowest) + view.noise.limit(view.totals)
+        return bool((np.abs(view.totals.error(view.values)) <= room).all())
 
     def _unexplained(self) -> SideExplanation:
         """Return the explanation of a result that no choice of precision explains: faults, other sums, or "unknown"."""
@@ -247,6 +273,8 @@ class SideExplainer(ModelSearch):
             fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, format, None, each)
+        if scattered is not None and not are_among_others(view, fit.wrong):
+            return self._found("unknown", (), z=fit.z, view=view)
         if scattered is not None:
             return self._found("bug", (scattered,), view=view)
         times, share = self.problem.times_coarsest(self.side), unrelated_share(view)
@@ -256,6 +284,7 @@ class SideExplainer(ModelSearch):
         places = find_places(fit.wrong)
         if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
-        if are_exact(view, fit.wrong):
+        whole = have_few_digits(self.problem.x) and have_few_digits(self.problem.y)
+        if are_exact(view, fit.wrong) and (whole or are_among_others(view, fit.wrong)):
             return self._found("bug", (self.faults.placed(view, fit.wrong),), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)

@@ -60,13 +60,18 @@ class ModelSearch(SideReport):
 
     def _pairs(self) -> SideExplanation | None:
         """Recognise inputs that were rounded or quantised in two different ways, or to blocks with scales."""
-        return self._first_pair(False)
+        if self._likely_pairs[1] and self.problem.scaled_output(self.side):
+            # Inputs with few digits give results that may lie on a grid by chance.
+            with self.problem.unscaled(self.side):
+                pairs = likely_pairs(self.problem, self.side, self.accumulators, self.tick)
+                if found := self._first_pair(*pairs, faulty=False):
+                    return found
+        return self._first_pair(*self._likely_pairs, faulty=False)
 
     def _pairs_with_fault(self) -> SideExplanation | None:
-        return self._first_pair(True)
+        return self._first_pair(*self._likely_pairs, faulty=True)
 
-    def _first_pair(self, faulty: bool) -> SideExplanation | None:
-        pairs, tried = self._likely_pairs
+    def _first_pair(self, pairs: list[Pair], tried: int, faulty: bool) -> SideExplanation | None:
         for i, pair in enumerate(pairs):
             self.tick()
             product = self.problem.whole(pair.model)

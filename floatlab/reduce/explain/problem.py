@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from math import prod
 
@@ -15,7 +16,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of
-from floatlab.reduce.explain.quantisers import on_grid, scaled_formats
+from floatlab.reduce.explain.quantisers import scaled_formats
 from floatlab.reduce.explain.residuals import correlation
 from floatlab.reduce.explain.stages import PLAIN, Model, coarsest_models, input_models, rare_models
 from floatlab.reduce.results.diagnosis_record import Evidence
@@ -166,18 +167,21 @@ class ProductProblem:
         All numbers of the result then are numbers of a narrow format times a scale, and the exact products are not.
         """
         if side.name not in self._scaled:
-            known, exact, found = side.finite & self.known, self.totals.product, None
+            known, found = side.finite & self.known, None
             if side.narrowest.precision >= _LEAST_SCALED:
-                for evidence, scale, half in scaled_formats(side.values, known):
-                    name = dict(evidence)["format"]
-                    number = np.abs(exact) / scale
-                    with np.errstate(all="ignore"):
-                        off = np.abs(number - on_grid(name, number)) > 2.0**-20 * number
-                    if off[known & (exact != 0)].mean() > 0.5:
-                        found = evidence, half
-                        break
+                found = next(scaled_formats(side.values, self.totals.product, known), None)
             self._scaled[side.name] = found
         return self._scaled[side.name]
+
+    @contextmanager
+    def unscaled(self, side: Side) -> Iterator[None]:
+        """Within this context, a result counts as not stored with a scale."""
+        found = self.scaled_output(side)
+        self._scaled[side.name] = None
+        try:
+            yield
+        finally:
+            self._scaled[side.name] = found
 
     def sampled_models(self, tick: Callable[[], None], rare: bool = False) -> list[tuple[Model, Array | None]]:
         """Return the usual or the rare models of the inputs, each with its product in the sample; the list is cached.
@@ -282,7 +286,7 @@ class View:
         """Return a view of the same result with another product."""
         return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))
 
-    def errors(self, product: Array | None = None, factor: float = 1.0) -> tuple[Array, Array, Array]:
+    def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
         """Return the errors against `factor`·product, their limits, and their sigmas.
 
         The limits allow for a rounding before the multiplication by the factor and another one after it.
@@ -290,7 +294,7 @@ class View:
         totals, values = self.totals, self.values
         with np.errstate(all="ignore"):
             base = totals.product if product is None else product
-            error = totals.error(values, product) if factor == 1 else values - factor * base
+            error = totals.error(values, product) if np.all(factor == 1) else values - factor * base
             size = np.abs(values) + np.abs(factor * base)
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
             room = abs(factor) * self.noise.limit(totals, product) + extra + self.half

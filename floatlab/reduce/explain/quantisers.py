@@ -105,10 +105,11 @@ def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis
     return np.asarray(quantize(number, name, overflow="saturate"), np.float64) * scale
 
 
-def scaled_formats(values: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array, Array]]:
+def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array]]:
     """Yield formats whose numbers, times a scale per tensor, row or column, are all values of a result.
 
-    Each has the evidence, the scales, and the largest errors of this rounding. `known` masks the values that count.
+    Each has the evidence and the largest errors of this rounding. `known` masks the values that count. A format is left
+    out if most of the exact products are such numbers, too.
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
@@ -117,7 +118,7 @@ def scaled_formats(values: Array, known: Array) -> Iterator[tuple[tuple[tuple[st
                 scale = np.asarray(sizes.max(axis=axis, keepdims=True) / most)
                 scale = np.where(scale == 0, 1.0, scale)
                 number = sizes / scale
-                made = on_grid(name, number)
+                made = _on_grid(name, number)
                 off = np.abs(number - made) > _EXACTLY * number
             if off.any():
                 continue
@@ -126,15 +127,16 @@ def scaled_formats(values: Array, known: Array) -> Iterator[tuple[tuple[tuple[st
             number, made = number.ravel()[others], made.ravel()[others]
             step = 1.0 if name == "int8" else np.exp2(np.frexp(made)[1] - float(parse_format(name).precision))
             bits = np.where(made > 0, np.log2(step / (2 * _EXACTLY * np.maximum(number, 1e-300))), 0.0)
-            if float(np.maximum(bits, 0.0).sum()) > _EVIDENCE:
-                half = 0.5 if name == "int8" else _half_step(on_grid(name, sizes / scale), parse_format(name))
-                format = "int8" if name == "int8" else parse_format(name).name
+            plain = (np.abs(exact) / scale).ravel()[others]
+            lies = np.abs(plain - _on_grid(name, plain)) <= 2 * _EXACTLY * plain
+            if float(np.maximum(bits, 0.0)[~lies].sum()) > _EVIDENCE and lies.mean() < 0.5:
+                half = 0.5 if name == "int8" else _half_step(_on_grid(name, sizes / scale), parse_format(name))
                 half = half * scale + _EXACTLY * np.abs(values)
-                yield (("format", format), ("scale per", words)), scale, half
+                yield (("format", name if name == "int8" else parse_format(name).name), ("scale per", words)), half
                 break
 
 
-def on_grid(name: str, numbers: Array) -> Array:
+def _on_grid(name: str, numbers: Array) -> Array:
     """Return the numbers rounded to a format of `scaled_formats`."""
     made: Array = np.rint(numbers) if name == "int8" else np.asarray(quantize(numbers, name), np.float64)
     return made

@@ -20,6 +20,7 @@ _PAIRS = 1 << 20  # at most this many ranges of terms are examined
 _WITNESSES = 24  # a range of terms is tested at up to this many elements
 _CERTAIN = 0.2  # a fitted count of a term may differ from an integer by less than this
 _FILLED = 0.6  # a rectangle is reported if more than this share of its elements is wrong
+EXACT = 0.999  # with this share, all elements of a rectangle are wrong
 _FEW = 8  # up to this many wrong elements are always reported one by one
 _SHARE = 0.02  # wrong elements are also reported one by one if they are at most this share of all elements
 _BOXES = 16  # wrong elements are divided into at most this many rectangles
@@ -44,8 +45,10 @@ class Places(Record):
     count: int
 
 
-def find_places(wrong: Array) -> Places | None:
+def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
     """Return the positions of the wrong elements in a mask; None if they are scattered over the result.
+
+    More than the share `filled` of the elements of each rectangle are wrong.
 
     >>> wrong = np.zeros((9, 9), bool)
     >>> wrong[2:4, 3:6] = True
@@ -57,9 +60,9 @@ def find_places(wrong: Array) -> Places | None:
         return None
     if count > _LEAST:
         box = _bounds(wrong)
-        if _is_filled(wrong, box, count):
+        if _is_filled(wrong, box, count, filled):
             return Places("region", (box,), count)
-        if (boxes := _boxes(wrong, count)) is not None:
+        if (boxes := _boxes(wrong, count, filled)) is not None:
             return Places("region", boxes, count)
     if count <= max(_FEW, _SHARE * wrong.size) or (count <= _LEAST and count * 2 <= wrong.size):
         return Places("elements", indices_of(wrong), count)
@@ -92,9 +95,9 @@ def _bounds(wrong: Array) -> tuple[tuple[int, int], tuple[int, int]]:
     return (int(rows[0]), int(rows[-1]) + 1), (int(columns[0]), int(columns[-1]) + 1)
 
 
-def _is_filled(wrong: Array, box: tuple[tuple[int, int], ...], count: int) -> bool:
+def _is_filled(wrong: Array, box: tuple[tuple[int, int], ...], count: int, filled: float) -> bool:
     (top, bottom), (left, right) = box
-    return count > _FILLED * (bottom - top) * (right - left)
+    return count > filled * (bottom - top) * (right - left)
 
 
 def _runs(marks: Array) -> list[tuple[int, int]]:
@@ -102,7 +105,7 @@ def _runs(marks: Array) -> list[tuple[int, int]]:
     return [(int(low), int(high)) for low, high in edges.reshape(-1, 2)]
 
 
-def _boxes(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
+def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, int], ...], ...] | None:
     """Return rectangles that contain all wrong elements; None if one is not filled, or if they are too many or small.
 
     Each rectangle is the intersection of adjacent rows and adjacent columns that contain wrong elements.
@@ -117,7 +120,7 @@ def _boxes(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] 
             if part.any():
                 (a, b), (c, d) = _bounds(part)
                 box = (top + a, top + b), (left + c, left + d)
-                if not _is_filled(wrong, box, int(part.sum())):
+                if not _is_filled(wrong, box, int(part.sum()), filled):
                     return None
                 found.append(box)
     return tuple(found) if count >= 4 * len(found) else None
@@ -330,6 +333,23 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
     for factor, along in (*options, (factors[1], 0), (factors[2], 1)):
         if 1 / _LARGEST_FACTOR < abs(factor) < _LARGEST_FACTOR:
             yield factor, along
+
+
+def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
+    """Yield a factor for each column, and one for each row, if all of these are plausible.
+
+    >>> exact = 1 + np.arange(12.0).reshape(3, 4) ** 2
+    >>> [each.ravel().tolist() for each in line_factors(exact * [[2], [3], [5]], exact, np.ones((3, 4)))][-1]
+    [2.0, 3.0, 5.0]
+    """
+    with np.errstate(all="ignore"):
+        ratio, width = values / exact, sigma / np.abs(exact)
+    ratio = np.where(np.isfinite(ratio) & np.isfinite(width), ratio, np.nan)
+    for axis in (0, 1):
+        if ratio.shape[axis] > 1 and ratio.shape[1 - axis] > 1:
+            factors = weighted_median(ratio, width, axis)
+            if ((np.abs(factors) > 1 / _LARGEST_FACTOR) & (np.abs(factors) < _LARGEST_FACTOR)).all():
+                yield factors
 
 
 def _middle(ratio: Array, width: Array) -> float:

@@ -63,8 +63,12 @@ class Schedule(Record):
     def batches(self, terms: int) -> Batches:
         """Return the order for a number of terms as batches of chains; raises PlanError if the schedule has none."""
         check_number("a sum", "a number of terms", terms)
-        into = BatchBuilder(terms)
-        return into.finished(self.add_batches(np.arange(terms)[:, None], into))
+        return self.batches_of(np.arange(terms))
+
+    def batches_of(self, places: Array) -> Batches:
+        """Return the order as batches, with the terms taken in the order of their places (terms,)."""
+        into = BatchBuilder(len(places))
+        return into.finished(self.add_batches(places[:, None], into))
 
     def plan(self, terms: int) -> Plan:
         """Return the order for a number of terms as a plan; raises PlanError if the schedule has none."""

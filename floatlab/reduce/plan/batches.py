@@ -54,17 +54,24 @@ class Batches(Record):
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
         """Yield each batch, the slots of its results, and the ids (steps, lanes) of its nodes in the plan."""
-        slot = id = self.terms
+        id = self.terms
+        for batch, results in self._with_results():
+            end = id + batch.steps * batch.lanes
+            yield batch, results, np.arange(id, end).reshape(batch.steps, batch.lanes)
+            id = end
+
+    def _with_results(self) -> Iterator[tuple[Batch, slice]]:
+        """Yield each batch, and the slots of its results."""
+        slot = self.terms
         for batch in self.each:
-            ids = id + np.arange(batch.steps * batch.lanes).reshape(batch.steps, batch.lanes)
-            yield batch, slice(slot, slot + batch.lanes), ids
-            slot, id = slot + batch.lanes, id + ids.size
+            yield batch, slice(slot, slot + batch.lanes)
+            slot += batch.lanes
 
     @property
     def depth(self) -> int:
         """The number of nodes on the longest path from a term to the result."""
         levels = np.zeros(self.terms + self.slots, np.int64)
-        for batch, results, _ in self.walk():
+        for batch, results in self._with_results():
             # An operand that is added at step k passes through step k and all later steps of its chain.
             entered = levels[batch.rest].max(axis=1) + np.arange(batch.steps, 0, -1)[:, None]
             levels[results] = np.maximum(levels[batch.first] + batch.steps, entered.max(axis=0))

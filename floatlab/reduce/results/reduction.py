@@ -18,6 +18,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context, Datum, Derivation, Flags, convert
 from floatlab.presenter import Answering
+from floatlab.progress import begin
 from floatlab.record import Individual
 from floatlab.reduce.plan.basic_schedules import Permuted, Schedule, Sorted
 from floatlab.reduce.plan.batches import Batches
@@ -92,7 +93,9 @@ class Reduction(Answering, Individual):
     @property
     def batches(self) -> Batches:
         """The order of the additions as batches over arrays."""
-        return self.settled.batches(len(self))
+        if isinstance(self.schedule, Sorted):
+            return self.schedule.inner.batches_of(places_of(self.sides, self.schedule))
+        return self.schedule.batches(len(self))
 
     @property
     def plan(self) -> Plan:
@@ -247,6 +250,7 @@ def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> lis
         raise UnsupportedError(f"nodes of more than two numbers are not ranked in sums of {n:,} terms")
     engine = engine_for(sides, adder)
     numbers = np.empty(n + batches.nodes, engine.blank(1).dtype)
+    begin(batches.nodes)
     numbers[:n] = engine.leaf(np.arange(n))
     evaluate(batches, engine, numbers.__setitem__)
     codes = engine.codes(numbers)

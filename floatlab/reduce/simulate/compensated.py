@@ -23,6 +23,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
+from floatlab.progress import count
 from floatlab.record import Record
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.plan import Plan
@@ -234,6 +235,7 @@ class Compensated(Record):
         for i, leaf in enumerate(order[1:]):
             do.ids[0] = batches.terms + i
             state = rule.take(do, state, engine.leaf(np.array([leaf])))
+            count(value.size)
         return np.asarray(rule.end(do, state)[0])
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:

@@ -20,12 +20,13 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
+from floatlab.progress import begin, count, pause
 from floatlab.reduce.plan.basic_schedules import ExplicitTree, Schedule, Sorted
 from floatlab.reduce.plan.batches import Batch, Batches
 from floatlab.reduce.plan.matching import subtree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
-from floatlab.reduce.simulate.code_engine import CodeEngine, Sides, spread, spread_over, take
+from floatlab.reduce.simulate.code_engine import ROWS, CodeEngine, Sides, spread, spread_over, take
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
@@ -33,6 +34,7 @@ from floatlab.reduce.simulate.tensor_core_engine import TensorCore, TensorEngine
 AnyAdder = Adder | Compensated | TensorCore
 Observer = Callable[[Array, Array], None]  # a function of ids of nodes, and of their values of shape (*ids, *batch)
 _TILE = 1 << 15  # number of sums that are computed at once; their values should stay in the cache
+_PIECE, _LEAST = 1 << 22, 64  # additions, and steps, between two reports of the progress
 _MOST = 1 << 23  # the largest number of values in memory at once
 
 
@@ -94,13 +96,22 @@ class _Evaluation:
             if not adds_terms[low]:
                 sums = engine.add(sums, self.store[slots[0] - self.terms], made[0])
                 self.observe(made[0], sums)
-            elif self.is_observed:
-                trail = engine.partial_sums(sums, slots, made)
-                self.observe(made, trail)
-                sums = trail[-1]
-            else:
-                sums = engine.update(sums, slots, made)
+                count(sums.size)
+                continue
+            length = min(ROWS, max(_LEAST, _PIECE // max(sums.size, 1)))
+            for first in range(0, high - low, length):
+                part = slice(first, first + length)
+                sums = self._add_terms(sums, slots[part], made[part])
+                count(len(made[part]) * sums.size)
         return sums
+
+    def _add_terms(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return the sums after adding terms step by step, and let the observer see each step."""
+        if not self.is_observed:
+            return self.engine.update(sums, slots, ids)
+        trail = self.engine.partial_sums(sums, slots, ids)
+        self.observe(ids, trail)
+        return np.asarray(trail[-1])
 
     def _begin(self, first: Array, second: Array, ids: Array) -> tuple[Array, int]:
         """Return the first sums of chains, and the number of steps that they already include: 0 or 1."""
@@ -125,10 +136,12 @@ class _Evaluation:
         for step, made in zip(batch.rest[:start], ids[:start], strict=True):
             head = False, self.engine.add_exactly([head, *map(self._argument, step)], made)
             self.observe(made, head[1])
+            count(head[1].size)
         if start >= len(ids):
             return head[1]
         trail = self.engine.add_exactly_along(head[1], batch.rest[start:], ids[start:])
         self.observe(ids[start:], trail)
+        count(trail.size)
         return np.asarray(trail[-1])
 
 
@@ -189,11 +202,14 @@ def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | J
     """
     if isinstance(adder, Joined):
         return _simulate_joined(sides, schedule, adder)
+    pause()
     n = len(sides[0].codes)
     order = schedule if isinstance(schedule, Sorted) else None
     inner = schedule if order is None else order.inner
     batches = inner.batches(n)
     batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
+    begin(batches.nodes * prod(batch))
+    pause()
     made = np.empty(batch, container(adder.accumulator))
     more = 2 * n if isinstance(adder, PartlyFused) else 0 if order is None else n
     for place, first in _tiles(batch, batches, adder, more):

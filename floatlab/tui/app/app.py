@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
+from shlex import join
 from typing import Literal
 
 from textual.binding import Binding
@@ -19,6 +20,7 @@ from textual.worker import WorkerFailed
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
+from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
 from floatlab.tui.app.palette import Commands, Palette, keys_page
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
@@ -30,6 +32,8 @@ from floatlab.tui.themes import CYCLE, THEMES, role_colours
 from floatlab.tui.widgets import HelpWindow
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
+
+_TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
 
 
 class Explorer(ExplorerBase):
@@ -94,6 +98,7 @@ class Explorer(ExplorerBase):
         first = (screen_for(start.verb) if start else None) or last
         self._starts = {first.name: start} if start else {}
         self._pending = pending
+        self._telling = False  # whether the address will be told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
             del os.environ["NO_COLOR"]  # an empty value counts as not set
@@ -148,14 +153,18 @@ class Explorer(ExplorerBase):
         return self.default_question(row.name)
 
     def on_load(self) -> None:
-        """Handle signals that end a program, so that the terminal is restored."""
+        """Handle signals that end a program, so that the terminal is restored; also end when the terminal is closed."""
         if self.is_headless:
             return
         from asyncio import get_running_loop
 
-        for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)):
+        loop = get_running_loop()
+        for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", terminal.HUNG_UP)):
             with suppress(AttributeError, NotImplementedError, RuntimeError):  # not on every system
-                get_running_loop().add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
+                loop.add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
+        with suppress(AttributeError, OSError, ValueError):  # no standard input, or one that is no file
+            leave = partial(self.exit, return_code=terminal.HUNG_UP)
+            terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 
     def on_mount(self) -> None:
         """Show the message about invalid settings."""
@@ -210,6 +219,7 @@ class Explorer(ExplorerBase):
             self.switch_mode(name)
         if question is not None and opened is not None:
             opened.open(question)
+        self.tell_address()
 
     def ask(self, question: Question) -> None:
         """Show the screen that answers a question."""
@@ -255,6 +265,20 @@ class Explorer(ExplorerBase):
         else:
             run_once(self, partial(terminal.copy, text), report)
 
+    # The address in a browser.
+
+    def tell_address(self) -> None:
+        """Tell a visitor's browser the command of the question shown, which a link with it opens again."""
+        if self.is_web and not self._telling:
+            self._telling = True
+            self.set_timer(_TELLING, self._tell_address)
+
+    def _tell_address(self) -> None:
+        self._telling = False
+        if self.shown is not None:
+            command = join(words_of(self.shown.question))
+            self.open_url(SHOWN + (command if len(command) <= MOST_ASKED else ""), new_tab=False)
+
     # Exit.
 
     def session(self) -> dict[str, object]:
@@ -281,14 +305,18 @@ def open_explorer(
     theme: str | None = None,
     keep: bool = True,
     pending: BackgroundAnswer | None = None,
+    excuse: str = "",
 ) -> int:
     """Run the explorer in this terminal, and return the exit status; see `Explorer` for the parameters.
+
+    `excuse` says why the explorer does not open at the question that was asked for.
 
     Raises FloatlabError for an unknown theme, and any exception that ended the explorer.
     """
     settings, complaint = read_settings()
     if confined():  # browser users must not see paths on this machine
         complaint = ""
+    complaint = excuse or complaint
     for stream in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack

@@ -15,11 +15,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from errno import EADDRNOTAVAIL
 from ipaddress import ip_address
-from shlex import join
+from shlex import join, split
 from typing import TYPE_CHECKING
 
 from floatlab.errors import FloatlabError, MissingPartError, printable_lines
 from floatlab.record import Record
+from floatlab.tui.app.browser_page import ASKED, MOST_ASKED, page, policy
+from floatlab.tui.app.registry import screen_for
+from floatlab.verbs.registry import VERBS
 
 if TYPE_CHECKING:  # an optional dependency
     from aiohttp import WSMessage, web
@@ -32,9 +35,12 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _QUERY = "token"
 _SIZES = range(1, 1001)  # valid numbers of columns and of rows of a terminal in a browser
 _MOST_TYPED = 1 << 20  # most characters in a message
+_FONT_SIZES = [str(size) for size in range(6, 73)]
+_NO_QUESTION = "This address has no question that the explorer can open, such as ?q=show 0.1 --fp16\n"
+_POLICY = "Content-Security-Policy"
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'none'",  # other pages cannot embed it or capture its keys
+    _POLICY: "frame-ancestors 'none'",  # other pages cannot embed it or capture its keys
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -118,8 +124,11 @@ class Guard:
         if request.path != "/ws":
             response = await handler(request)
             if not response.prepared:
-                response.headers.update(_HEADERS)
+                for name, value in _HEADERS.items():
+                    response.headers.setdefault(name, value)
             return response
+        if question_asked(request.query.get(ASKED, "")) is None:
+            return web.Response(status=400, text=_NO_QUESTION)
         if any(not _size(request.query.get(name, "80")) for name in ("width", "height")):
             return web.Response(status=400, text="this is not a valid size of a terminal\n")
         if self.open >= self.visitors:
@@ -164,6 +173,21 @@ class Guard:
         return response
 
 
+def question_asked(text: str) -> list[str] | None:
+    """Return the words of a command in an address; no words if it is empty, None if it is not a question.
+
+    The words are arguments of the explorer that answers. The first is a verb, so that no word is an option of `tui`.
+
+    >>> question_asked("show 0.1 --fp16"), question_asked("--serve"), question_asked("vectors generate f16_add")
+    (['show', '0.1', '--fp16'], None, None)
+    """
+    try:
+        words = split(text) if len(text) <= MOST_ASKED and text.isprintable() else ["?"]
+    except ValueError:  # a quote is not closed
+        return None
+    return words if not words or (words[0] in VERBS and screen_for(words[0]) is not None) else None
+
+
 def _size(text: str) -> bool:
     """Return whether a text is a valid number of columns or rows of a terminal."""
     return text.isascii() and text.isdigit() and len(text) < 5 and int(text) in _SIZES
@@ -201,18 +225,25 @@ class _Lines(logging.Formatter):
         return printable_lines(super().format(record))
 
 
-def server_of(address: Address, words: list[str], visitors: int, tell: Callable[[str], None]) -> Server:
-    """Return the guarded server; raises MissingPartError without textual-serve (extra `web`)."""
+def server_of(
+    address: Address, words: list[str], visitors: int, tell: Callable[[str], None], question: list[str] | None = None
+) -> Server:
+    """Return the guarded server; raises MissingPartError without textual-serve (extra `web`).
+
+    `words` are the options of each explorer, and `question` is the question of addresses without one.
+    """
     try:
         from aiohttp import web
         from textual_serve.server import Server
     except ImportError:
         raise MissingPartError("tui --serve needs textual-serve: pip install 'floatlab[web]'") from None
     asked: ContextVar[str] = ContextVar("asked", default="")
+    wanted: ContextVar[str] = ContextVar("wanted", default="")
     guard = Guard(address, visitors)
 
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
         asked.set(f"{request.scheme}://{request.host}")
+        wanted.set(join(question_asked(request.query.get(ASKED, "")) or []))
         return await guard(request, handler)
 
     class Guarded(Server):
@@ -225,6 +256,24 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
         @public_url.setter
         def public_url(self, url: str) -> None:
             """Ignore the public URL that textual-serve constructs, since the host can have several names."""
+
+        @property
+        def command(self) -> str:
+            """The command of the explorer for a request: it opens the question of the address, if there is one."""
+            return f"{explorer} {wanted.get()}" if wanted.get() else str(self._command)
+
+        @command.setter
+        def command(self, command: str) -> None:
+            self._command = command
+
+        async def handle_index(self, request: web.Request) -> web.StreamResponse:
+            """Answer with the page of an explorer, or with an error for an address without a question."""
+            if question_asked(request.query.get(ASKED, "")) is None:
+                return web.Response(status=400, text=_NO_QUESTION)
+            size = request.query.get("fontsize", "16")
+            socket = f"{asked.get().replace('http', 'ws', 1)}/ws"
+            html = page(socket, int(size) if size in _FONT_SIZES else 16)
+            return web.Response(text=html, content_type="text/html", headers={_POLICY: policy(socket)})
 
         def initialize_logging(self) -> None:
             """Log only errors, since request lines contain the token, and arbitrary text from visitors."""
@@ -244,18 +293,21 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
             await super()._process_messages(_Checked(websocket), app_service)
 
     # Visitors do not share a session: every visitor starts without one.
-    command = join([sys.executable, "-m", "floatlab", "tui", "--new", *words])
+    explorer = join([sys.executable, "-m", "floatlab", "tui", "--new", *words])
+    command = f"{explorer} {join(question)}" if question else explorer
     server = Guarded(command, address.host, address.port, title="floatlab")
     server.guard = guard
     return server
 
 
-def serve(address: Address, words: list[str], visitors: int, tell: Callable[[str], None]) -> None:
+def serve(
+    address: Address, words: list[str], visitors: int, tell: Callable[[str], None], question: list[str] | None = None
+) -> None:
     """Serve explorers that open at a command, until interrupted; `tell` receives a message with the address.
 
     Raises MissingPartError without textual-serve (extra `web`), FloatlabError if the address is not available.
     """
-    server = server_of(address, words, visitors, tell)
+    server = server_of(address, words, visitors, tell, question)
     try:
         _check_free(address)
         server.serve()

@@ -1,11 +1,15 @@
-"""Output to the system: text to the clipboard by the system's programs, and lines without control characters."""
+"""The system: text to the clipboard by its programs, lines without control characters, terminals that are closed."""
 
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
-from time import monotonic
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from time import monotonic, sleep
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -43,6 +47,31 @@ def copy(text: str) -> str:
                 continue
             return name
     return ""
+
+
+HUNG_UP = 129  # the exit status of a program whose terminal was closed
+_LEAVING = 2.0  # the time limit in seconds for an end in good order
+
+
+def on_hangup(fileno: int, leave: Callable[[], object]) -> None:
+    """Call `leave` on another thread when the other side of a terminal or a pipe closes; then end the process.
+
+    A program gets no signal if the terminal does not control it, and Textual would read from the closed terminal
+    forever. `leave` has two seconds to end the process in good order. Without `poll`, as on Windows, this does nothing.
+    """
+    if not hasattr(select, "poll"):
+        return
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(fileno, 0)  # errors and hang-ups are always reported
+        if poll.poll():
+            with suppress(RuntimeError):  # the event loop has ended already
+                leave()
+            sleep(_LEAVING)
+            os._exit(HUNG_UP)
+
+    Thread(target=watch, daemon=True).start()
 
 
 _SPACE = "\N{NO-BREAK SPACE}"

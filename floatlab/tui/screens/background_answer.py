@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from threading import Event, Thread
+from time import monotonic
 
+from floatlab.progress import pausing, reporting
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
+
+_SURE = 1.0  # seconds of work before the remaining time is estimated
 
 
 class Stopped(KeyboardInterrupt):
@@ -45,7 +49,10 @@ class BackgroundAnswer:
         self._prepare, self._after = prepare, after
         self._future: Future[tuple[list[Answer], object]] = Future()
         self._stopped = Event()
+        self._goes_on = Event()
+        self._goes_on.set()
         self._total = self._done = 0
+        self._began = self._counted_from = monotonic()
         self.late = False  # whether the screen has stopped waiting
 
     def start(self) -> None:
@@ -55,8 +62,11 @@ class BackgroundAnswer:
     def run(self) -> None:
         """Do the work on the current thread; an exception is stored for `result`."""
         try:
-            answers = self._after.result()[0] if self._after is not None else self._ask(self.question, self._started)
-            prepared = self._prepare(self.question, answers) if self._prepare is not None else None
+            with pausing(self._pause):
+                after = self._after
+                answers = after.result()[0] if after is not None else self._ask(self.question, self._started)
+                with reporting(self._started):
+                    prepared = self._prepare(self.question, answers) if self._prepare is not None else None
         except BaseException as error:
             self._future.set_exception(error)
         else:
@@ -70,9 +80,20 @@ class BackgroundAnswer:
         """Wait for the end; return the answers and the result of `prepare`, or raise the exception."""
         return self._future.result()
 
+    def hold(self) -> None:
+        """Pause the work when it next reports progress, until `release` is called."""
+        self._goes_on.clear()
+
+    def release(self) -> None:
+        """End a pause."""
+        self._goes_on.set()
+        if self._after is not None:
+            self._after.release()
+
     def stop(self) -> None:
         """Stop the work when it next reports progress."""
         self._stopped.set()
+        self._goes_on.set()
         if self._after is not None:
             self._after.stop()
 
@@ -82,20 +103,50 @@ class BackgroundAnswer:
         return self._stopped.is_set()
 
     def _started(self, total: int, noun: str) -> Callable[[int], None]:
-        self._total, self._done = total, 0
+        self._total, self._done, self._counted_from = total, 0, monotonic()
         return self._add
 
     def _add(self, count: int) -> None:
+        self._pause()
+        self._done += count
+
+    def _pause(self) -> None:
+        """Wait while the work is held; raise Stopped if it is to end."""
+        self._goes_on.wait()
         if self._stopped.is_set():
             raise Stopped
-        self._done += count
+
+    @property
+    def age(self) -> float:
+        """The time in seconds since the work was begun."""
+        return monotonic() - self._began
 
     @property
     def progress(self) -> str:
-        """The progress as text."""
+        """The progress as text: the share of the work that is done, and an estimate of the remaining time."""
         if self._after is not None and not self._after.ends(0):
             return self._after.progress
         if self.is_stopped:
             return "stopping …"
         share = f" {min(100 * self._done // self._total, 100)} %" if self._total else ""
-        return f"working …{share} · Esc stops"
+        return f"working …{share}{self._estimate()} · Esc stops"
+
+    def _estimate(self) -> str:
+        """Return an estimate of the remaining time as text; empty if too little work is done to tell."""
+        spent = monotonic() - self._counted_from
+        if spent < _SURE or not 0 < self._done < self._total:
+            return ""
+        left = spent * (self._total - self._done) / self._done
+        return f", about {duration_text(left)} left"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a time in whole seconds, minutes or hours, rounded up.
+
+    >>> duration_text(0.2), duration_text(59.5), duration_text(91), duration_text(7300)
+    ('1 s', '60 s', '2 min', '3 h')
+    """
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90 * 60)):
+        if seconds <= most:
+            return f"{-int(-seconds // length)} {unit}"
+    return f"{-int(-seconds // 3600)} h"

@@ -29,7 +29,8 @@ class QuestionScreen(Screen[None]):
 
     NAME = ""  # set by the app: whether answers may take long
     slow = False
-    GRACE = 0.15  # seconds to wait for an answer before the progress is shown
+    GRACE = 0.06  # seconds to wait for an answer before the screen takes keys again
+    QUIET = 0.3  # seconds until the progress is shown, which would flicker before
     app: ExplorerBase
 
     def __init__(self, question: Question) -> None:
@@ -151,6 +152,7 @@ class QuestionScreen(Screen[None]):
         else:
             self.draw(self._start)
             self._look()
+            self.call_after_refresh(self.pending.release)
         if self.slow:
             self.set_interval(_POLL, self._look)
         self.call_after_refresh(self.leave)
@@ -193,7 +195,8 @@ class QuestionScreen(Screen[None]):
         if pending is None:
             return True
         if not pending.ends(0):
-            self.complain(pending.progress, hint=True)
+            if pending.age >= self.QUIET or not self.answers:
+                self.complain(pending.progress, hint=True)
             return True
         box, text = self._asked_in
         if box is not None and box is self.focused and box.value != text:

@@ -178,6 +178,7 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
         """Show the rounding rules, and the keys that are active now."""
         self.head.options = self._head()
         self.refresh_bindings()
+        self.app.tell_address()
 
     def show_page(self, name: str, page: Page) -> None:
         """Show a page in the view with this id."""

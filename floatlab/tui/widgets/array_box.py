@@ -116,7 +116,7 @@ class FilePicker(Picker):
     def _go(self, place: str) -> bool:
         """List a folder or the arrays of a file; show an error message and return False if it cannot be read."""
         try:
-            listed = entries(place)
+            listed = entries(place, self._whole)
         except FloatlabError as error:
             self.say(str(error))
             return False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from warnings import catch_warnings, simplefilter
 
@@ -11,6 +12,7 @@ from floatlab.auditing.survival.plans import plan_text
 from floatlab.auditing.survival.running.runner import ReplacedWorkerWarning
 from floatlab.auditing.survival.running.workers import workers
 from floatlab.auditing.survival.survey import audit_recipes
+from floatlab.errors import quoted
 from floatlab.page.words import counted
 from floatlab.verbs.audit.recipes_page import LISTED, recipes_page
 from floatlab.verbs.audit.recipes_report import recipes_csv, recipes_report, sqnr_chart
@@ -22,7 +24,8 @@ _ONE = Lock()  # an audit keeps its files open, and the filters of warnings set,
 def recipes_answer(question: Question, started: Started | None = None) -> Answer:
     """Answer `audit FILE… --to RECIPE[,RECIPE…]`. Raises FloatlabError."""
     where = workers(question.option("jobs", 1), question.option("scheduler"))
-    with _ONE, catch_warnings(record=True) as told, where as executor:
+    resume, remarks = question.option("resume"), list[str]()
+    with _ONE, catch_warnings(record=True) as told, where as executor, _saying_what_is_kept(resume):
         simplefilter("always", ReplacedWorkerWarning)
         found = audit_recipes(
             question.values,
@@ -33,10 +36,23 @@ def recipes_answer(question: Question, started: Started | None = None) -> Answer
             overflow=(question.option("saturate") and "saturate") or "native",
             progress=None if started is None else _counting(started),
             executor=executor,
-            resume=question.option("resume"),
+            resume=resume,
+            notice=remarks.append,
         )
-    answer = recipes_answer_of(found, question.option("worst", LISTED))
-    return answer.replace(hints=tuple(str(each.message) for each in told if each.category is ReplacedWorkerWarning))
+    remarks += [str(each.message) for each in told if each.category is ReplacedWorkerWarning]
+    return recipes_answer_of(found, question.option("worst", LISTED)).replace(hints=tuple(remarks))
+
+
+@contextmanager
+def _saying_what_is_kept(resume: str | None) -> Iterator[None]:
+    """Give an interrupt (Ctrl-C) a message that says what is kept, and how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = "nothing is kept; --resume FILE keeps what is finished"
+        if resume is not None:
+            kept = f"{quoted(resume, 200)} keeps what is finished, and the same command continues"
+        raise KeyboardInterrupt(f"interrupted: {kept}") from None
 
 
 def _counting(started: Started) -> Callable[[int, int], Callable[[int], None]]:

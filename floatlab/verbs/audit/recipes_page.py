@@ -45,10 +45,10 @@ def recipes_page(found: RecipeAudit, most: int = LISTED) -> Page:
       recipe  usual dB  do the tensors survive?
       e4m3        31.5  no: 1 of 2; 1 gets NaN or ∞
       mxfp4       18.8  no: 1 of 2; 1 loses precision
-      A tensor survives a recipe if its SQNR is at most 3 dB below the usual one, that of
-      normally distributed numbers, no number becomes NaN or infinite, and at most 25 % more
-      than usual become 0. The usual SQNR of formats with few digits is small; --min-sqnr DB
-      asks for the same of all recipes.
+      A tensor survives a recipe if its SQNR is at most 3 dB below the usual one, which is
+      that of normally distributed numbers, no number becomes NaN or infinite, and at most 25
+      % more numbers than usual become 0. The usual SQNR of formats with few digits is small;
+      --min-sqnr DB asks for the same of all recipes.
     <BLANKLINE>
       in all   bits  SQNR dB   cosine  rel. error  99.9 %  largest       MSE
       e4m3        8        ∞  1.00000           0       0        0         0
@@ -118,7 +118,7 @@ def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
     """Return whether the tensors survive, for each recipe, with the rule."""
     rows = [(each.recipe, f"{each.expected:.1f}", _survivors(each.recipe, measured)) for each in found.totals]
     rule = found.recommendation.rule
-    words = f"{rule[0].upper()}{rule[1:]}."
+    words = f"{rule[:1].upper()}{rule[1:]}."
     if found.min_sqnr is None:
         words += " The usual SQNR of formats with few digits is small; --min-sqnr DB asks for the same of all recipes."
     blocks: list[Block] = [Table(("recipe", "usual dB", "do the tensors survive?"), rows, right=(1,)), hint(words)]

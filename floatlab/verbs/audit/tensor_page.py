@@ -66,8 +66,8 @@ def plan_page(found: RecipeAudit) -> Page:
     >>> print(to_text(plan_page(audit_recipes(x, "e4m3,mxfp4")), 90), end="")
       as stored for all but 1 of 2 tensors; in e4m3: b. On average 24 bits a number
       rule         a tensor survives a recipe if its SQNR is at most 3 dB below the usual one,
-                   that of normally distributed numbers, no number becomes NaN or infinite,
-                   and at most 25 % more than usual become 0
+                   which is that of normally distributed numbers, no number becomes NaN or
+                   infinite, and at most 25 % more numbers than usual become 0
     <BLANKLINE>
       tensor  recipe
       w       as it is

@@ -98,7 +98,7 @@ VERB = Verb(
         *grouped(
             "what to show",
             Option("plot", "FILE", "draw the histogram with matplotlib: .png, .pdf, .svg"),
-            Option("html", "FILE", "write the page as one HTML file"),
+            Option("html", "FILE", "write the page as one HTML file (- for standard output)"),
             part="output",
         ),
         FORMATS,

@@ -13,6 +13,7 @@ from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.page.model import Page
+from floatlab.progress import reporting
 from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.results.products import Product, matrix_product
@@ -125,4 +126,5 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         return [timing.backends_answer(words, options["backends"], format, runs, started)]
     if question.context != DEFAULT:  # a hardware model has its own rounding rules, and rejects an explicit context
         options["context"] = question.context
-    return [answer_of(reduce_words(verb, words, format, **options), options.get("preset"))]
+    with reporting(started):
+        return [answer_of(reduce_words(verb, words, format, **options), options.get("preset"))]

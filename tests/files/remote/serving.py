@@ -13,6 +13,9 @@ class Serving:
     def __init__(self, files: dict[str, bytes], fault: str = "") -> None:
         self.files, self.fault = files, fault
         self.requests: list[tuple[str, int, int]] = []
+        self.tokens: list[str | None] = []  # what each request had as its authorization
+        self.failures = 0  # this many requests fail, as `fault` says, before the others do not
+        self.forbidden = False  # whether files that do not exist are called forbidden
         self.url = ""
 
     @property
@@ -23,6 +26,18 @@ class Serving:
 
 def _answer(self: BaseHTTPRequestHandler, serving: Serving) -> None:
     fault, path = serving.fault, self.path.split("?")[0].lstrip("/")
+    serving.tokens.append(self.headers["Authorization"])
+    if serving.failures:
+        serving.failures -= 1
+        if serving.failures == 0:
+            serving.fault = ""
+    if fault == "hangs up":
+        return
+    if fault.startswith("answers "):
+        self.send_response(int(fault[8:]))
+        self.send_header("Retry-After", "0")
+        self.end_headers()
+        return
     if fault == "is silent":
         time.sleep(3)
         return
@@ -41,7 +56,7 @@ def _answer(self: BaseHTTPRequestHandler, serving: Serving) -> None:
         self.send_error(500, "I am \x1b[31m not well")
         return
     if path not in serving.files:
-        self.send_error(404)
+        self.send_error(403 if serving.forbidden else 404)
         return
     body = serving.files[path]
     first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
@@ -83,7 +98,7 @@ def _answer(self: BaseHTTPRequestHandler, serving: Serving) -> None:
             self.wfile.write(bytes([octet]))
             time.sleep(0.05)
         return
-    self.wfile.write(part)
+    self.wfile.write(part[: len(part) // 2] if fault == "sends half" else part)
     if fault == "sends without end":
         _pour(self)
 

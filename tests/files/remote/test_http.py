@@ -108,6 +108,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_servers_that_misbehave(fault, monkeypatch):
     monkeypatch.setattr(http_file, "_LATEST", 1.0)
+    monkeypatch.setattr(http_file, "_PAUSES", (0.0, 0.0))
     monkeypatch.setattr(http_file, "_SLOWEST", 1 << 24)
     tracemalloc.start()
     start = time.process_time()
@@ -168,3 +169,74 @@ def test_a_confined_process_reads_no_urls(monkeypatch):
         for url in ("http://127.0.0.1/model.safetensors", "memory://model.safetensors"):
             with pytest.raises(RefusedError, match="URLs are not read here"):
                 ask(url)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Repeat failed requests without a pause."""
+    monkeypatch.setattr(http_file, "_PAUSES", (0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("fault", ["answers 503", "answers 429", "answers 500", "hangs up", "sends half"])
+def test_requests_that_fail_are_repeated_a_few_times(at_once, fault):
+    with serving({"model.safetensors": FILE}, fault) as server:
+        server.failures = 3
+        with open_checkpoint(f"{server.url}/model.safetensors") as checkpoint:
+            assert list(checkpoint.tensors) == ["a", "b"]
+        server.fault, server.failures, server.tokens = fault, 99, []
+        with pytest.raises(FileFormatError):
+            open_checkpoint(f"{server.url}/model.safetensors")
+        assert len(server.tokens) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "needs a login (127.0.0.1 answers 401): set FLOATLAB_TOKENS=127.0.0.1=TOKEN if you have a token"),
+        (403, "may not be read (127.0.0.1 answers 403): set FLOATLAB_TOKENS=127.0.0.1=TOKEN if you have a token"),
+        (404, "is not a file"),
+        (410, "is not a file any more (its server answers 410)"),
+        (418, "cannot be read: its server answers 418"),
+    ],
+)
+def test_refusals_are_not_repeated_and_say_what_to_do(at_once, status, said):
+    with serving({}, f"answers {status}") as server, pytest.raises(FileFormatError) as caught:
+        open_checkpoint(f"{server.url}/model.safetensors")
+    assert str(caught.value).endswith(said)
+    assert len(server.tokens) == 1
+
+
+def test_a_server_that_asks_to_wait_long_is_not_asked_again(monkeypatch):
+    monkeypatch.setattr(http_file, "_MOST_PAUSE", -1.0)
+    with serving({}, "answers 429") as server, pytest.raises(FileFormatError, match="answers 429"):
+        open_checkpoint(f"{server.url}/model.safetensors")
+    assert len(server.tokens) == 1
+
+
+def test_tokens_are_sent_to_their_own_host_only(at_once, monkeypatch):
+    """Another port is another server: a token for host:port does not follow a redirection."""
+    files = {"a.npy": npy(LONG)}
+    with serving(files) as other, serving(files) as server:
+        monkeypatch.setenv("FLOATLAB_TOKENS", f"other=x, {server.url[7:]}=secret")
+        assert numbers(f"{server.url}/a.npy", "a").size == LONG.size
+        assert set(server.tokens) == {"Bearer secret"}
+        server.fault, server.tokens = f"redirects {other.url}/a.npy", []
+        assert numbers(f"{server.url}/a.npy", "a").size == LONG.size
+        assert (set(server.tokens), set(other.tokens)) == ({"Bearer secret"}, {None})
+        server.fault = "answers 401"
+        with pytest.raises(FileFormatError, match="refuses the token in FLOATLAB_TOKENS \\(401\\)"):
+            open_checkpoint(f"{server.url}/a.npy")
+        monkeypatch.setenv("FLOATLAB_TOKENS", f"{server.url[7:]}=sec\nret")
+        with pytest.raises(FileFormatError, match="is empty or has other characters") as caught:
+            open_checkpoint(f"{server.url}/a.npy")
+        assert "sec" not in str(caught.value)
+    with pytest.raises(FileFormatError, match="its URL has a login"):
+        open_checkpoint("https://name:password@127.0.0.1:9/a.npy")
+
+
+def test_a_configuration_that_may_not_be_read_is_absent(at_once):
+    """Object stores answer 403 for files that do not exist."""
+    with serving({"model.safetensors": FILE}) as server:
+        server.forbidden = True
+        with open_checkpoint(f"{server.url}/model.safetensors") as checkpoint:
+            assert checkpoint.configs == {}

@@ -24,9 +24,11 @@ class Resumption:
 
         Raises FileFormatError if the file belongs to another audit, or was not written by `--resume`.
         """
+        self.path = path
         self._journal = Journal(path, "audit", {"revision": _REVISION, **belongs})
         try:
             self._lines = {self._key(i): i for i in range(len(self._journal))}
+            self.taken: set[int] = set()  # the tensors of which results were taken from the file
         except BaseException:
             self.close()
             raise
@@ -52,6 +54,7 @@ class Resumption:
     def result_of(self, job: AuditJob) -> Result:
         """Return the result of a job in the file; raises FileFormatError if it cannot be its result."""
         index = self._lines[_key_of(job)]
+        self.taken.add(job.subject)
         try:
             return as_result(self._journal[index].get("result"), job)
         except (ValueError, TypeError):

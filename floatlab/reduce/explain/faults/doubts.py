@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.faults.patterns import may_be_flushed
 from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
 from floatlab.reduce.explain.findings import SideExplanation
-from floatlab.reduce.explain.noise import half_ulp
+from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import last_places
 from floatlab.reduce.explain.stages import PLAIN
@@ -23,7 +23,6 @@ _HALVES = 4.0
 # With such sums, an element is within half an ulp of the product with a probability of about exp(−0.36). If many
 # elements are that close, a few wrong elements are the likelier explanation; its cost is −ln of a probability, too.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
-_SEEN = 0.05  # errors below this many half ulps do not show how a result was rounded
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
 
 
@@ -48,9 +47,10 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
         return "wrong elements", f"results or partial sums that were rounded to {format} in another way"
     if "bias" in names and may_be_fixed_point(view, product):
         return "a bias", "fixed-point numbers that were truncated"
-    factors = [dict(each.evidence).get("factor") for each in found.causes if each.name == "scale"]
-    if "inputs-quantized" in names and any(each and abs(float(each) - 1) < _RESCALED for each in factors):
-        return f"a factor of {factors[0]}", "inputs quantised with another scale"
+    factors = [dict(each.evidence).get("factor", "") for each in found.causes if each.name == "scale"]
+    near = [each for each in factors if each[:1].isdigit() and abs(float(each) - 1) < _RESCALED]
+    if "inputs-quantized" in names and near:
+        return f"a factor of {near[0]}", "inputs quantised with another scale"
     return None
 
 
@@ -62,12 +62,13 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array) -> boo
     if not isinstance(view.half, np.ndarray):
         return False
     error = np.abs(view.totals.error(view.values, product))
+    exact = noise_of(view.format).is_exact(view.totals, product)  # no partial sum is rounded in the narrow format
     with np.errstate(all="ignore"):
         largest = np.maximum(np.abs(view.values), np.sqrt(view.totals.squares))
         room = _HALVES * half_ulp(largest, view.format) + view.noise.limit(view.totals, product)
-        seen = view.usable & ~wrong & (error > _SEEN * view.half)
+    seen = view.usable & ~wrong & ~exact
     claim = _CLAIM + _EACH * int(wrong.sum())
-    return bool((error <= room)[wrong].all()) and _WITHIN * int(seen.sum()) < claim
+    return bool(((error <= room) & ~exact)[wrong].all()) and _WITHIN * int(seen.sum()) < claim
 
 
 def may_be_fixed_point(view: View, product: Array | None) -> bool:

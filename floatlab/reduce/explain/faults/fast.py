@@ -33,6 +33,8 @@ _SURE, _EXCLUDED = 15.0, -5.0
 _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of the squares of one normal variable, and of the sum of four
 # A fast product has errors in about half of the elements of a zero row or column, or in none of them.
 _IN_EMPTY = 0.25
+# Errors above this many times u·‖x‖·‖y‖, with the largest norms of a row of x and a column of y, fit no algorithm.
+_MOST = 2.0**12
 _FLOOR = 1e-6  # variances are at least this share of the median variance
 
 
@@ -82,8 +84,10 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     (m, n), k = view.values.shape, x.shape[1]
     if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
         return None
-    drift = drift_of(view)
     error = np.asarray(view.totals.error(view.values))
+    if _is_beyond(view, error, x, y):
+        return None
+    drift = drift_of(view)
     in_empty = error[view.totals.size == 0] != 0
     if in_empty.any() and in_empty.mean() < _IN_EMPTY:
         return None
@@ -109,6 +113,14 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
                     if gain > _EXCLUDED and (best is None or gain > best[0]) and _fits(error[inner], made):
                         best = gain, algorithm.name
     return None if best is None else FastProduct(best[1], best[0] > _SURE)
+
+
+def _is_beyond(view: View, error: Array, x: Array, y: Array) -> bool:
+    """Return whether some error is too large for any fast algorithm, so that its errors need not be computed."""
+    with np.errstate(all="ignore"):
+        norms = float((x * x).sum(axis=1).max() * (y * y).sum(axis=0).max()) ** 0.5
+        beyond = np.abs(error) > _MOST * view.noise.u * norms + 2 * np.asarray(view.half)
+    return bool(beyond.any())
 
 
 def _cropped(x: Array, y: Array, peeled: bool) -> tuple[Array, Array]:

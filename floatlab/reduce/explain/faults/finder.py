@@ -163,10 +163,12 @@ class FaultFinder(ShiftFinder):
         counts = term_counts(x, y, error)
         if (
             counts is not None
-            and not (counts == -1).all()
+            and 2 * np.count_nonzero(counts) <= counts.size
+            and len(set(counts[counts != 0].tolist())) == 1
+            and counts.min() >= -1
             and not view.fit(view.totals.product + (x * counts) @ y).wrong.any()
         ):
-            at = np.flatnonzero(counts)
+            at = np.flatnonzero(counts)  # the terms of one fault; more terms would rather be a factor
             name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
             evidence = (("terms", str(len(at))),)
             return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)

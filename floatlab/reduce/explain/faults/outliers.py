@@ -112,6 +112,7 @@ def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) ->
         rows, columns = np.nonzero(wrong & usable)
         some = spread_indices(rows.size, max(2 * _MANY, _TERMS // problem.terms))
         times = float(np.median(_times_usual(problem, sides[i], accumulator, rows[some], columns[some])))
+        wrong &= sides[0].values != sides[1].values
         places = find_places(wrong)
         if times > _UNLIKELY and places is not None:
             known = (("all others", "are rounding, or agree"),)

@@ -13,9 +13,12 @@ from math import log, log2, sqrt
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce.explain.findings import ENOUGH, SampledModel
+from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
+from floatlab.reduce.explain.residuals import last_places
 from floatlab.reduce.results.diagnosis_record import Evidence
 
 _DOUBT = 12.0  # a fault is reported if a coincidence has at most the probability exp(−12)
@@ -44,6 +47,7 @@ _NEARER = 1.0  # a model is named only if it reduces the median error to at most
 # The evidence for one of about a hundred models, in bits, is larger than this; few numbers need more.
 _BITS, _MORE_BITS = 9.0, 3.0
 _MARGIN = 6.0  # the evidence for one of many models exceeds log2 of their number by this many bits
+BITS_OF_SUMS = 9.0  # the evidence for one of about a hundred sums in narrow formats, or for a final rounding, in bits
 _APART = 0.01  # two models can be compared only if their products differ by at least this many sigmas
 
 
@@ -241,6 +245,21 @@ def are_exact(view: View, wrong: Array) -> bool:
     return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
 
 
+def are_among_others(view: View, wrong: Array) -> bool:
+    """Return whether there are at least as many right numbers as wrong ones; zeros do not count.
+
+    Otherwise, nothing shows that the result is the product except in these elements.
+    """
+    right = view.usable & ~wrong & (view.values != 0)
+    return bool(right.sum() >= wrong.sum())
+
+
+def have_few_digits(x: Array) -> bool:
+    """Return whether all numbers are multiples of one number, up to 256 of it; fewer digits would change them."""
+    step = float(last_places(x).min(initial=np.inf))
+    return bool(np.abs(x).max(initial=0.0) <= 256 * step)
+
+
 def may_be_flushed(view: View, wrong: Array, least: float) -> bool:
     """Return whether the wrong elements' errors are small enough to be caused by flushing to zero.
 
@@ -286,10 +305,28 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
         error, left = (np.abs(view.totals.error(view.values, each)) for each in (None, product))
         least = view.noise.sigma(view.totals) + view.half + np.abs(view.values) * view.noise.u
         bits = np.log2(error / np.maximum(left, least))[view.usable & (error > 0)]
+        bits = bits[np.unique(view.values[view.usable & (error > 0)], return_index=True)[1]]
         if tried:
-            _, first = np.unique(view.values[view.usable & (error > 0)], return_index=True)
-            return bool(bits[first].sum() > log2(tried) + _MARGIN)
+            return bool(bits.sum() > log2(tried) + _MARGIN)
     return bits.size >= _FEW or bool(bits.sum() > _BITS + _MORE_BITS / max(1, bits.size))
+
+
+def evidence_bits(view: View, explained: Array, output: Format) -> float:
+    """Return how many bits of evidence some elements are for a computation that gives exactly these numbers.
+
+    A number that is off by some ulps of the format `output` is one of so many numbers that are as close to the product.
+    Sums that are multiples of a large number have fewer neighbours. Equal numbers count once, and zeros not at all,
+    because many causes make zeros.
+    """
+    explained = explained & view.usable & (view.values != 0)
+    _, first = np.unique(view.values[explained], return_index=True)
+    error = np.abs(view.totals.error(view.values))[explained][first]
+    values, exact = (each[explained][first] for each in (view.values, view.totals.product))
+    step = 2 * half_ulp(np.maximum(np.abs(values), np.abs(exact)), output)
+    if view.totals.grain is not None:
+        step = np.maximum(step, view.totals.grain[explained][first])
+    with np.errstate(all="ignore"):
+        return float(np.log2(1 + 2 * error / step).sum())
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:

@@ -13,12 +13,16 @@ from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.findings import ENOUGH, Fault, number_text
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import (
+    EXACT,
+    Places,
     between,
     factor_between,
     find_places,
     follows_everywhere,
     indices_of,
     is_flat,
+    line_factors,
+    mask_of,
     robust_shifts,
     shortest_between,
     weighted_median,
@@ -36,6 +40,7 @@ _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that
 _FAR = 4.0  # in error bounds; beside wrong elements, a bias or factor is reported if its median shift is this large
 _TELLING = 0.5  # largest median error bound, relative to the product; above it, any shift would fit
 _SURELY = 3.0  # among narrow sums, an element is wrong only if its error exceeds this many error bounds
+_BY_CHANCE = 3.0  # a rectangle may have this many times as many right elements as would be so by chance
 _AXES = ("column", "row", "result")
 
 
@@ -155,8 +160,10 @@ class ShiftFinder:
     def placed(self, view: View, wrong: Array) -> Fault:
         """Return the wrong elements as a fault: single elements or rectangles, and whether all of them are zero."""
         places = find_places(wrong)
-        name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
         zero = not view.values[wrong].any()
+        if places is not None and places.name == "region" and not zero and self._has_right(view, wrong, places):
+            places = find_places(wrong, EXACT)
+        name, where = ("elements", indices_of(wrong)) if places is None else (places.name, places.where)
         boxes = [tuple(slice(*span) for span in box if isinstance(span, tuple)) for box in where]
         if zero and name == "region" and any(view.values[box].any() for box in boxes):
             name, where = "elements", indices_of(wrong)  # the rectangle also has right elements
@@ -165,6 +172,15 @@ class ShiftFinder:
             name == "region" or (zero and len(where) > 1)
         )
         return Fault(name, where, holds, wrong)
+
+    def _has_right(self, view: View, wrong: Array, places: Places) -> bool:
+        """Return whether rectangles also have right elements, more than other numbers would hit by chance."""
+        box = mask_of(places.where, wrong.shape) & view.usable
+        room = (view.noise.limit(view.totals) + view.half)[box]
+        error = np.abs(view.totals.error(view.values))[wrong & view.usable]
+        with np.errstate(all="ignore"):
+            expected = box.sum() * float(np.median(room)) / max(float(np.median(error)), 1e-300) if error.size else 0.0
+        return bool((box & ~wrong).sum() > _BY_CHANCE * expected)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
         """Look for a factor and a bias, or one of them and wrong elements: in the usual sums, then in narrow ones."""
@@ -183,7 +199,10 @@ class ShiftFinder:
         if view.format.precision < _COARSE or not usable.any() or is_flat(exact) or is_flat(view.values):
             return None
         values, found = np.where(usable, view.values, np.nan), []
-        for factor, axis in robust_shifts(values, exact, view.errors()[2]):
+        sigma = view.errors()[2]
+        options: list[tuple[float | Array, int | None]] = [*robust_shifts(values, exact, sigma)]
+        options += [(each, None) for each in line_factors(values, exact, sigma)]
+        for factor, axis in options:
             off = np.zeros((1, 1))
             _, room, sigma = view.errors(None, factor)
             with np.errstate(all="ignore"):
@@ -193,7 +212,7 @@ class ShiftFinder:
                     off = weighted_median(error, sigma.reshape(error.shape), min(axis, 1) if axis < 2 else 0)
                 shift = (factor - 1) * exact + off
                 room = times * (room + 2.0**-view.format.precision * np.abs(off))
-                telling = float(np.nanmedian(room[usable] / np.abs(factor * exact[usable]))) < _TELLING
+                telling = float(np.nanmedian(room[usable] / np.abs((factor * exact)[usable]))) < _TELLING
                 error = np.abs(values - factor * exact - off)
                 wrong = usable & ~(error <= room)
                 rooms = [np.broadcast_to(_SURELY * each.errors(None, factor)[1], error.shape) for each in rivals]
@@ -201,7 +220,8 @@ class ShiftFinder:
                     float(np.nanmedian(np.abs(shift[usable]) / np.maximum(each[usable], 1e-320))) > _FAR / _SURELY
                     for each in (_SURELY * room, *rooms)
                 )
-            unknowns = (factor != 1) + (0 if axis is None else off.size)
+            factors = factor.size if isinstance(factor, np.ndarray) else int(factor != 1)
+            unknowns = factors + (0 if axis is None else off.size)
             right = int(usable.sum() - wrong.sum())
             doubted = any((wrong & (error <= each)).any() for each in rooms)
             if (
@@ -217,7 +237,9 @@ class ShiftFinder:
         # Each unknown number must explain a few elements more.
         wrong, factor, axis, off, _ = min(found, key=lambda each: int(each[0].sum()) + _LEAST * each[-1])
         faults = []
-        if factor != 1:
+        if isinstance(factor, np.ndarray):
+            faults.append(Fault("scale", (), (("factor", f"one factor per {_AXES[factor.shape[1] == 1]}"),)))
+        elif factor != 1:
             with np.errstate(all="ignore"):
                 unsure = float(np.nanmedian(view.errors(None, factor)[2] / np.abs(factor * exact)))
             digits = int(np.clip(-np.log10(max(unsure / usable.sum() ** 0.5, 1e-9)), 2, 9))

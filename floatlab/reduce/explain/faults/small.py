@@ -14,7 +14,7 @@ from floatlab.arrays.types import Array
 from floatlab.record import Individual
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.outliers import are_isolated, are_rough, beyond_orders, few_wrong, outlying_lines
-from floatlab.reduce.explain.faults.patterns import Drift, drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.faults.patterns import Drift, are_among_others, drift_of, is_no_order, small_fault
 from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, doubt_line, lone_line, outlying_line, rough_line
@@ -113,7 +113,8 @@ class SmallFaults:
             if fault and fault[2]:
                 return self._shift(i, drifts[i], *fault)
             doubtful, wrong = beyond_orders(self.problem, self.sides[i], self.differing)
-            if wrong.any() and (places := find_places(wrong)) is not None:
+            among = are_among_others(self.views[i], wrong)
+            if wrong.any() and among and (places := find_places(wrong)) is not None:
                 known = (("all others", "agree, or differ by rounding"),)
                 share = float(wrong.mean())
                 cause = DiagnosedCause(places.name, "result", whose, share, places.where, known)

@@ -20,6 +20,8 @@ from floatlab.reduce.results.product_error import spread_indices
 
 _LINES, _ELEMENTS = 16, 256  # faults are first looked for in this many rows, and in about this many elements
 
+_SIMILAR = 0.02  # rows are similar if the square of their distance is at most this share of the sum of their squares
+
 
 def fault_beside(
     problem: ProductProblem, side: Side, model: Model, accumulator: Format, tick: Callable[[], None]
@@ -27,7 +29,7 @@ def fault_beside(
     """Return the fault of a model's product: moved rows or columns, or missing terms; None if there is none."""
     if model.changes is None:
         return None
-    changed = _changed(problem, side, model)
+    changed = _problem(problem, side, _changed(problem, model))
     view = view_of(changed, side, accumulator)
     wrong = view.fit().wrong
     finder = FaultFinder(changed, side, tick)
@@ -38,33 +40,50 @@ def models_with_fault(
     problem: ProductProblem, side: Side, models: list[Model], accumulator: Format, tick: Callable[[], None]
 ) -> Iterator[tuple[Model, Fault]]:
     """Yield the models that explain a result together with a fault. A part of the elements is examined first."""
-    m = min(problem.shape[0], max(_LINES, _ELEMENTS // problem.shape[1]))
-    rows, columns = spread_indices(problem.shape[0], m), spread_indices(problem.shape[1], max(_LINES, _ELEMENTS // m))
-    codes = np.ascontiguousarray(side.source.codes[np.ix_(rows, columns)])
-    part = Side(side.name, Source(codes, side.format, side.source.dtype))
+    (m, n), lines = problem.shape, [np.arange(size) for size in problem.shape]
+    count = min(m, max(_LINES, _ELEMENTS // n))
+    rows, columns = spread_indices(m, count), spread_indices(n, max(_LINES, _ELEMENTS // count))
+    values, product = np.where(side.finite, side.values, 0.0), problem.totals.product
+    parts = [(rows, columns)]
+    # Rows are compared in some columns, and columns in some rows, if a part of the plain product is similar.
+    if _are_similar(values[np.ix_(rows, columns)], product[:, columns]):
+        parts.append((lines[0], columns))
+    if _are_similar(values[np.ix_(rows, columns)].T, product[rows].T):
+        parts.append((rows, lines[1]))
     for model in models:
         tick()
-        few = _changed(problem, side, model, rows, columns)
-        view = view_of(few, part, accumulator)
-        finder = FaultFinder(few, part, tick)
-        wrong = view.fit().wrong
-        is_whole = part.values.size == side.values.size
-        if finder.terms(view, None, wrong) or (is_whole and finder.moved(view, None, wrong)):
+        x, y = _changed(problem, model)
+        for i, part in enumerate(parts):
+            codes = np.ascontiguousarray(side.source.codes[np.ix_(*part)])
+            some = Side(side.name, Source(codes, side.format, side.source.dtype))
+            few = _problem(problem, side, (x[part[0]], y[:, part[1]]))
+            view, finder = view_of(few, some, accumulator), FaultFinder(few, some, tick)
+            if (finder.moved if i else finder.terms)(view, None, view.fit().wrong) is None:
+                continue
             fault = fault_beside(problem, side, model, accumulator, tick)
             if fault is not None:
                 yield model, fault
+                break
 
 
-def _changed(
-    problem: ProductProblem, side: Side, model: Model, rows: Array | None = None, columns: Array | None = None
-) -> ProductProblem:
-    """Return the problem with changed inputs: the whole problem, or that of some rows and columns."""
+def _are_similar(values: Array, product: Array) -> bool:
+    """Return whether most rows of a result are similar to rows of the product."""
+    with np.errstate(all="ignore"):
+        sizes = (values * values).sum(axis=1)[:, None] + (product * product).sum(axis=1)
+        apart = ((sizes - 2 * values @ product.T) / np.where(sizes > 0, sizes, 1.0)).min(axis=1)
+    return bool(np.median(apart) < _SIMILAR)
+
+
+def _changed(problem: ProductProblem, model: Model) -> tuple[Array, Array]:
+    """Return both inputs as a model changes them."""
     assert model.changes is not None
     x, y = problem.factors
     left, right = model.changes[0](x, x, 1), model.changes[1](y, y, 0)
     if problem.has_bias:
-        left, right = np.hstack([left, problem.x[:, -1:]]), np.vstack([right, problem.y[-1:]])
-    if rows is not None and columns is not None:
-        left, right = left[rows], right[:, columns]
-    formats = (side.format,)
-    return ProductProblem(source_of(left), source_of(np.ascontiguousarray(right)), formats, problem.has_bias)
+        return np.hstack([left, problem.x[:, -1:]]), np.vstack([right, problem.y[-1:]])
+    return left, right
+
+
+def _problem(problem: ProductProblem, side: Side, factors: tuple[Array, Array]) -> ProductProblem:
+    x, y = (source_of(np.ascontiguousarray(each)) for each in factors)
+    return ProductProblem(x, y, (side.format,), problem.has_bias)

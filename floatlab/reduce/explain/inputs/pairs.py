@@ -70,7 +70,8 @@ def likely_pairs(
     for accumulator in accumulators:
         view = View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest, half)
         with np.errstate(all="ignore"):
-            limit = _ROOM * view.noise.limit(totals, totals.product) + view.half
+            # Sums of the unchanged inputs may be exact, and those of changed inputs are not.
+            limit = _ROOM * view.noise.limit(totals.replace(grain=None), totals.product) + view.half
             error = np.abs(view.values[:, None, :] - made)
             wrong = (~(error <= limit[:, None, :]) & usable[:, None, :]).sum(axis=(1, 3)) / usable.sum()
             size = np.minimum(error / np.maximum(limit, 1e-300)[:, None, :], 4.0)

@@ -15,19 +15,16 @@ from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.residuals import indices_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Place
 
-_FILLED = 0.6  # a box is reported if more than this share of its elements is wrong
+_FILLED = 0.97  # a box is reported if more than this share of its elements is wrong
 _BOXES = 16  # wrong elements are divided into at most this many boxes
 _MEAN = 4  # boxes are reported only if they contain at least this many wrong elements on average
-_BEYOND = 2.0  # an element of a region is wrong if its error exceeds the largest error outside by this factor
 
 
 def mark_wrong(products: Products, result: Source, claims: list[tuple[int, DiagnosedCause]]) -> Array:
     """Return the mask of the wrong elements in the shape of the operation's result.
 
-    `claims` holds pairs of a product's number and a cause found for this product. A row of a product can correspond to
-    indices of several axes of the result. A region of rows and columns may therefore contain correct elements. An
-    element of a region is marked only if its error is clearly larger than all errors outside the region. If the cause
-    says that the region holds zeros, the elements that are zero are marked instead.
+    `claims` holds pairs of a product's number and a cause found for this product. If the cause says that a region holds
+    zeros, only the elements of it that are zero are marked.
     """
     wrong = np.zeros(products.shape, bool)
     for number, cause in claims:
@@ -38,8 +35,8 @@ def mark_wrong(products: Products, result: Source, claims: list[tuple[int, Diagn
                 claimed[tuple(slice(*span) for span in place if isinstance(span, tuple))] = True
             else:
                 listed.append(place)
-        if claimed.any():
-            claimed &= _stands_out(products, result, number, claimed, ("holds", "zeros") in cause.evidence)
+        if claimed.any() and ("holds", "zeros") in cause.evidence:
+            claimed &= _zeros(products, result, number)
         for row, column in listed:
             claimed[row, column] = True
         for row, column in np.argwhere(claimed).tolist():
@@ -47,16 +44,10 @@ def mark_wrong(products: Products, result: Source, claims: list[tuple[int, Diagn
     return wrong
 
 
-def _stands_out(products: Products, result: Source, number: int, claimed: Array, is_zero: bool) -> Array:
+def _zeros(products: Products, result: Source, number: int) -> Array:
     block = products.result(result, number)
-    values = np.asarray(decode(block.codes, block.format), np.float64)
-    if is_zero:
-        return np.asarray(values == 0)
-    exact, size = products.exact(number)
-    with np.errstate(all="ignore"):
-        q = np.abs(values - exact) / np.where(size > 0, size, 1.0)
-        others = q[~claimed & np.isfinite(q)]
-        return np.asarray(~(q <= _BEYOND * (others.max() if others.size else 0.0)))
+    zero: Array = np.asarray(decode(block.codes, block.format), np.float64) == 0
+    return zero
 
 
 def find_boxes(wrong: Array) -> tuple[Box, ...] | None:

@@ -48,7 +48,8 @@ def likely_models(
         )
     )
     first = near[0]
-    if usable >= ENOUGH and first.model is PLAIN:
+    different = len(np.unique(first.view.values[first.view.usable]))  # equal elements are not independent
+    if different >= ENOUGH and first.model is PLAIN:
         certain = {id(each): certainty(each, first) for each in near}
         look_closer(problem, side, certain, near, first)
         clearer = [each for each in near if certain[id(each)] > CERTAIN]

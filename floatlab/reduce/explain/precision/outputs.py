@@ -11,6 +11,7 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.sources import native_dtype
 from floatlab.arrays.types import Array, DType
 from floatlab.formats import Format, parse_format
+from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, evidence_bits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
@@ -25,6 +26,7 @@ _MOST = 1 << 16  # the printed digits of at most this many numbers are examined
 _SURE = 20.0  # a rounding is reported if a coincidence has at most the probability exp(−20)
 _STEPS = 1, -1, 2, -3  # a number is compared with its neighbours at these distances in ulps
 _TOWARD = 0.9  # the rounding was toward zero if more than this share of magnitudes did not become larger
+_DIFFERENT = 4  # an unusual number of bits is recognised in at least this many different numbers
 _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trailing bits are 0 in all numbers
 
 
@@ -56,10 +58,13 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     The evidence is empty if rounding to nearest explains as many elements as any other rounding.
     """
     known: Evidence = ()
-    best = view.fit().wrong
+    best = plain = view.fit().wrong
     for evidence, wrong in other_roundings(side, view) if best.any() else ():
         if wrong.sum() < best.sum():
             best, known = wrong, evidence
+    few = "bits" in dict(known).get("format", "") and len(np.unique(view.values[plain & ~best])) < _DIFFERENT
+    if known and (few or evidence_bits(view, plain & ~best, side.format) < BITS_OF_SUMS):
+        return (), plain  # so few numbers may fit by chance
     return known, best
 
 
@@ -145,10 +150,13 @@ def printed_from(side: Side, other: Side) -> Evidence:
         return ()
     differing = side.values != other.values
     values, wanted = (each.values[differing][:_SOME] for each in (other, side))
+    different = np.unique(np.abs(wanted[wanted != 0]))
     for known, _ in _printed(side) if differing.sum() > 1 else ():
         count, kind = int(known[0][1]), native_dtype(side.format)
         made = np.round(values, count) if known[0][0] == "decimals" else _with_digits(values, known[0][1])
-        if np.array_equal(made.astype(kind).astype(np.float64), wanted):
+        unit = 10.0**-count if known[0][0] == "decimals" else 10.0 ** (np.floor(np.log10(different)) + 1 - count)
+        bits = np.log2(np.maximum(unit / (2 * half_ulp(different, side.format)), 1.0)).sum()
+        if bits > BITS_OF_SUMS and np.array_equal(made.astype(kind).astype(np.float64), wanted):
             return known
     return ()
 

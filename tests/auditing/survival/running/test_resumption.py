@@ -148,13 +148,15 @@ def test_an_interrupted_audit_continues(checkpoint, tmp_path, answer, kept, opti
     (os.killpg if number == signal.SIGINT else os.kill)(running.pid, number)
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (status, "")
-    assert err == "" or number == signal.SIGKILL  # after which Python itself may report semaphores
+    # After a kill, Python itself may report semaphores.
+    assert number == signal.SIGKILL or (err.count("\n") == 1 and "keeps what is finished" in err)
     assert gone(running.pid)
     lines = path.read_bytes().count(b"\n")
     assert 4 <= lines < kept.count(b"\n")
     again = program(checkpoint, path, *options)
     out, err = again.communicate(timeout=120)
-    assert (again.returncode, err) == (0, "")
+    assert (again.returncode, err.count("\n")) == (0, 1)
+    assert "floatlab: tensors already in " in err
     assert out == answer(checkpoint)
     assert sorted(path.read_bytes().splitlines()) == sorted(kept.splitlines())
 

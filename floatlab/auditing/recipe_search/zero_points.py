@@ -1,0 +1,191 @@
+"""Which recipe made integers with zero points (compressed-tensors, GPTQ, AWQ): scales, zero points and codes apart.
+
+A number is (code − zero point) × scale. The rules that are tried are those of these libraries without calibration:
+scales from the smallest and the largest number of a group, or from its largest magnitude.
+Sources: compressed-tensors (quantization/utils/helpers.py, calculate_qparams), GPTQModel (quantization/quantizer.py,
+find_params), AutoAWQ (quantize/quantizer.py, pseudo_quantize_tensor).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.codec import native, round_array
+from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
+from floatlab.arrays.types import Array
+from floatlab.auditing.quantized import QuantizedCheckpoint, recognised
+from floatlab.auditing.recipe_search.records import MatchedRecipe, RecipeSearch
+from floatlab.auditing.stored_parts import Weight
+from floatlab.errors import FileFormatError, UnsupportedError, quoted
+from floatlab.formats import parse_format
+from floatlab.record import Individual
+
+_MOST = 1 << 22  # at most this many elements are compared, in whole rows
+_NEAR = 1e-5  # quotients this close to a tie may be rounded to either side
+_SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without calibration"
+
+
+class _Groups(Individual):
+    """Rows of a weight: codes, scales and zero points of each element, and the group of each column."""
+
+    codes: Array
+    scale: Array
+    zero: Array
+    group_of: Array
+    top: int
+    kind: str
+
+
+class _Rule(Individual):
+    """A rule: `words` is the formula of its scales; the arrays have a number for each row and group."""
+
+    words: str
+    scale: Array
+    low: Array | None  # what becomes the code 0; None if the zero point is the middle
+
+
+def has_zero_points(weight: Weight) -> bool:
+    """Return whether a weight has integers with zero points."""
+    return any(part.endswith(("zero_point", "qzeros")) for part in weight.parts)
+
+
+def search_with_zero_points(
+    checkpoint: QuantizedCheckpoint, weight: Weight, original: ArraySource, names: tuple[str, str]
+) -> RecipeSearch:
+    """Return which rule gives the stored scales, zero points and codes; `names` are those of codes and original.
+
+    Raises FileFormatError if the shapes differ, and UnsupportedError for weights that are too large.
+    """
+    if weight.shape != original.shape:
+        said = " and ".join("×".join(map(str, shape)) for shape in (weight.shape, original.shape))
+        raise FileFormatError(f"{quoted(weight.name, 90)} and the original have other shapes: {said}")
+    rows = min(weight.shape[0], max(1, _MOST // weight.shape[1]))
+    x = native(original.read(0, rows * weight.shape[1])).astype(np.float64).reshape(rows, -1)
+    held = _groups(checkpoint, weight, rows)
+    rules = _rules(x, held)
+    found = sorted((_matched(rule, x, held, weight) for rule in rules), key=_quality, reverse=True)
+    exact = tuple(each for each in found if each.is_exact)
+    return RecipeSearch(
+        source=names[0], original=names[1], shape=weight.shape, format=original.format.name, tried=len(rules),
+        recipes=exact, nearest=tuple(each for each in found if not each.is_exact)[:3], element=None, examples=(),
+        remarks=tuple(_remarks(x, held, found[0])),
+    )  # fmt: skip
+
+
+def _quality(each: MatchedRecipe) -> tuple[float, float]:
+    return each.codes / max(each.codes_tried, 1) + each.scales / max(each.scales_tried, 1), each.share
+
+
+def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Groups:
+    """Read codes, scales and zero points apart: the weight is read with other codes, all 0 and all the largest."""
+    tensors = checkpoint.checkpoint.tensors
+    stored = tensors[weight.codes]
+    if prod(stored.shape) > MOST_AT_ONCE:
+        raise UnsupportedError(f"{quoted(stored.name, 90)} has over {MOST_AT_ONCE:,} words, which are not read here")
+    width = re.search(r"INT(\d)", weight.convention)
+    assert width is not None
+    top = (1 << int(width[1])) - 1
+
+    def read(word: int | None) -> Array:
+        chosen: Weight | None = weight
+        if word is not None:
+            filled = partial(HeldSource, np.full(stored.shape, word, np.int32), stored.name)
+            chosen = recognised(checkpoint.parts.having(stored.replace(open=filled)), stored)
+        assert chosen is not None
+        with chosen.open() as source:
+            return native(source.read(0, rows * weight.shape[1])).reshape(rows, -1)
+
+    low, high = read(0), read(-1)
+    with np.errstate(all="ignore"):
+        scale = (high - low) / top
+        zero, codes = np.rint(-low / scale), np.rint((read(None) - low) / scale)
+    name = next(part for part in weight.parts if part.endswith(("weight_scale", "scales")))
+    count = tensors[name].shape[-1 if name.endswith("weight_scale") else 0]
+    order = next((part for part in weight.parts if part.endswith(".g_idx")), None)
+    group_of = np.arange(weight.shape[1]) // (weight.shape[1] // count)
+    if order is not None:
+        with tensors[order].open() as source:
+            group_of = native(source.whole()).astype(np.int64)
+    return _Groups(codes=codes, scale=scale, zero=zero, group_of=group_of, top=top, kind=tensors[name].kind)
+
+
+def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
+    """Return for each row and group the smallest or largest number of x; groups in the order of their first column."""
+    order = np.argsort(held.group_of, kind="stable")
+    starts = np.flatnonzero(np.diff(held.group_of[order], prepend=-1))
+    found: Array = reduce.reduceat(x[:, order], starts, axis=1)
+    return found
+
+
+def _rules(x: Array, held: _Groups) -> list[_Rule]:
+    low, high = _of_groups(held, x, np.minimum), _of_groups(held, x, np.maximum)
+    lower, upper = np.minimum(low, 0), np.maximum(high, 0)
+    amax, top = np.maximum(-low, high), held.top
+    return [
+        _Rule(f"(max(high, 0) − min(low, 0)) / {top}", (upper - lower) / top, lower),
+        _Rule(f"(high − low) / {top}", (high - low) / top, low),
+        _Rule(f"2 · amax / {top}", 2 * amax / top, None),
+        _Rule(f"amax / {top // 2}", amax / (top // 2), None),
+        _Rule(f"amax / {top // 2 + 1}", amax / (top // 2 + 1), None),
+    ]
+
+
+def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRecipe:
+    """Return how many scales, zero points and codes a rule gives; codes are rounded with the stored scales."""
+    order = np.argsort(held.group_of, kind="stable")
+    first = order[np.flatnonzero(np.diff(held.group_of[order], prepend=-1))]
+    scale, zero, top = held.scale[:, first], held.zero[:, first], held.top
+    mine = rule.scale.astype(np.float32)
+    if held.kind != "float32":
+        mine = np.asarray(round_array(mine, parse_format(held.kind)), np.float64)
+    with np.errstate(all="ignore"):
+        points = [np.full(zero.shape, top // 2 + 1.0)]
+        if rule.low is not None:
+            points = [np.clip(np.rint(-rule.low / each), 0, top) for each in (scale, rule.scale, mine)]
+        right = max((np.count_nonzero(each == zero), at) for at, each in enumerate(points))[1]
+        own = mine.astype(np.float32)[:, np.unique(held.group_of, return_inverse=True)[1]]
+        codes = []
+        for each in (held.scale.astype(np.float32), own):
+            scaled = (x.astype(np.float32) / each).astype(np.float64)
+            codes += [np.clip(np.rint(scaled) + held.zero, 0, top), np.clip(np.rint(scaled + held.zero), 0, top)]
+    best = max(range(4), key=lambda at: np.count_nonzero(codes[at] == held.codes))
+    same = codes[best] == held.codes
+    fits = (mine == scale) & (points[right] == zero)
+    wrong, off = np.flatnonzero(~same), np.flatnonzero(~fits)
+    size = weight.shape[1] // scale.shape[1]
+    return MatchedRecipe(
+        recipe=f"uint{top.bit_length()}/{size} with zero points, scale {rule.words}", changes=(), source=_SOURCE,
+        properties=(
+            ("scale", f"{rule.words}, rounded to {parse_format(held.kind).name}"),
+            ("zero point", f"{top // 2 + 1}" if rule.low is None else "round(−low / scale)"),
+            ("elements", ("round(x / scale) + zero point", "round(x / scale + zero point)")[best % 2]),
+            ("blocks", f"groups of {size} inputs"),
+        ),
+        layout=(f"codes, scales and zero points: {weight.convention}",), codes=int(same.sum()), codes_tried=same.size,
+        scales=int(fits.sum()), scales_tried=fits.size, tensor_scale="", is_exact=bool(same.all() and fits.all()),
+        first_code=_place(wrong, same.shape), first_scale=_place(off, fits.shape),
+    )  # fmt: skip
+
+
+def _place(at: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    return tuple(int(n) for n in np.unravel_index(int(at[0]), shape)) if len(at) else None
+
+
+def _remarks(x: Array, held: _Groups, best: MatchedRecipe) -> list[str]:
+    """Return what is known of codes and scales apart from each other."""
+    found = []
+    with np.errstate(all="ignore"):
+        exact = np.clip(x / held.scale + held.zero, 0, held.top)
+    near = int(np.count_nonzero(np.abs(held.codes - exact) <= 0.5 + _NEAR))
+    if near < held.codes.size:
+        share = f"{100 * near / held.codes.size:.3g} % of the codes"
+        found.append(f"{share} are the nearest ones for the stored scales: the others make up for errors, as in GPTQ?")
+    elif not best.is_exact:
+        found.append("all codes are the nearest ones for the stored scales and zero points")
+    if best.scales < best.scales_tried:
+        found.append("scales and zero points come from another rule: a search for the least error, or other numbers?")
+    return found

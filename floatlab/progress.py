@@ -1,0 +1,78 @@
+"""The progress of long work, for the code that started it; and points at which that code may pause or end the work.
+
+A simulation of a long sum is many calls below the function that a user calls. So context variables have the receiver of
+its progress, and no function in between passes it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Started = Callable[[int, str], Callable[[int], None]]
+
+
+def _go_on() -> None:
+    """Neither pause nor end the work."""
+
+
+def _ignore(done: int) -> None:
+    """Ignore the progress."""
+
+
+_pause: ContextVar[Callable[[], None]] = ContextVar("pause", default=_go_on)
+_started: ContextVar[Started | None] = ContextVar("started", default=None)
+_add: ContextVar[Callable[[int], None]] = ContextVar("add", default=_ignore)
+
+
+@contextmanager
+def pausing(wait: Callable[[], None]) -> Iterator[None]:
+    """Let `wait` pause the work inside the `with`: it returns when the work goes on, or raises an exception."""
+    token = _pause.set(wait)
+    try:
+        yield
+    finally:
+        _pause.reset(token)
+
+
+@contextmanager
+def reporting(started: Started | None) -> Iterator[None]:
+    """Report the progress of all simulations inside the `with`.
+
+    `started` is called at the start of each with the number of additions and their noun; it returns the function that
+    receives the number of additions done since its last call.
+
+    >>> from floatlab import sum
+    >>> done = []
+    >>> with reporting(lambda total, noun: print(total, noun) or done.append):
+    ...     float(sum([1.0] * 100_000))
+    99999 additions
+    100000.0
+    >>> len(done), max(done)
+    (7, 16384)
+    """
+    token, quiet = _started.set(started), _add.set(_ignore)
+    try:
+        yield
+    finally:
+        _started.reset(token)
+        _add.reset(quiet)
+
+
+def begin(additions: int) -> None:
+    """Report that a simulation of so many additions starts."""
+    started = _started.get()
+    if started is not None:
+        _add.set(started(additions, "additions"))
+
+
+def count(additions: int) -> None:
+    """Report that so many more additions are done; the work may pause or end here."""
+    _pause.get()()
+    _add.get()(additions)
+
+
+def pause() -> None:
+    """Pause or end here, if the code that started the work wishes it."""
+    _pause.get()()

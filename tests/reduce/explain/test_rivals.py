@@ -1,0 +1,149 @@
+"""Results without a fault that look like results with one, and faults beside which too much was claimed."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import floatlab as fl
+from floatlab.arrays.sources import source_of
+from floatlab.formats import parse_format
+from floatlab.reduce.explain import grid
+from floatlab.reduce.explain.diagnosis import diagnose
+from floatlab.reduce.explain.faults.doubts import may_be_fixed_point
+from floatlab.reduce.explain.faults.patterns import evidence_bits
+from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
+from floatlab.reduce.explain.stages import PLAIN
+
+BF16 = ml_dtypes.bfloat16
+
+
+def normal(rng, *shape, dtype=np.float32):
+    return rng.standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_correlation_by_fft_has_no_wrong_elements(seed):
+    rng = np.random.default_rng([60, seed])
+    signal, weights = np.exp(2 * normal(rng, 90, dtype=np.float64)), normal(rng, 12, dtype=np.float64)
+    x, y = np.lib.stride_tricks.sliding_window_view(signal, 12).copy(), weights[:, None]
+    made = np.fft.irfft(np.fft.rfft(signal, 128) * np.conj(np.fft.rfft(weights, 128)), 128)[: len(x), None]
+    assert diagnose(x, y, x @ y, made).status in ("unknown", "rounding")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_moving_averages_by_prefix_sums_have_no_wrong_elements(seed):
+    rng = np.random.default_rng([61, seed])
+    signal = normal(rng, 60)
+    x, y = np.lib.stride_tricks.sliding_window_view(signal, 5).copy(), np.full((5, 1), 0.2, np.float32)
+    sums = np.concatenate([np.zeros(1, np.float32), np.cumsum(signal)])
+    assert diagnose(x, y, x @ y, ((sums[5:] - sums[:-5]) * np.float32(0.2))[:, None]).status in ("unknown", "rounding")
+
+
+def test_one_wrong_element_among_badly_scaled_rows_is_not_taken_for_a_rearranged_product():
+    rng = np.random.default_rng(62)
+    x, y = normal(rng, 20, 30) * 2.0 ** rng.integers(-20, 20, (20, 1)).astype(np.float32), normal(rng, 30, 20)
+    wrong = x @ y
+    small = int(np.abs(x).max(axis=1).argmin())
+    wrong[small, 7] *= np.float32(1.01)
+    assert diagnose(x, y, fl.matmul(x, y, "reversed"), wrong).causes[0].where == ((small, 7),)
+
+
+def test_results_with_the_same_function_or_transposition_differ_by_rounding():
+    rng = np.random.default_rng(63)
+    x, y = normal(rng, 12, 12), normal(rng, 12, 12)
+    for change in (lambda made: np.maximum(made, 0), np.square, np.transpose):
+        found = diagnose(x, y, change(x @ y), change(fl.matmul(x, y, "reversed")))
+        assert found.status == "rounding"
+        assert found.first.startswith("No: A and B differ from each other only by rounding. But ")
+
+
+def test_two_partials_added_in_bfloat16_have_no_wrong_elements():
+    rng = np.random.default_rng([64, 19])
+    x, y = normal(rng, 3, 10), normal(rng, 10, 4)
+    parts = [(x[:, i::2] @ y[i::2]).astype(BF16).astype(np.float32) for i in range(2)]
+    total = (parts[0] + parts[1]).astype(BF16).astype(np.float32)
+    assert diagnose(x, y, x @ y, total).status in ("unknown", "rounding")
+
+
+def test_truncated_fixed_point_numbers_explain_a_bias():
+    rng = np.random.default_rng(65)
+    x, y = rng.random((14, 3)), rng.random((3, 5))
+    truncated = (np.floor(x[:, :, None] * y[None] * 2.0**11) / 2.0**11).sum(axis=1)
+    problem = ProductProblem(source_of(x), source_of(y), (parse_format("fp32"),))
+    for values, expected in ((truncated, True), (x @ y - 2.0**-12, False), (truncated + 2.0**-8, False)):
+        view = view_of(problem, Side("actual", source_of(values)), parse_format("fp32"))
+        assert may_be_fixed_point(view, None) is expected
+
+
+def test_one_number_is_not_enough_for_sums_in_a_narrow_format():
+    rng = np.random.default_rng(66)
+    x, y = rng.integers(0, 30, (1, 40)).astype(np.float32), np.ones((40, 1), np.float32)
+    total = np.float32(0)
+    for each in x[0]:
+        total = np.float32((total + each).astype(BF16))
+    assert diagnose(x, y, x @ y, np.array([[total]], np.float32)).status == "unknown"
+
+
+def test_evidence_counts_different_numbers_and_neighbours_at_the_distance_of_the_error():
+    x, y = np.array([[1.0], [1.0], [3.0]]), np.array([[1.0]])
+    values = np.array([[1 + 2.0**-20], [1 + 2.0**-20], [0.0]])
+    problem = ProductProblem(source_of(x), source_of(y), (parse_format("fp64"),))
+    view = view_of(problem, Side("actual", source_of(values)), parse_format("fp32"))
+    everything = np.ones((3, 1), bool)
+    assert evidence_bits(view, everything, parse_format("bf16")) < 1  # less than the distance of two numbers
+    view.totals = problem.totals.replace(grain=None)
+    assert evidence_bits(view, everything, parse_format("fp32")) == pytest.approx(np.log2(1 + 2 * 2.0**3))
+
+
+def test_a_way_that_is_too_slow_to_verify_is_tried_where_the_results_differ(monkeypatch):
+    rng = np.random.default_rng(67)
+    x, y = normal(rng, 20, 40, dtype=np.float16), normal(rng, 40, 20, dtype=np.float16)
+    made = (x.astype(np.float32) @ y.astype(np.float32)).astype(np.float16)
+    problem = ProductProblem(source_of(x), source_of(y), (parse_format("fp16"),))
+    monkeypatch.setattr(grid, "_WHOLE", 0)
+    found = grid.CandidateGrid(problem, PLAIN, parse_format("fp16"), lambda: None)
+    other = made.copy()
+    row = int(np.setdiff1d(np.arange(20), found.rows)[0])
+    other[row] = np.nextafter(other[row], np.float16(np.inf))
+    side = Side("expected", source_of(other))
+    assert found.ways([side])[0]
+    found.telling = made != other
+    assert not found.ways([side])[0]
+
+
+def test_a_transposed_tile_is_wrong_except_on_its_diagonal():
+    rng = np.random.default_rng(68)
+    x, y = normal(rng, 16, 9), normal(rng, 9, 12)
+    wrong = x @ y
+    wrong[:4, :4] = wrong[:4, :4].T.copy()
+    [cause] = diagnose(x, y, x @ y, wrong).causes
+    assert sorted(cause.where) == [(i, j) for i in range(4) for j in range(4) if i != j]
+
+
+def test_exchanged_outputs_of_a_layer_in_bfloat16():
+    rng = np.random.default_rng([69, 5])
+    x, w, bias = normal(rng, 1, 32, dtype=BF16), normal(rng, 111, 32, dtype=BF16), normal(rng, 111, dtype=BF16)
+    made = (x.astype(np.float32) @ w.T.astype(np.float32) + bias.astype(np.float32)).astype(BF16)
+    wrong = made.copy()
+    wrong[:, :20], wrong[:, -20:] = made[:, -20:], made[:, :20]
+    found = fl.compare(made, wrong, inputs=(x, w), op="linear", bias=bias.astype(np.float32)).diagnosis
+    marked = np.zeros(111, bool)
+    for place in found.causes[0].where:
+        marked[slice(*place[1]) if found.names[0] == "region" else place[1]] = True
+    assert marked.tolist() == (made != wrong)[0].tolist()
+
+
+def test_one_factor_per_row_is_no_bias():
+    rng = np.random.default_rng(70)
+    x, y = rng.random((6, 50), np.float32), rng.random((50, 7), np.float32)
+    factors = np.array([[0.26, 1.44, 0.97, 0.54, 0.85, 5.9]], np.float32).T
+    found = diagnose(x, y, x @ y, factors * (x @ y))
+    assert found.first == "Yes: B is the product times one factor per row."
+
+
+def test_a_factor_beside_a_missing_term_is_not_called_terms_that_are_counted_twice():
+    rng = np.random.default_rng(71)
+    x, y = normal(rng, 30, 12, dtype=np.float64) * (rng.random((30, 12)) < 0.3), normal(rng, 12, 20, dtype=np.float64)
+    found = diagnose(x, y, x @ y, 3 * (x[:, :-1] @ y[:-1]))
+    assert found.status == "bug"
+    assert "terms-twice" not in found.names
