@@ -71,7 +71,7 @@ class ModelSearch(SideReport):
     def _pairs_with_fault(self) -> SideExplanation | None:
         return self._first_pair(*self._likely_pairs, faulty=True)
 
-    def _first_pair(self, pairs: list[Pair], tried: int, faulty: bool) -> SideExplanation | None:
+    def _first_pair(self, pairs: list[ReadingPair], tried: int, faulty: bool) -> SideExplanation | None:
         for i, pair in enumerate(pairs):
             self.tick()
             product = self.problem.whole(pair.model)
