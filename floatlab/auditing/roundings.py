@@ -60,7 +60,7 @@ class CopySearch:
         is_possible = actual.by_columns == expected.by_columns and all(kind == "f" for kind in kinds)
         self._left = list(_candidates(actual.format, expected.format)) if is_possible else []
         self._pieces: dict[ArraySource, tuple[int, Piece]] = {}
-        # Elements from `_same` up to `_next` have been tested. All those before are equal, and are tested at the end.
+        # Elements from `_same` up to `_next` have been tested. Those before `_same` are equal; their test comes last.
         self._same = self._next = 0
 
     def _see(self, source: ArraySource, first: int, piece: Piece) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import reduce
 from math import ceil, floor, isfinite, log10
+from operator import or_
 from textwrap import wrap
 
-from floatlab.page.model import Chart, Curve, Line, Role, Span, line
+from floatlab.page.model import Chart, Curve, Line, Role, Span, columns_of, line
 from floatlab.record import Record
 
 MARKS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -190,8 +192,10 @@ def _power(k: int) -> str:
     return f"{10.0**k:,.0f}" if 0 <= k <= 6 else f"{10.0**k:.{-k}f}" if -3 <= k < 0 else f"1e{k}"
 
 
-def chart_lines(chart: Chart, width: int) -> list[Line]:
+def chart_lines(chart: Chart, width: int, dots: bool = False) -> list[Line]:
     """Return a chart as lines of at most `width` columns, or a short message if it has no points.
+
+    With `dots`, the curves are lines of Braille dots, and the first line names them if there is room.
 
     >>> from floatlab.page.model import text_of
     >>> curves = (Curve("a", "flat", ((0, 1), (9, 1))), Curve("b", "steep", ((0, 0), (9, 3))))
@@ -217,12 +221,15 @@ def chart_lines(chart: Chart, width: int) -> list[Line]:
     ends = _curve_ends(chart, scales)
     tail = min(max(len(each) for each in ends.values()) + 1, max(width - gutter - 2 - _LEAST, 0))
     room = max(width - gutter - 2 - tail, _LEAST)
-    cells = _drawn(chart, scales, room)
+    rows = _dotted(chart, scales, room) if dots else [_runs(chart, cells) for cells in _drawn(chart, scales, room)]
     lines = [line(Span(part, Role.LABEL)) for part in wrap(chart.up, max(width, 1))]
+    names = line("  ", _line_legend(chart))
+    if dots and len(lines) == 1 and columns_of(lines[0]) + columns_of(names) <= width:
+        lines = [line(lines[0], names)]
     for row in range(chart.height):
         axis = f"{labels.get(row, ''):>{gutter}} {chart.ink[0] if row in labels else chart.ink[1]}"
         at_end = tuple(Span(chart.curves[i].mark, chart.curves[i].role) for i in ends.get(row, ())[: max(tail - 1, 0)])
-        lines.append(line(Span(axis, Role.RULER), *_runs(chart, cells[row]), " " if at_end else "", *at_end))
+        lines.append(line(Span(axis, Role.RULER), *rows[row], " " if at_end else "", *at_end))
     return [*lines, *(line(" " * (gutter + 1), each) for each in _scale_lines(chart, scales.across, room))]
 
 
@@ -291,6 +298,46 @@ def _runs(chart: Chart, cells: list[list[int]]) -> list[Span]:
         curve = chart.curves[there[column % len(there)]]
         runs.append(Span(curve.mark, curve.role))
     return runs
+
+
+# The bit of each dot of a Braille character: the rows of its left column, then those of its right column.
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+_BRAILLE = 0x2800
+
+
+def _dotted(chart: Chart, scales: ChartScales, room: int) -> list[list[Span]]:
+    """Return the rows of the plot in Braille dots, two columns and four rows a character.
+
+    A character has one colour: where several curves pass through it, their colours alternate.
+    """
+    fine = _drawn(chart.replace(height=4 * chart.height), scales, 2 * room)
+    rows = []
+    for y in range(chart.height):
+        runs = []
+        for x in range(room):
+            dots: dict[int, int] = {}
+            for column, bits in enumerate(_DOTS):
+                for row, bit in enumerate(bits):
+                    for i in fine[4 * y + row][2 * x + column]:
+                        dots[i] = dots.get(i, 0) | bit
+            there = [i for i in dots if i or not chart.reference] or list(dots)
+            if there:
+                joined = reduce(or_, (dots[i] for i in there))
+                runs.append(Span(chr(_BRAILLE + joined), chart.curves[sorted(there)[x % len(there)]].role))
+            else:
+                runs.append(Span(" "))
+        rows.append(runs)
+    return rows
+
+
+def _line_legend(chart: Chart) -> Line:
+    """Return the names of all curves, each behind a piece of its line and its letter."""
+    runs: list[Span | str] = []
+    for each in chart.curves:
+        if not each.label:
+            continue
+        runs += ["  ", Span(f"━ {each.mark}", each.role), f" {each.label}"]
+    return line(*runs)
 
 
 def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:

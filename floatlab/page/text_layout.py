@@ -104,8 +104,10 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
         *above, last = strip.lines
         margin = " " * (width - room)
         upper = [line(margin, each) for each in above]
-        column = max(ASIDE - INDENT - LABEL, length + 2)
-        if not strip.aside or column + columns_of(strip.aside) <= room:
+        # An aside that does not fit at the common column stands beside its strip.
+        columns = (max(ASIDE - INDENT - LABEL, length + 2), length + 2)
+        column = next((each for each in columns if each + columns_of(strip.aside) <= room), 0)
+        if not strip.aside or column:
             return upper + _labelled(
                 strip.label, [line(padded(last, column if strip.aside else 0), strip.aside)], width
             )

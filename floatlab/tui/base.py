@@ -14,7 +14,8 @@ from textual.message import Message
 from textual.widget import Widget
 
 from floatlab.page.model import Role
-from floatlab.tui.themes import inks
+from floatlab.tui.glyphs import is_console
+from floatlab.tui.themes import Chrome, chrome, inks
 from floatlab.verbs.question import Question
 
 Piece = TypeVar("Piece")
@@ -31,7 +32,9 @@ class ExplorerBase(App[None]):
     settings: dict[str, object]
     pins: dict[str, str]
     titles: tuple[tuple[str, str], ...]
+    has_drilled = False  # whether the last move was from an answer to a part of it, so that the way back is important
     _inks: tuple[str, dict[Role, Style]] = ("", {})
+    _chrome: tuple[str, Chrome] = ("", Chrome(plain=True))
 
     @property
     def inks(self) -> dict[Role, Style]:
@@ -39,6 +42,18 @@ class ExplorerBase(App[None]):
         if self._inks[0] != self.theme:
             self._inks = (self.theme, inks(self.theme_variables))
         return self._inks[1]
+
+    @property
+    def chrome(self) -> Chrome:
+        """The styles of tabs, buttons and rows in the current theme."""
+        if self._chrome[0] != self.theme:
+            self._chrome = (self.theme, chrome(self.theme_variables, self.no_color or self.current_theme.ansi))
+        return self._chrome[1]
+
+    @property
+    def draws_dots(self) -> bool:
+        """Whether curves are drawn as lines of Braille dots: they need colours, and a font that has them."""
+        return not self.no_color and not is_console()
 
     def default_question(self, name: str) -> Question:
         """Return the question at which a screen starts by default."""
@@ -58,6 +73,13 @@ class ExplorerBase(App[None]):
 
     def tell_address(self) -> None:
         """Tell a visitor's browser the command of the question shown."""
+
+    def leave_place(self) -> None:
+        """Remember what is shown, before another view or screen replaces it."""
+        raise NotImplementedError
+
+    def note_question(self, question: Question, replaces: bool) -> None:
+        """Add a question that was answered to the history; `replaces` if it is a further edit of the last one."""
         raise NotImplementedError
 
     def copy(self, text: str, what: str) -> None:

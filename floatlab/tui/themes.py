@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.style import Style
 from textual.color import Color
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from floatlab.page.model import Role
+from floatlab.record import Record
 
 # The colours of the roles: in the dark theme, in the light theme, in the theme for colour-blind users, and among the
 # terminal's sixteen colours. The third theme uses only blue, orange, yellow and grey, which differ in lightness as well
@@ -24,6 +27,13 @@ _COLOURS = {
     "bad": ("#ff9e64", "#a63c00", "#e69f00", "ansi_red"),
     "flag": ("#f2a3cf", "#96356f", "#e69f00", "ansi_magenta"),
 }
+# The colours of the frame: buttons, the row under the cursor, that row while the focus is elsewhere, and borders.
+_FRAME = {
+    "button": ("#2f3743", "#dde3ea", "#3a3a3a"),
+    "row": ("#28405c", "#cfe4fa", "#123f5c"),
+    "row-left": ("#222932", "#e9eef3", "#2a2a2a"),
+    "border-blurred": ("#414b58", "#c3ccd6", "#6a6a6a"),
+}
 _DARK, _LIGHT, _SAFE, _ANSI = ({f"role-{role}": row[column] for role, row in _COLOURS.items()} for column in range(4))
 
 
@@ -39,9 +49,13 @@ def _theme(name: str, roles: dict[str, str], ground: tuple[str, str, str, str], 
         **dict(zip(("foreground", "background", "surface", "panel"), ground, strict=True)),
         **colours,
     }
-    return Theme(name, dark=roles is not _LIGHT, variables=roles, **usual)  # type: ignore[arg-type]
+    column = (_DARK, _LIGHT, _SAFE).index(roles)
+    frame = {name: colours[column] for name, colours in _FRAME.items()}
+    return Theme(name, dark=roles is not _LIGHT, variables=roles | frame, **usual)  # type: ignore[arg-type]
 
 
+SIXTEEN = "floatlab-16"
+_TEXTUALS = BUILTIN_THEMES["ansi-dark"]
 THEMES = (
     _theme("floatlab-dark", _DARK, ("#e6e9ee", "#14171c", "#1b1f26", "#242a33")),
     _theme("floatlab-light", _LIGHT, ("#1f2328", "#ffffff", "#f4f6f8", "#e6eaef")),
@@ -52,6 +66,14 @@ THEMES = (
         secondary="#f0e442",
         accent="#f0e442",
         warning="#e69f00",
+    ),
+    # For terminals with sixteen colours, on dark and on light ground.
+    replace(
+        _TEXTUALS,
+        name=SIXTEEN,
+        primary="ansi_cyan",
+        accent="ansi_yellow",
+        variables=_TEXTUALS.variables | _ANSI | {"border-blurred": "ansi_bright_black"},
     ),
 )
 # The themes that the theme key cycles through; the command palette also lists Textual's themes.
@@ -82,3 +104,35 @@ def inks(variables: dict[str, str]) -> dict[Role, Style]:
         colour = variables.get(f"role-{_SAME.get(role.value, role.value)}")
         styles[role] = Style(color=Color.parse(colour).rich_color if colour else None, bold=role in _BOLD or None)
     return styles
+
+
+class Chrome(Record):
+    """The styles of tabs, buttons and rows.
+
+    If `plain`, colours cannot distinguish them: buttons are in brackets, and the row under the cursor is in reverse
+    colours.
+    """
+
+    plain: bool
+    tab: Style = CURSOR  # the current tab
+    button: Style = Style()
+    pressed: Style = CURSOR  # the button that is on
+    row: Style = CURSOR  # the row under the cursor
+    row_left: Style = LEFT  # that row while the focus is elsewhere
+
+
+def chrome(variables: dict[str, str], plain: bool) -> Chrome:
+    """Return the styles of the frame from the variables of a theme; plain if the theme does not define them."""
+    if plain or "button" not in variables:
+        return Chrome(plain=True)
+    colours = {name: Color.parse(variables[name]).rich_color for name in ("button", "row", "row-left")}
+    primary, ground = (Color.parse(variables[name]).rich_color for name in ("primary", "background"))
+    text = Color.parse(variables["foreground"]).rich_color
+    return Chrome(
+        plain=False,
+        tab=Style(color=ground, bgcolor=primary, bold=True),
+        button=Style(color=text, bgcolor=colours["button"]),
+        pressed=Style(color=ground, bgcolor=primary, bold=True),
+        row=Style(bgcolor=colours["row"], bold=True),
+        row_left=Style(bgcolor=colours["row-left"]),
+    )

@@ -1,4 +1,4 @@
-"""Blind cases of inputs in two formats or in blocks with scales, and of two causes, computed without floatlab."""
+"""Blind cases of inputs in two formats or in blocks with scales, and of causes that compose, made without floatlab."""
 
 import ml_dtypes
 import numpy as np

@@ -253,11 +253,11 @@ async def test_a_long_audit_is_stopped_by_escape(monkeypatch):
         assert "working …" in complaint(person)
         assert text(person) == before
         await person.press("escape")
-        assert complaint(person) == "stopped: this is the previous answer"
+        assert complaint(person).startswith("stopped")
+        assert text(person) == before
         go_on.set()
         monkeypatch.undo()
-        assert task.question.option("to") == ("e4m3", "mxfp4", "nvfp4")
-        task.take_format("bf16")  # the next audit waits until the stopped one has ended
+        await person.press("full_stop")  # the next audit waits until the stopped one has ended
         while task.pending is not None:
             await asyncio.sleep(0.01)
             task._look()

@@ -172,6 +172,8 @@ async def test_tolerances_are_typed_and_taken_back():
             assert box.has_class("-wrong")
             assert task.question.option("rtol") == 0.004
         await person.press("escape")
+        assert box.value == "nan"  # it stays, to be corrected
+        await person.press("u")
         assert box.value == "0.004"
         assert complaint(person) == ""
         await person.press("u")
@@ -430,7 +432,7 @@ async def test_hostile_files_are_a_line_and_the_picture_stays(files):
             assert complaint(person).startswith("!")
             assert details(person) == before
             assert task.question.values[0] == "cpu.npy"
-        await person.press("escape")
+        await person.press("escape", "u")
         assert task.query_one("#actual").word == "cpu.npy"
         await person.press("o", *"broken", "enter")
         assert "broken.npz" in person.screen
@@ -459,6 +461,9 @@ async def test_large_files_are_compared_beside_the_screen_and_can_be_stopped(tmp
         assert details(person) == before
         await person.press("escape")
         assert "stopped" in complaint(person)
+        assert details(person) == before
+        assert task.question == task.normal(question)  # it can be asked again
+        await person.press("u")
         assert task.question.values == ("1,2", "1,3")
         assert task.query_one("#actual").word == "1,2"
 
@@ -469,7 +474,7 @@ async def test_the_palette_and_the_keys_name_all_of_it():
         task = person.app.screen
         names = [name for name, _, _ in task.commands()]
         assert {"View: Ulps", "Open: X", "Swap the arrays", "Ulps: automatic"} <= set(names)
-        {name: do for name, _, do in task.commands()}["View: Worst"]()
+        {name: do for name, _, do in task.commands()}["View: Top errors"]()
         await person.pilot.pause()
         assert task.view == "worst"
         await person.press("question_mark")

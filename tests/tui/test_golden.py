@@ -36,10 +36,10 @@ SCENES = {
     "inspect-wide-format": ("show 0.1 --fp128", []),
     "arithmetic": ("add 1.125 0.12457275390625 --fp16", []),
     "arithmetic-align": ("add 1.125 0.12457275390625 --fp16", ["home", "n"]),
-    "arithmetic-fma": (FMA, []),
+    "arithmetic-fma": (FMA, ["end"]),
     "arithmetic-fma-parting": (FMA, ["home", "n", "n"]),
     "arithmetic-256-bits": ("mul 0.1 0.3 --fp128", ["home", "n"]),
-    "arithmetic-compare": ("cmp 0.1@fp16 0.1@fp32", []),
+    "arithmetic-compare": ("cmp 0.1@fp16 0.1@fp32", ["end"]),
     "arithmetic-practice": ("add 1.125 0.12457275390625 --fp16", ["x"]),
     "formats": ("formats", []),
     "formats-compare": ("formats fp16 bf16", []),
@@ -69,6 +69,8 @@ SCENES = {
     "picker-recipe": (BLOCK, ["f", *"te_4"]),
     "picker-rules": ("show 0.1 --fp16", ["r"]),
     "keys": ("show 0.1 --fp16", ["question_mark"]),
+    "first-steps": ("show 0.1 --fp16", ["f1"]),
+    "history": ("add 1.125 0.12457275390625 --fp16", ["s", "f6", "f2", "H"]),
 }
 # The pictures of the documents: the scene, and how large.
 SHOWN = {

@@ -159,7 +159,12 @@ async def test_a_wrong_field_is_marked_and_the_picture_stays():
         assert "E is a whole number from 0 to 31, not '99'" in person.screen
         assert codes(person) == {"binary16": encode("2.77555756156e-17", "fp16").code or 0x2400}
         await person.press("escape")
+        await person.choose("#names", "E")
+        assert box.value == "99"  # it is still there
+        await person.press("escape", "u")
         assert "whole number" not in person.screen
+        await person.choose("#names", "E")
+        assert box.value == "9"  # the last text without an error
 
 
 @pytest.mark.one_in(3)
@@ -179,6 +184,8 @@ async def test_bad_input_marks_the_box_says_why_and_keeps_the_picture(size, wron
         assert "! " in person.screen
         assert codes(person) == good
         await person.press("escape")
+        assert value_box(person).value == wrong  # it stays, to be corrected
+        await person.press("u")
         assert value_box(person).value == "7"
         assert not value_box(person).has_class("-wrong")
         assert "! " not in person.screen
@@ -225,7 +232,7 @@ async def test_the_direction_is_picked_by_key_by_mouse_and_from_the_palette():
         await person.press("enter")
         assert codes(person) == {"binary16": encode("0.1", "fp16", context("RTP")).code}
         assert "RTP" in person.screen
-        await person.choose("#head", "rules")
+        await person.choose("#controls", "rules")
         await person.type("stochastic")
         await person.press("enter")
         assert "SR" in person.screen

@@ -69,25 +69,25 @@ async def test_the_tree_of_a_block_and_the_whole_page_are_views():
 async def test_shape_and_layout_are_controls():
     async with opened(f"{TILES} --terms 9") as person:
         assert "whole products …" in dict(person.app.shown.query_one("#controls", ChoiceBar).options).values()
-        await person.press("z")
+        await person.press("Z")
         await pick(person, "20x12x30")
         assert asks(person, MAP)
         await person.choose("#controls", "layout")
         await pick(person, "A.T@B.T")
         assert asks(person, f"{MAP} --layout A.T@B.T")
         assert "A.T@B.T" in figures(person)
-        await person.press("z")
+        await person.press("Z")
         await pick(person, "20x12")
         assert said(person).startswith("! ")
         assert asks(person, f"{MAP} --layout A.T@B.T")
-        await person.press("z")
+        await person.press("Z")
         await pick(person, "0x3")
         assert said(person).startswith("! a shape takes MxKxN")
-        await person.press("z")
+        await person.press("Z")
         await pick(person, "5x33x70")  # not the 5x33x7 of the list
         assert asks(person, f"{TILES} --shape 5x33x70 --layout A.T@B.T")
         await person.press("u")
-        await person.press("z")
+        await person.press("Z")
         await pick(person, "only the first")
         assert asks(person, TILES)
         assert not view(person).display
@@ -99,7 +99,7 @@ async def test_shape_and_layout_are_controls():
 async def test_a_sum_has_no_shape():
     async with opened("reveal builtins:sum --terms 9") as person:
         assert "shape" not in dict(person.app.shown.query_one("#controls", ChoiceBar).options)
-        await person.press("z")
+        await person.press("Z")
         assert not isinstance(person.app.screen, Picker)
 
 
@@ -116,6 +116,7 @@ async def test_a_map_that_takes_long_shows_its_progress_and_escape_stops_it():
         assert "Esc stops" in said(person)
         await person.press("escape")
         assert said(person).startswith("stopped")
+        await person.press("u")
         assert asks(person, MAP)
         assert pending.ends(2)  # at the next product, not at the end of the class
         assert "A 72 %" in figures(person)

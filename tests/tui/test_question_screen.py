@@ -179,8 +179,18 @@ async def test_escape_stops(work):
         task.open(asked("slowly"))
         await person.press("escape")
         await until(person, lambda: work.ended.get("slowly") == "stopped")
-        assert said(person) == "stopped: this is the previous answer"
-        assert task.question == asked("quick")
+        assert said(person).startswith("stopped: . runs it again")
+        assert picture(person) == "prepared quick"
+        assert task.has_class("-stopped")  # the picture is dimmed
+        assert task.question == asked("slowly")  # nothing is lost
+        await person.press("full_stop")
+        assert task.pending is not None
+        work.gate("slowly").set()
+        await until(person, lambda: picture(person) == "prepared slowly")
+        assert not task.has_class("-stopped")
+        work.gate("slowly").clear()
+        await person.press("u")
+        assert picture(person) == "prepared quick"
         work.gate("other").set()
         task.open(asked("other"))
         task.open(asked("last"))
@@ -190,7 +200,7 @@ async def test_escape_stops(work):
         work.gates["other"].clear()
         await person.press("u")  # an undo that is stopped has not been done
         if task.pending is not None:
-            await person.press("escape")
+            await person.press("escape", "u")
             assert task.question == asked("last")
 
 
@@ -198,8 +208,12 @@ async def test_escape_stops(work):
 async def test_the_first_question_can_be_stopped_too(work):
     async with opened("block slowly --to mxfp4", grace=0.05) as person:
         await person.press("escape")
-        assert picture(person) == "prepared quick"
-        assert "stopped" in said(person)
+        assert picture(person) == "nothing yet"
+        assert said(person) == "stopped: . runs it again"
+        assert person.app.shown.question == asked("slowly")
+        work.gate("slowly").set()
+        await person.press("full_stop")
+        await until(person, lambda: picture(person) == "prepared slowly")
 
 
 @driven
@@ -214,6 +228,8 @@ async def test_an_undo_that_is_stopped_has_not_been_done(work):
         assert picture(person) == "prepared quick"
         assert task.question == asked("first")
         await person.press("escape")
+        assert task.question == asked("first")
+        await person.press("u")
         assert task.question == asked("quick")
         assert task.history.can_go(-1)
 
@@ -236,11 +252,15 @@ async def test_what_is_wrong_is_said_and_the_picture_stays(work):
 
 @pytest.mark.parametrize("value", ["bad", "late"])
 @driven
-async def test_a_first_question_that_is_wrong_gives_way(work, value):
+async def test_a_first_question_that_is_wrong_is_kept(work, value):
     async with opened(f"block {value} --to mxfp4", grace=0.05) as person:
         work.gate(value).set()
-        await until(person, lambda: picture(person) == "prepared quick")
-        assert said(person) == f"! {value} is wrong"
+        await until(person, lambda: said(person) == f"! {value} is wrong")
+        assert picture(person) == "nothing yet"
+        assert person.app.shown.question == asked(value)
+        person.app.shown.open(asked("quick"))
+        assert picture(person) == "prepared quick"
+        assert said(person) == ""
 
 
 @driven

@@ -42,6 +42,7 @@ def asks(person, command):
 
 async def pick(person, text):
     assert isinstance(person.app.screen, Picker)
+    await person.press("ctrl+u")  # a name that was refused is still there
     await person.type(text)
     await person.press("enter")
 
@@ -253,6 +254,7 @@ async def test_what_is_no_target_is_said_and_the_data_come_back():
         await pick(person, "numpy:nonsense")
         assert said(person).startswith("! ")
         assert person.app.shown.question.values == ("numpy.sum",)
+        await person.press("escape")
         await person.choose("#controls", "back")
         assert person.app.shown.question.verb == "sum"
 
@@ -296,6 +298,8 @@ async def test_boxes_are_typed_in_and_a_wrong_one_keeps_the_picture():
         assert person.app.focused.has_class("-wrong")
         assert result(person) == kept
         await person.press("escape")
+        assert person.app.shown.query_one("#x Input").value.endswith(",0.9604002,x")  # it stays, to be corrected
+        await person.press("u")
         assert person.app.shown.query_one("#x Input").value == "1.907607,-0.7862027,1.147311,0.9604002"
 
 

@@ -21,22 +21,28 @@ from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.sandbox import confined
 from floatlab.tui.app import terminal
 from floatlab.tui.app.browser_page import MOST_ASKED, SHOWN
-from floatlab.tui.app.palette import Commands, Palette, keys_page
+from floatlab.tui.app.help_windows import KeysWindow, keys_page
+from floatlab.tui.app.navigation import Navigation
+from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
-from floatlab.tui.app.terminal import HARMLESS
-from floatlab.tui.base import ExplorerBase, run_once
+from floatlab.tui.app.terminal import CONSOLE, HARMLESS
+from floatlab.tui.base import run_once
+from floatlab.tui.glyphs import is_console
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
-from floatlab.tui.themes import CYCLE, THEMES, role_colours
-from floatlab.tui.widgets import HelpWindow
+from floatlab.tui.themes import CYCLE, SIXTEEN, THEMES, role_colours
+from floatlab.tui.widgets import KeyBar
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
 
 _TELLING = 0.3  # seconds until the address in a browser follows the question, which may change with every key
 
 
-class Explorer(ExplorerBase):
+_MESSAGE = 4.0  # seconds for which a message is shown
+
+
+class Explorer(Navigation):
     """The explorer: an app with a mode for each row of SCREENS.
 
     Parameters
@@ -51,6 +57,8 @@ class Explorer(ExplorerBase):
         A message about the invalid settings, shown at the start.
     theme
         The name of a theme, which overrides the settings.
+    usual
+        The name of the theme to use if nobody chose one.
     keep
         Whether the last session is read at the start, and this session is written at the end.
     pending
@@ -67,6 +75,8 @@ class Explorer(ExplorerBase):
         ),
         Binding("right_square_bracket", "turn(1)", "Next screen", id="go.next", key_display="]", show=False),
         Binding("left_square_bracket", "turn(-1)", "Screen before", id="go.last", key_display="[", show=False),
+        Binding("f1", "welcome", "First steps", id="go.welcome", show=False),
+        Binding("H", "history", "History", id="go.history", tooltip="Questions that were asked before", show=False),
         Binding("t", "theme", "Theme", id="theme", show=False),
         Binding("question_mark", "keys", "Keys", id="keys", key_display="?"),
         Binding("q", "quit", "Quit", id="quit"),
@@ -81,6 +91,7 @@ class Explorer(ExplorerBase):
         settings: dict[str, object] | None = None,
         complaint: str = "",
         theme: str | None = None,
+        usual: str = CYCLE[0],
         keep: bool = True,
         pending: BackgroundAnswer | None = None,
     ) -> None:
@@ -89,6 +100,8 @@ class Explorer(ExplorerBase):
         self._complaint = complaint
         self._keep = keep and not confined()
         self._session = read_session() if self._keep else {}
+        self._is_first = start is None and (confined() or (self._keep and not self._session))
+        self.start_navigation(self._session.get("history"))
         self.read_question = read_question
         self.pins: dict[str, str] = {}
         self.opened: dict[str, TaskScreen] = {}
@@ -96,7 +109,8 @@ class Explorer(ExplorerBase):
         self.titles = tuple((name, name.capitalize()) for name in SCREENS)
         last = SCREENS.get(str(self._session.get("screen"))) or next(iter(SCREENS.values()))
         first = (screen_for(start.verb) if start else None) or last
-        self._starts = {first.name: start} if start else {}
+        self.starts = {first.name: start} if start else {}
+        self.start_views = {}
         self._pending = pending
         self._telling = False  # whether the address will be told
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
@@ -110,8 +124,11 @@ class Explorer(ExplorerBase):
         for known in THEMES:
             self.register_theme(known)
         self.animation_level = "full" if self.settings.get("animations") is True else "none"
-        wanted = str(theme or self.settings.get("theme") or self._session.get("theme") or CYCLE[0])
-        self.theme = wanted if wanted in self.available_themes else CYCLE[0]
+        # The theme of the last session may need more colours than this terminal has.
+        last_theme = self._session.get("theme") if usual == CYCLE[0] else None
+        self._usual = usual
+        wanted = str(theme or self.settings.get("theme") or last_theme or usual)
+        self.theme = wanted if wanted in self.available_themes else usual
         if self.theme != wanted:
             self._complaint = self.unknown_theme(wanted)
         keys = self.settings.get("keys")
@@ -129,12 +146,14 @@ class Explorer(ExplorerBase):
         return role_colours(theme.dark, theme.ansi)
 
     def _open(self, row: ScreenRow) -> TaskScreen:
-        start = self._starts.pop(row.name, None)
-        task = self.opened[row.name] = row.load()(start or self._question_left(row))
+        start = self.starts.pop(row.name, None)
+        task = self.opened[row.name] = row.load()(start or self.question_left(row))
         task.NAME, task.slow = row.name, row.slow
         task.pending, self._pending = self._pending, None
-        view = self._session_part("views").get(row.name)
-        if start is None and view in dict(task.VIEWS):
+        view: object = self.start_views.pop(row.name, None)
+        if view is None and start is None:
+            view = self._session_part("views").get(row.name)
+        if view in dict(task.VIEWS):
             task.set_reactive(TaskScreen.view, view)
         return task
 
@@ -142,7 +161,7 @@ class Explorer(ExplorerBase):
         part = self._session.get(name)
         return part if isinstance(part, dict) else {}
 
-    def _question_left(self, row: ScreenRow) -> Question:
+    def question_left(self, row: ScreenRow) -> Question:
         """Return the last question of a screen in the last session, or the screen's default question."""
         words = self._session_part("questions").get(row.name)
         if isinstance(words, list) and all(isinstance(word, str) for word in words):
@@ -167,9 +186,11 @@ class Explorer(ExplorerBase):
             terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 
     def on_mount(self) -> None:
-        """Show the message about invalid settings."""
+        """Show the message about invalid settings; at the first start, show the first steps."""
         if self._complaint:
             self.notify(self._complaint, severity="warning", timeout=10)
+        if self._is_first:
+            self.call_after_refresh(self.action_welcome)
 
     def _handle_exception(self, error: Exception) -> None:
         """Exit without Textual's traceback: `open_explorer` raises the exception."""
@@ -186,52 +207,20 @@ class Explorer(ExplorerBase):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a notification; markup and control sequences in it are shown as text."""
+        """Show a message in place of the keys, where it covers nothing; markup is shown as text."""
         message, title = printable_lines(message), printable(title)
+        bars = self.shown.query(KeyBar) if self.shown is not None and self.shown.is_mounted else ()
+        for bar in bars:
+            words = " ".join(": ".join(filter(None, (title, message))).split())
+            bar.say(words if severity == "information" else f"! {words}", timeout or _MESSAGE)
+            return
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Add the filter that removes control characters from the output of all widgets."""
-        return [*super().get_line_filters(), HARMLESS]
+        return [*super().get_line_filters(), HARMLESS, *([CONSOLE] if is_console() else [])]
 
-    # Screens.
-
-    @property
-    def shown(self) -> TaskScreen | None:
-        """The screen of the current mode, which may be below a window."""
-        return self.opened.get(self.current_mode)
-
-    def default_question(self, name: str) -> Question:
-        """Return the default question of a screen."""
-        return self.read_question(list(SCREENS[name].start))
-
-    def standing(self, name: str) -> Question:
-        """Return the question that a screen shows, or at which it would open."""
-        task = self.opened.get(name)
-        return task.question if task else self._question_left(SCREENS[name])
-
-    def go(self, name: str, question: Question | None = None) -> None:
-        """Show a screen, with this question if one is given."""
-        opened = self.opened.get(name)
-        if question is not None and opened is None:
-            self._starts[name] = question
-        if name != self.current_mode:
-            self.switch_mode(name)
-        if question is not None and opened is not None:
-            opened.open(question)
-        self.tell_address()
-
-    def ask(self, question: Question) -> None:
-        """Show the screen that answers a question."""
-        if row := screen_for(question.verb):
-            self.go(row.name, question)
-
-    action_go = go
-
-    def action_turn(self, by: int) -> None:
-        """Show the next or the previous screen."""
-        names = list(SCREENS)
-        self.go(names[(names.index(self.current_mode) + by) % len(names)])
+    # Actions.
 
     def action_theme(self) -> None:
         """Switch to the next theme."""
@@ -241,7 +230,7 @@ class Explorer(ExplorerBase):
 
     def action_keys(self) -> None:
         """List the keys that are active now."""
-        self.push_screen(HelpWindow("Keys", keys_page(self.screen)))
+        self.push_screen(KeysWindow(keys_page(self.screen)))
 
     def action_command_palette(self) -> None:
         """Open the command palette."""
@@ -287,9 +276,10 @@ class Explorer(ExplorerBase):
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         return {
             "screen": self.current_mode,
-            "theme": self.theme,
+            "theme": self.theme if self.theme != self._usual else self._session.get("theme"),
             "questions": self._session_part("questions") | questions,
             "views": self._session_part("views") | views,
+            "history": [words_of(question) for question in self.questions_to_keep()],
         }
 
     async def on_unmount(self) -> None:
@@ -321,8 +311,9 @@ def open_explorer(
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # Textual draws characters that other encodings lack
     explorer = Explorer(
-        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending
-    )
+        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending,
+        usual=SIXTEEN if terminal.has_sixteen_colours() else CYCLE[0],
+    )  # fmt: skip
     if theme and (unknown := explorer.unknown_theme(theme)):
         raise FloatlabError(f"--theme: {unknown}")
     explorer.run()

@@ -1,96 +1,164 @@
-"""The list of keys, and the command palette."""
+"""The command palette."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from shlex import split
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
-from textual.screen import Screen
 
-from floatlab.formats import CATALOG
+from floatlab.errors import FloatlabError
+from floatlab.formats import CATALOG, Format
+from floatlab.formats.catalog import short_name
 from floatlab.formats.table_catalog import TABLES
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
+from floatlab.record import Record
+from floatlab.tui.app.help_windows import HIDDEN
 from floatlab.tui.app.registry import screen_for
 from floatlab.tui.base import ExplorerBase
-from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.screens.task import SPOKEN, TaskScreen
 from floatlab.tui.themes import CYCLE
+from floatlab.verbs.edits import EDITS
+from floatlab.verbs.formats.quantities import QUANTITIES, quantity
 from floatlab.verbs.registry import VERBS, verb_named
 
-_HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_quit", "copy_text")
+
+class Offer(Record):
+    """A row of the palette: its name, its help text, its action, and other names for searching.
+
+    Of rows that match equally well, those with a larger `weight` come first.
+    """
+
+    name: str
+    words: str
+    do: Callable[[], object]
+    also: tuple[str, ...] = ()
+    weight: int = 0
+
+    def score(self, query: str) -> int:
+        """Return how well typed text matches: a whole name, the beginning of a name, words of names, words of the help.
+
+        >>> entry = Offer("Format: binary16", "GPUs", print, ("half", "fp16"))
+        >>> [entry.score(typed) for typed in ("half", "for", "16 binary", "gpu", "float")]
+        [1000, 500, 300, 100, 0]
+        """
+        typed = " ".join(query.lower().replace(":", " ").split())
+        names = [" ".join(name.lower().replace(":", " ").split()) for name in (self.name, *self.also)]
+        if typed in names:
+            return 1000 + self.weight
+        if any(name.startswith(typed) for name in names):
+            return 500 + self.weight
+        for least, text in ((300, " ".join(names)), (100, " ".join((*names, self.words.lower())))):
+            if all(part in text for part in typed.split()):
+                return least + self.weight
+        return 0
 
 
-def keys_page(screen: Screen[object]) -> Page:
-    """Return a page with the keys that are active now, first those of the focused widget, and the help texts."""
-    groups: dict[str, dict[str, list[str]]] = {}
-    seen: set[tuple[str, str]] = set()
-    for key, active in screen.active_bindings.items():
-        binding = active.binding
-        if binding.description and not binding.action.startswith(_HIDDEN) and (key, binding.action) not in seen:
-            seen.add((key, binding.action))
-            name = getattr(active.node, "NAME", "").capitalize() or type(active.node).__name__.lower()
-            owner = getattr(active.node, "PLACE", f"In {name}")
-            rows = groups.setdefault(owner, {})
-            rows.setdefault(binding.tooltip or binding.description, []).append(screen.app.get_key_display(binding))
-    blocks: list[Block] = []
-    for owner, rows in groups.items():
-        blocks += [Gap()] if blocks else []
-        blocks.append(Note(line(Span(owner, Role.HEADING))))
-        blocks += [Row(" ".join(keys), line(words)) for words, keys in rows.items()]
-    texts = [widget.HELP for widget in (screen.focused, screen) if widget is not None and widget.HELP]
-    for text in texts:
-        blocks += [Gap(), Note(line(text))]
-    blocks += [
-        Gap(),
-        Note(line("Ctrl+P opens the command palette, which finds formats, rules, examples and all actions by name.")),
-    ]
-    return Page(tuple(blocks), "keys")
+# The weights of examples, and of what is on the screen.
+_EXAMPLES, _HERE = 40, 20
 
 
 class Palette(Provider):
     """A provider for the command palette with all actions of the explorer."""
 
-    def _rows(self) -> Iterator[Command]:
+    def _entries(self) -> list[Offer]:
+        """Return all rows, examples first; rows that a key does also name the key."""
         app = self.app
         assert isinstance(app, ExplorerBase)
         task = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, TaskScreen)), None)
-        if task is not None:
-            yield from task.commands()
-            for name, (description, _) in task.copies().items():
-                yield f"Copy {description}", "to the clipboard", partial(task.action_copy, name)
-            for row in (*CATALOG, *TABLES):
-                yield f"Format: {row.format.name}", row.purpose, partial(task.take_format, row.format.name)
-            for rule in task.rules:
-                yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.take_rule, rule.name)
+        keys = _keys(task) if task is not None else {}
+        entries = []
+        for entry in self._rows(app, task):
+            key = keys.pop(entry.name.lower(), None) or keys.pop(entry.name.partition(": ")[2].lower(), None)
+            entries.append(entry if key is None else entry.replace(words=f"{entry.words} · key {key[0]}"))
+        entries += [
+            Offer(words[0].upper() + words[1:], f"key {key}", do, _ULP if words in _ULPS else (), _HERE)
+            for words, (key, do) in keys.items()
+        ]
+        return entries
+
+    def _rows(self, app: ExplorerBase, task: TaskScreen | None) -> Iterator[Offer]:
         for verb in map(verb_named, VERBS):
             if screen_for(verb.name):
                 for example in verb.examples:
-                    yield f"Example: {example}", verb.summary, partial(self._ask, app, example)
+                    yield Offer(f"Example: {example}", verb.summary, partial(self._ask, app, example), weight=_EXAMPLES)
+        if task is not None:
+            for name, words, act in task.commands():
+                yield Offer(name, words, act, _ULP if name.partition(": ")[2] in _ULPS else (), _HERE)
+            for name, (description, _) in task.copies().items():
+                yield Offer(f"Copy {description}", "to the clipboard", partial(task.action_copy, name))
+            yield Offer("Save …", "the page, as text, SVG, HTML or JSON, to a file", task.action_save)
+            for row in (*CATALOG, *TABLES):
+                take = partial(task.take_format, row.format.name)
+                yield Offer(f"Format: {row.format.name}", row.purpose, take, _names(row.format, row.aliases))
+            for rule in task.rules:
+                take = partial(task.take_rule, rule.name)
+                yield Offer(f"{rule.group}: {rule.words}", "how numbers are rounded", take, SPOKEN.get(rule.name, ()))
+        for verb in map(verb_named, VERBS):
+            if screen_for(verb.name):
+                ask = partial(self._ask, app, verb.examples[0])
+                yield Offer(f"Function: {verb.name}", verb.summary, ask, (verb.name,))
+        for name, others in QUANTITIES.items():
+            for row in CATALOG:
+                show = partial(self._quantity, app, row.format, name)
+                names = (*others, *(f"{each} {alias}" for each in (name, *others) for alias in row.aliases))
+                here = _HERE if task is not None and row.format in task.question.formats else 0
+                yield Offer(f"{name} of {row.format.name}", "opens in Inspect", show, names, here)
         for name, title in app.titles:
-            yield f"Screen: {title}", "go there", partial(app.go, name)
+            yield Offer(f"Screen: {title}", "go there", partial(app.go, name))
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):
-            yield f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme)
-        yield "Keys", "list the keys that work here", partial(app.run_action, "app.keys")
-        yield "Quit", "quit; the session is saved", app.action_quit
+            yield Offer(f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme))
+        yield Offer("First steps", "what the screens are for, and examples", partial(app.run_action, "app.welcome"))
+        yield Offer("History", "return to a question that was asked before", partial(app.run_action, "app.history"))
+        yield Offer("Keys", "list the keys that work here", partial(app.run_action, "app.keys"))
+        yield Offer("Quit", "quit; the session is saved", app.action_quit)
 
     @staticmethod
     def _ask(app: ExplorerBase, example: str) -> None:
         app.ask(app.read_question(split(example)))
 
+    @staticmethod
+    def _quantity(app: ExplorerBase, format: Format, name: str) -> None:
+        try:
+            app.ask(quantity(name, format))
+        except FloatlabError as error:
+            app.notify(str(error), severity="warning")
+
     async def discover(self) -> Hits:
         """Yield all actions while nothing is typed."""
-        for name, words, do in self._rows():
-            yield DiscoveryHit(name, do, help=words)
+        for entry in self._entries():
+            yield DiscoveryHit(entry.name, entry.do, help=entry.words)
 
     async def search(self, query: str) -> Hits:
-        """Yield the actions that match the typed text."""
+        """Yield the actions that match the typed text; letters in order match, too, but come last."""
         matcher = self.matcher(query)
-        for name, words, do in self._rows():
-            score = matcher.match(name)
+        for entry in self._entries():
+            score = entry.score(query) or min(matcher.match(entry.name), 50)
             if score > 0:
-                yield Hit(score, matcher.highlight(name), do, help=words)
+                yield Hit(score, matcher.highlight(entry.name), entry.do, help=entry.words)
+
+
+_ULPS = (EDITS["up"].summary, EDITS["down"].summary)
+_ULP = ("ulp", "unit in the last place", "next number")
+
+
+def _names(format: Format, aliases: Iterable[str]) -> tuple[str, ...]:
+    """Return what people call a format: its aliases, and names for all formats of its width, such as fp8."""
+    width = (f"fp{format.width}", f"float{format.width}", f"{format.width} bits", f"{format.width}-bit")
+    return (short_name(format), *aliases, *width)
+
+
+def _keys(task: TaskScreen) -> dict[str, tuple[str, Callable[[], object]]]:
+    """Return the key and the action of each binding that is active on a screen, by its description."""
+    found: dict[str, tuple[str, Callable[[], object]]] = {}
+    for active in task.active_bindings.values():
+        binding = active.binding
+        words = binding.tooltip or binding.description
+        if words and active.enabled and not binding.action.startswith(HIDDEN):
+            do = partial(task.app.run_action, binding.action, active.node)
+            found.setdefault(words.lower(), (task.app.get_key_display(binding), do))
+    return found
 
 
 class Commands(CommandPalette):

@@ -22,6 +22,7 @@ class ScreenRow(Record):
     start: tuple[str, ...]
     load: Callable[[], type[TaskScreen]]
     slow: bool = False
+    purpose: str = ""  # what the screen shows, for the first steps
 
     @property
     def verbs(self) -> tuple[str, ...]:
@@ -90,14 +91,16 @@ _TRAINING = ("train", "1.125", "--update", "0.00041999", "--steps", "101", "--re
 SCREENS: dict[str, ScreenRow] = {
     row.name: row
     for row in (
-        ScreenRow("inspect", _VALUE, _inspect),
-        ScreenRow("arithmetic", _SUM, _arithmetic),
-        ScreenRow("formats", ("formats", "fp16", "bf16"), _formats),
-        ScreenRow("block", _BLOCK, _block, slow=True),
-        ScreenRow("reduce", ("dot", "--preset", "forum"), _reduce, slow=True),
-        ScreenRow("compare", _ARRAYS, _compare, slow=True),
-        ScreenRow("train", _TRAINING, _train, slow=True),
-        ScreenRow("audit", _AUDIT, _audit, slow=True),
+        ScreenRow("inspect", _VALUE, _inspect, False, "one number in several formats: its bits and its error"),
+        ScreenRow("arithmetic", _SUM, _arithmetic, False, "one operation, step by step, with the digits it loses"),
+        ScreenRow("formats", ("formats", "fp16", "bf16"), _formats, False, "all formats, their ranges and their codes"),
+        ScreenRow("block", _BLOCK, _block, True, "numbers that share a scale, as in MXFP4 and NVFP4"),
+        ScreenRow(
+            "reduce", ("dot", "--preset", "forum"), _reduce, True, "sums and products, in any order of additions"
+        ),
+        ScreenRow("compare", _ARRAYS, _compare, True, "two arrays or files: where they differ, and why"),
+        ScreenRow("train", _TRAINING, _train, True, "updates of a weight, and why some of them vanish"),
+        ScreenRow("audit", _AUDIT, _audit, True, "what a quantisation would do to a checkpoint"),
     )
 }
 

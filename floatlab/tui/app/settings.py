@@ -13,6 +13,7 @@ from floatlab.sandbox import confined
 
 _MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # most characters of a file
 _MOST_QUESTION = 20_000  # longer questions are not saved
+_MOST_IN_HISTORY = 1_000  # longer questions are not saved in the history
 # The settings and their types.
 _KNOWN = {"theme": str, "slide": bool, "animations": bool, "keys": dict}
 
@@ -93,6 +94,10 @@ def write_session(session: dict[str, object]) -> None:
     path = session_file()
     if path is None or confined():
         return
+    history = session.get("history")
+    if isinstance(history, list):
+        kept_history = [words for words in history if len(json.dumps(words)) <= _MOST_IN_HISTORY]
+        session = session | {"history": kept_history}
     questions = session.get("questions")
     if isinstance(questions, dict):
         kept = {name: words for name, words in questions.items() if len(json.dumps(words)) <= _MOST_QUESTION}

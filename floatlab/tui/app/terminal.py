@@ -1,4 +1,4 @@
-"""The system: text to the clipboard by its programs, lines without control characters, terminals that are closed."""
+"""The terminal: its colours and characters, the clipboard, harmless lines, and terminals that are closed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
+
+from floatlab.tui.glyphs import for_console
 
 _PROGRAMS = (
     ("pbcopy", "", ["pbcopy"]),
@@ -95,3 +97,24 @@ class Harmless(LineFilter):
 
 
 HARMLESS = Harmless()
+
+
+class _Console(LineFilter):
+    """Replaces characters that the console of Linux lacks."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments of a line in characters of the console."""
+        return [Segment(for_console(text), style, control) for text, style, control in segments]
+
+
+CONSOLE = _Console()
+# Parts of the names of terminals with more than sixteen colours.
+_COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty", "foot", "wezterm", "contour")
+
+
+def has_sixteen_colours() -> bool:
+    """Return whether the terminal has at most sixteen colours, by the variables COLORTERM and TERM."""
+    term = os.environ.get("TERM", "")
+    if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or os.name == "nt":
+        return False
+    return bool(term) and not any(name in term for name in _COLOURFUL)

@@ -21,15 +21,19 @@ class History:
         """The current question."""
         return self._questions[self._at] if self._questions else None
 
-    def add(self, question: Question, kind: str = "") -> None:
-        """Add a question. If `kind` is not empty and is that of the last question, replace the last question."""
+    def add(self, question: Question, kind: str = "") -> bool:
+        """Add a question. If `kind` is not empty and is that of the last question, replace the last question.
+
+        Returns whether it was replaced.
+        """
         if question == self.now:
-            return
+            return False
         replaces = kind != "" and kind == self._kind and self._at > 0
         self._questions[self._at + (not replaces) :] = [question]
         del self._questions[:-_LIMIT]
         self._at = len(self._questions) - 1
         self._kind = kind
+        return replaces
 
     def settle(self) -> None:
         """End a series of edits of one kind, so that the next edit is a new step."""

@@ -17,8 +17,14 @@ SHARED_KEYS = [
     Binding("y", "copy('value')", "Copy", id="copy.value", tooltip="Copy the value"),
     Binding("Y", "copy('command')", "Copy the command that prints this", id="copy.command", show=False),
     Binding("c", "pick('copies')", "Copy …: choose what", id="copies", show=False),
+    Binding("S", "save", "Save to a file …", id="save", show=False),
     Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
     Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
+    Binding("z", "zoom", "This pane at full size, or all panes again", id="zoom", show=False),
+    Binding("full_stop", "again", "Again", id="again", key_display=".", tooltip="Run the stopped question again"),
+    Binding(
+        "backspace", "app.go_back", "Back", id="go.back", key_display="bksp", tooltip="Back to where you came from"
+    ),
     Binding("escape", "escape", "Leave the box", id="leave"),
     *Screen.BINDINGS,
 ]

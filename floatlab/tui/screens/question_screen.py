@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from textual.events import Click
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
@@ -12,7 +13,7 @@ from floatlab.errors import FloatlabError, printable_lines
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.history import History
-from floatlab.tui.widgets.boxes import mark_valid
+from floatlab.tui.widgets.boxes import is_wrong, mark_valid
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
@@ -47,7 +48,10 @@ class QuestionScreen(Screen[None]):
             None,
             "",
         )  # the box in which its question was typed, and the box's text
-        self._excuse = ""  # why the screen opened with another question than requested
+        self._excuse = ""  # why the first question has no answer
+        self._error = ""  # the last error message; it stays as long as the text of a box is wrong
+        self._stopped: Question | None = None  # the question whose computation was stopped
+        self.is_edit = self._was_edit = False  # whether this and the previous question are edits of a number
 
     # Methods that a subclass may override.
 
@@ -71,7 +75,10 @@ class QuestionScreen(Screen[None]):
         """Compute the slow parts of drawing, on the same thread as `ask`; the result is stored in `prepared`."""
 
     def draw(self, before: Question) -> None:
-        """Show the question and its answers; `before` is the previous question."""
+        """Show the question and its answers; `before` is the previous question.
+
+        If the first question has no answer (yet), a slow screen draws with empty `answers`.
+        """
         raise NotImplementedError
 
     def leave(self) -> None:
@@ -88,6 +95,13 @@ class QuestionScreen(Screen[None]):
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
+        # While one types or waits, the page does not move.
+        complaint.set_class(not hint or self.pending is not None or isinstance(self.focused, Input), "-over")
+
+    def on_click(self, event: Click) -> None:
+        """Hide the message that was clicked, since it may cover controls."""
+        if event.widget is not None and event.widget.id == "complaint":
+            self.complain("")
 
     @contextmanager
     def complaining(self, hint: bool = False) -> Iterator[None]:
@@ -102,20 +116,24 @@ class QuestionScreen(Screen[None]):
         try:
             return self.open(make(), kind)
         except FloatlabError as error:
-            self.complain(str(error))
+            self._error = str(error)
+            self.complain(self._error)
             return False
 
     # The question.
 
     @property
     def question(self) -> Question:
-        """The question that is shown or pending."""
-        return self.pending.question if self.pending else self.history.now or self._start
+        """The question that is shown or pending, or whose computation was stopped."""
+        return self.pending.question if self.pending else self._stopped or self.history.now or self._start
 
     def begin(self) -> None:
-        """Ask the first question; if it has no answer, ask the screen's default question."""
+        """Ask the first question. If it has no answer, a slow screen keeps it, so that a path that was typed remains.
+
+        Other screens cannot be drawn without an answer; they ask the screen's default question.
+        """
         self._excuse = self._begin(self._start)
-        if self._excuse:
+        if self._excuse and not self.slow:
             self._begin(self.app.default_question(self.NAME))
 
     def _begin(self, question: Question) -> str:
@@ -147,12 +165,16 @@ class QuestionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the first answers, or the progress of their computation."""
-        if self.pending is None:
+        if self.answers:
             self._show(self._start, self.answers, self.prepared)
         else:
             self.draw(self._start)
+            self.show_frame()
+            self.complain(self._excuse)
+            self._excuse = ""
             self._look()
-            self.call_after_refresh(self.pending.release)
+            if (pending := self.pending) is not None:
+                self.call_after_refresh(pending.release)
         if self.slow:
             self.set_interval(_POLL, self._look)
         self.call_after_refresh(self.leave)
@@ -179,7 +201,8 @@ class QuestionScreen(Screen[None]):
             if self.slow and self.answers and question == self._shown:
                 self._show(question, self.answers, self.prepared, kind)
                 return True
-            self.pending, self._kind = self._answer(question), kind
+            self.pending, self._kind, self._stopped = self._answer(question), kind, None
+            self.remove_class("-stopped")
             box = self.focused
             self._asked_in = (box, box.value) if kind and isinstance(box, Input) else (None, "")
         except FloatlabError as error:
@@ -205,12 +228,10 @@ class QuestionScreen(Screen[None]):
         try:
             self._show(pending.question, *pending.result(), self._kind)
         except Stopped:
-            self._stay()
+            self._stay(pending.question)
         except FloatlabError as error:
-            if self._shown is None and not self._excuse:  # the very first question
-                self._excuse = str(error)
-                self.open(self.app.default_question(self.NAME))
-                return False
+            if self._shown is None:  # no question had an answer: keep this one
+                self._start = pending.question
             if pending.late and isinstance(self.focused, Input):
                 mark_valid(self.focused, False)  # since `open` returned True for this text
             self._refuse(str(error))
@@ -221,26 +242,58 @@ class QuestionScreen(Screen[None]):
         """Show an error message or a hint, and keep the current answers."""
         if self._shown is not None:
             self.history.return_to(self._shown)
+        if not hint:
+            self._error = text
         self.complain(text, hint)
 
     def _show(self, question: Question, answers: list[Answer], prepared: object, kind: str = "") -> None:
         before, self.answers, self.prepared = self._shown or question, answers, prepared
-        self._shown = question
-        self.history.add(question, kind)
+        self._shown, self._stopped = question, None
+        self.remove_class("-stopped")
+        if question != self.history.now:  # else it is not a new question: an undo
+            replaces = self.history.add(question, kind)
+            self.app.note_question(question, replaces or (self.is_edit and self._was_edit))
+        self._was_edit = self.is_edit
         self.draw(before)
         hints = [hint for answer in answers for hint in answer.hints]
-        self.complain(self._excuse or (hints[0] if hints else ""), hint=not self._excuse)
+        # The text in the box with the focus is the one that has just been read.
+        wrong = any(is_wrong(box) for box in self.query(Input) if box is not self.focused)
+        error = self._excuse or (self._error if wrong else "")
+        self.complain(error or (hints[0] if hints else ""), hint=not error)
         self._excuse = ""
         self.show_frame()
 
     def action_undo(self, by: int = -1) -> None:
-        """Go one question back."""
-        if question := self.history.go(by):
+        """Go one question back; but first drop text that is wrong, or a question that was stopped."""
+        now = self.history.now
+        if (self.forget_mistakes() or self._stopped is not None) and now is not None:
+            self._stopped = None
+            self.open(now)
+        elif question := self.history.go(by):
             self.open(question)
 
     def action_redo(self) -> None:
         """Go one question forward."""
         QuestionScreen.action_undo(self, 1)
+
+    def forget_mistakes(self) -> bool:
+        """Empty the boxes whose text is wrong, before another question fills them; return whether there were any."""
+        boxes = [box for box in self.query(Input) if is_wrong(box)]
+        for box in boxes:
+            with box.prevent(Input.Changed):
+                box.value = ""
+            mark_valid(box, True)
+        return bool(boxes)
+
+    def action_again(self) -> None:
+        """Ask the question again whose computation was stopped."""
+        if self._stopped is not None:
+            self.open(self._stopped)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the computation of the question was stopped."""
+        return self._stopped is not None
 
     def action_escape(self) -> None:
         """Stop the pending answer, and show what was found if it is kept; if no answer is pending, leave the box."""
@@ -248,16 +301,15 @@ class QuestionScreen(Screen[None]):
         if pending is not None and self.keeps_found(pending.question) and not pending.is_stopped:
             pending.stop()
             self._look()
-        elif self._drop():
-            self._stay()
+        elif self._drop() and pending is not None:
+            self._stay(pending.question)
         else:
             self.leave()
 
-    def _stay(self) -> None:
-        """After an answer was stopped, show the previous answer."""
-        if self._shown is None:
-            self._excuse = "stopped: this is the default of the screen"
-            self.open(self.app.default_question(self.NAME))
-        else:
-            self._refuse("stopped: this is the previous answer", hint=True)
-            self.draw(self._shown)
+    def _stay(self, question: Question) -> None:
+        """After an answer was stopped, keep its question, and the previous answer."""
+        self._stopped = question
+        self.add_class("-stopped")
+        back = "" if self._shown is None else "; u goes back to the question of the answer below"
+        self._refuse(f"stopped: . runs it again{back}", hint=True)
+        self.show_frame()

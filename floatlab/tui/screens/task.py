@@ -12,27 +12,22 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input
 
-from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.formats.catalog import short_name
-from floatlab.formats.table_catalog import TABLES
+from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
-from floatlab.page.model import Page, joined
-from floatlab.page.svg import to_svg
-from floatlab.page.text_layout import to_text
-from floatlab.tui.screens.question_screen import QuestionScreen
-from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, Picker
+from floatlab.page.model import Page
+from floatlab.tui.screens.copying import CopyingScreen
+from floatlab.tui.screens.pick_lists import AUTOMATIC
+from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, TabBar
 from floatlab.tui.widgets.boxes import is_wrong
 from floatlab.verbs.edits import edited, with_bit
 from floatlab.verbs.option import RULES, ContextChoice, context_words
 from floatlab.verbs.question import Question, code_of
-from floatlab.verbs.registry import command_of, verb_named
+from floatlab.verbs.registry import verb_named
 
 Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, action
-Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
 
-AUTOMATIC = "automatic"  # the choice that leaves the format open
 # Other names of rounding directions, for searching in the picker.
-_SPOKEN = {
+SPOKEN = {
     "rounding-RNE": ("nearest even default",),
     "rounding-RTZ": ("truncate chop",),
     "rounding-RTP": ("up ceiling",),
@@ -41,7 +36,7 @@ _SPOKEN = {
 }
 
 
-class TaskScreen(QuestionScreen, inherit_bindings=False):
+class TaskScreen(CopyingScreen, inherit_bindings=False):
     """A screen for one question. A subclass composes its body and draws answers; BINDINGS has its keys."""
 
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # names and titles of the views
@@ -58,12 +53,17 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
         .entry { height: 1; padding: 0 1; }
         .entry Label { width: auto; color: $role-label; padding: 0 1; }
         .entry Input { width: 1fr; }
-        #complaint { height: auto; max-height: 5; display: none; padding: 0 2; color: $role-bad; text-style: bold; }
+        #complaint {
+            width: 100%; height: auto; max-height: 5; display: none; padding: 0 2;
+            background: $background; color: $role-bad; text-style: bold;
+        }
+        #complaint.-over { overlay: screen; }
         #complaint.-hint { color: $role-label; text-style: none; }
         #complaint.-shown { display: block; }
-        Input { background: $surface; }
-        Input:focus { background: $panel; }
+        Input { background: $panel; }
         Input.-wrong { color: $role-bad; text-style: underline; }
+        /* The answer is not that of the typed text. */
+        &.-unread, &.-stopped { #body, #top, #bar { text-style: dim; } }
     }
     """
     view: reactive[str] = reactive("", init=False)
@@ -89,15 +89,6 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
 
     def draw_view(self) -> None:
         """Show the current view."""
-
-    def page(self) -> Page:
-        """Return the whole page, as the command line would print it."""
-        return joined([answer.page() for answer in self.answers])
-
-    def subject(self) -> Datum | None:
-        """Return the number that can be pinned; None if no number is shown."""
-        results = [datum for answer in self.answers for datum in answer.results]
-        return results[0] if results else None
 
     def base_question(self) -> Question:
         """Return the question to which changes of formats, rules and options apply."""
@@ -133,7 +124,7 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
 
     def picks(self) -> dict[str, Pick]:
         """Return the pick lists by name."""
-        rules = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in self.rules]
+        rules = [Choice(rule.name, f"{rule.group}: {rule.words}", SPOKEN.get(rule.name, ())) for rule in self.rules]
         holding = tuple(rule.name for rule in self.rules if rule.holds(self.question.context))
         copies = {name: description for name, (description, _) in self.copies().items()}
         return {
@@ -145,8 +136,9 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
     def possible(self) -> dict[str, bool]:
         """Return whether actions and lists are available now; those not in the result are always available."""
         return {
-            "undo": self.history.can_go(-1),
+            "undo": self.history.can_go(-1) or self.is_stopped or self.has_class("-unread"),
             "redo": self.history.can_go(1),
+            "again": self.is_stopped,
             "rules": self.ROUNDS,
             "view": len(self.shown_views) > 1,
         }
@@ -165,20 +157,35 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
 
         The first question is asked here, so that the first frame shows its answers (unless they take long).
         """
+        self.set_sizes(self.app.size)
         self.begin()
-        yield ChoiceBar(self._choose_head, self._head(), self.NAME, id="head")
+        yield TabBar(self.app.go, self.app.titles, self.NAME, id="head")
         yield from self.compose_task()
         yield KeyBar(self._press, id="key-bar")
 
-    def _head(self) -> tuple[tuple[str, str], ...]:
-        rules = (("rules", context_words(self.question.context)),) if self.ROUNDS else ()
-        return (*self.app.titles, *rules)
+    @property
+    def rules_word(self) -> tuple[str, str]:
+        """The control of the rounding rules: its name, and its label with the current rules."""
+        return "rules", f"{context_words(self.question.context)} ▾"
 
     def show_frame(self) -> None:
-        """Show the rounding rules, and the keys that are active now."""
-        self.head.options = self._head()
+        """Show the keys that are active now."""
+        super().show_frame()
+        self.draw_beside()
         self.refresh_bindings()
         self.app.tell_address()
+
+    def position(self) -> dict[str, object]:
+        """Return the view, and the positions of the cursors."""
+        return super().position() | {"view": self.view}
+
+    def set_position(self, position: dict[str, object]) -> None:
+        """Show the view again, and put the cursors back."""
+        if position["view"] in dict(self.shown_views):
+            self.view = str(position["view"])
+        super().set_position(position)
+        if not isinstance(self.focused, Input):
+            self.action_leave()
 
     def show_page(self, name: str, page: Page) -> None:
         """Show a page in the view with this id."""
@@ -187,12 +194,6 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide actions that are not available now."""
         return self.possible().get(str(parameters[0]) if action == "pick" else action, True)
-
-    def _choose_head(self, name: str) -> None:
-        if name == "rules":
-            self.action_pick(name)
-        else:
-            self.app.go(name)
 
     def choose_view(self, name: str) -> None:
         """Show a view."""
@@ -215,9 +216,11 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
             return
 
     def action_escape(self) -> None:
-        """Stop the pending answer; if there is none, clear the error message and leave the box."""
-        if self.pending is None:
+        """Stop the pending answer; if there is none, clear the message and leave the box. Wrong text stays."""
+        if self.pending is None and not (self.has_class("-unread") or self.is_stopped):
             self.complain("")
+            if not isinstance(self.focused, Input) and self.unzoom():
+                return
         super().action_escape()
 
     def leave(self) -> None:
@@ -234,23 +237,27 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
     def show_only(self, *names: str) -> None:
         """Show these parts, hide all others, and move the focus away from hidden parts."""
         for widget in self.query(self.PARTS):
-            widget.display = widget.id in names
+            if widget.id != "beside":
+                widget.display = widget.id in names
+        if self.maximized is not None and not self.maximized.display:
+            self.minimize()
         focused = self.focused
         if focused is not None and not (focused.display and all(widget.display for widget in focused.ancestors)):
             self.action_leave()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Leave a box if its text is valid; else keep the error message."""
+        """Leave a box if its text is valid; else keep the error message. A stopped question is asked again."""
+        self.action_again()
         if not is_wrong(event.input):
             self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """When a box with an error is left, restore its last valid value."""
+        """End the series of edits; text that is wrong stays in its box, and the message says how to go back."""
         self.history.settle()
         if is_wrong(event.input):
-            self.open(self.question)
+            self.complain(f"{self._error}; u goes back to the last text without an error")
 
     # Edits, options, formats and rules.
 
@@ -267,39 +274,22 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
 
     def action_edit(self, name: str) -> None:
         """Apply the edit with this name from EDITS."""
-        self.attempt(lambda: self.edited(lambda datum: edited(datum, name)))
+        self._edit(lambda datum: edited(datum, name))
+
+    def _edit(self, change: Callable[[Datum], Datum]) -> None:
+        self.forget_mistakes()
+        self.is_edit = True
+        self.attempt(lambda: self.edited(change))
+        self.is_edit = False
 
     @on(BitRow.Flipped)
     def _flipped(self, event: BitRow.Flipped) -> None:
         self.follow(event.widget)
-        self.attempt(lambda: self.edited(lambda datum: with_bit(datum, event.bit, event.value)))
+        self._edit(lambda datum: with_bit(datum, event.bit, event.value))
 
     def change(self, **options: object) -> bool:
         """Open the question with changed options."""
         return self.open(self.base_question().having(**options))
-
-    def pick(self, pick: Pick) -> None:
-        """Open a pick list."""
-
-        def taken(name: str | None) -> None:
-            if name is not None:
-                pick.take(name)
-
-        self.app.push_screen(Picker(pick.title, pick.rows, pick.current, free=pick.free), taken)
-
-    def action_pick(self, name: str) -> None:
-        """Open the pick list with this name."""
-        self.pick(self.picks()[name])
-
-    def format_pick(self, take: Callable[[str], object], automatic: str = "") -> Pick:
-        """Return the pick list of formats, which also accepts other names; `automatic` describes that choice."""
-        rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
-        rows += [
-            Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
-            for row in (*CATALOG, *TABLES)
-        ]
-        current = tuple(format.name for format in self.question.formats)
-        return Pick("Format, or any e<W>m<T> name", rows, take, current, free=True)
 
     def take_format(self, name: str) -> None:
         """Open the question with this format, or without a format."""
@@ -331,6 +321,7 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
         if self.history.now is None:
             return
         self.draw_view()
+        self.draw_beside()
         if self.WALKS:
             self.details.scroll_home(animate=False)
             if not isinstance(self.focused, Input):
@@ -343,25 +334,6 @@ class TaskScreen(QuestionScreen, inherit_bindings=False):
         self.view = names[(names.index(self.shown_view) + by) % len(names)]
 
     # Copying, pins, and other screens.
-
-    def printed(self) -> Question:
-        """Return the question whose page is shown."""
-        return self.question
-
-    def copies(self) -> Copies:
-        """Return the texts that can be copied, by name."""
-        return {
-            "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
-            "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
-            "command": ("the command that prints this", lambda: command_of(self.printed())),
-            "text": ("the page as text", lambda: to_text(self.page())),
-            "svg": ("the page as a picture (SVG)", lambda: to_svg(self.page())),
-        }
-
-    def action_copy(self, name: str) -> None:
-        """Copy the text with this name in `copies`."""
-        description, text = self.copies()[name]
-        self.app.copy(text(), description)
 
     def code_to_pin(self, name: str) -> str:
         """Return the code (with its format) to pin as A or B; an empty text if there is none."""

@@ -16,7 +16,7 @@ from floatlab.errors import FloatlabError
 from floatlab.files.listing import FileEntry, completed, entries
 from floatlab.page.measures import bytes_text, shape_text
 from floatlab.sandbox import exists, is_folder, whole_path
-from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.tui.widgets.choice_bar import ButtonBar
 from floatlab.tui.widgets.pickers import Choice, Picker
 
 _EXAMPLES = "a.npy  b.npz::name  1,2,3"
@@ -66,7 +66,7 @@ class ArrayBox(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Compose the label and the input."""
-        yield ChoiceBar(self.run_action, (("pick", f"{self.label:<{self._width}} ▾"),))
+        yield ButtonBar(self.run_action, (("pick", f"{self.label:<{self._width}} ▾"),))
         suggester = _PathSuggester(use_cache=False, case_sensitive=True)
         yield _PathInput(compact=True, suggester=suggester, placeholder=self._examples)
 

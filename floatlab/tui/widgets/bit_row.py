@@ -53,13 +53,16 @@ class BitRow(Cells):
         bit: int
         value: int | None = None
 
-    def __init__(self, *, id: str | None = None, ruler: bool = True) -> None:
-        """Start empty; if `ruler` is set, the row shows the numbers of the bits while it has the focus."""
+    def __init__(self, *, id: str | None = None, ruler: bool = True, steady: bool = False) -> None:
+        """Start empty; if `ruler` is set, the row shows the numbers of the bits while it has the focus.
+
+        If `steady`, an active row shows them always, so that the page does not move when a box gets the focus.
+        """
         super().__init__(id=id)
         self._strip: Block | None = None
         self.bits = ""
         self._before = ""  # the bits before the last change
-        self._ruler = ruler
+        self._ruler, self._steady = ruler, steady
 
     def show(self, strip: Block) -> None:
         """Draw a strip, and underline bits that differ from those drawn before."""
@@ -72,7 +75,8 @@ class BitRow(Cells):
 
     def _draw(self) -> None:
         strip = self._strip
-        if isinstance(strip, Strip) and not (self._ruler and self.has_focus):
+        has_ruler = self._ruler and (self.has_focus or (self._steady and self.is_active))
+        if isinstance(strip, Strip) and not has_ruler:
             # Omit the ruler, but keep marks under the bits.
             bits = next(i for i, runs in enumerate(strip.lines) if any(map(_is_bits, runs)))
             strip = strip.replace(lines=strip.lines[bits:])
@@ -126,6 +130,8 @@ class BitRow(Cells):
 
     def watch_is_active(self) -> None:
         """Draw the label again when the row becomes active or inactive."""
+        if self._steady:
+            self.call_after_refresh(self._draw)
         self.reset()
 
     def action_leave(self, rows: int) -> None:

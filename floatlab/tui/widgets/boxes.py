@@ -8,16 +8,16 @@ _WRONG = "-wrong"
 
 
 def fill(box: Input, text: str) -> None:
-    """Put text into a box and unmark it; text that differs only in spaces is kept, since the cursor may be in it."""
-    if box.value.strip() != text.strip():
+    """Put text into a box; text that is wrong is kept, and text that differs only in spaces, as it is being typed."""
+    if not is_wrong(box) and box.value.strip() != text.strip():
         with box.prevent(Input.Changed):
             box.value = text
-    box.remove_class(_WRONG)
 
 
 def mark_valid(box: Input, valid: bool) -> None:
-    """Mark a box if its text is invalid, else unmark it."""
+    """Mark a box if its text is invalid, else unmark it; while a box is marked, the screen dims its picture."""
     box.set_class(not valid, _WRONG)
+    box.screen.set_class(any(map(is_wrong, box.screen.query(Input))), "-unread")
 
 
 def is_wrong(box: Input) -> bool:

@@ -65,11 +65,19 @@ class Cells(PageView, can_focus=True):
             pieces += self.pieces(cut_columns(runs, x, left))
             cell = cut_columns(runs, left, right)
             cell = line(cell, " " * (right - left - len(text_of(cell))))
-            # A wide cursor is a bar of one colour, since reversed colours of several roles would look uneven.
-            is_bar = style is CURSOR and width > 1
-            pieces += [Segment(text_of(cell), style)] if is_bar else self.pieces(cell, style)
+            if width > 1 and style in (CURSOR, LEFT):
+                pieces += self._bar(cell, style is CURSOR)
+            else:
+                pieces += self.pieces(cell, style)
             x = right
         return pieces + self.pieces(cut_columns(runs, x, 1 << 16))
+
+    def _bar(self, cell: Line, is_focused: bool) -> list[Segment]:
+        """Return the segments of a wide cell under the cursor."""
+        chrome = self.app.chrome
+        style = chrome.row if is_focused else chrome.row_left
+        # Reversed colours of several roles would look uneven.
+        return [Segment(text_of(cell), style)] if chrome.plain and is_focused else self.pieces(cell, style)
 
     def marks(self) -> dict[int, Style]:
         """Return the cells with additional styles."""
@@ -86,6 +94,16 @@ class Cells(PageView, can_focus=True):
         """Put the cursor on a cell without a message."""
         with self.prevent(self.Moved):
             self.cursor = cell
+
+    @property
+    def position(self) -> object:
+        """What the user has moved: the cursor."""
+        return self.cursor
+
+    @position.setter
+    def position(self, position: object) -> None:
+        """Put the cursor back."""
+        self.cursor = position if isinstance(position, int) else 0
 
     def validate_cursor(self, cell: int) -> int:
         """Limit the cursor to the existing cells."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -11,12 +12,13 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from floatlab.page.model import Role
 from floatlab.tui.base import ExplorerBase
-from floatlab.tui.themes import CURSOR, HOVER
+from floatlab.tui.themes import HOVER
 
 _LAST = 2  # number of the app's own keys, which are last: the list of keys, and quitting
 
@@ -84,7 +86,8 @@ class ChoiceBar(Widget):
 
     def pieces(self, name: str, word: str) -> list[Segment]:
         """Draw one word."""
-        return [Segment(word, CURSOR if name == self.current else HOVER if name == self.hovered else None)]
+        tab = self.app.chrome.tab
+        return [Segment(word, tab if name == self.current else HOVER if name == self.hovered else None)]
 
     def _name_at(self, event: events.MouseEvent) -> str:
         offset = event.get_content_offset(self)
@@ -108,12 +111,75 @@ class ChoiceBar(Widget):
             self.call_next(self._take, name)
 
 
+class ButtonBar(ChoiceBar):
+    """Buttons side by side: words on a ground of their own, or in brackets where the terminal lacks colours."""
+
+    def pieces(self, name: str, word: str) -> list[Segment]:
+        """Draw one button; its ends replace the spaces around the word."""
+        chrome, inner = self.app.chrome, word[1:-1]
+        over = HOVER if name == self.hovered else Style()
+        if chrome.plain:
+            return [Segment("["), Segment(inner, chrome.pressed if name == self.current else over), Segment("]")]
+        style = chrome.pressed if name == self.current else chrome.button
+        edge = Style(color=style.bgcolor)
+        return [Segment("▐", edge), Segment(inner, style + over), Segment("▌", edge)]
+
+
+class TabBar(ChoiceBar):
+    """The tabs of the screens, each with the function key that opens it, beginning with F2."""
+
+    def places(self, width: int) -> dict[str, tuple[int, int, str]]:
+        """Return the column, the line and the word of each tab; if space is short, without spaces inside a tab."""
+        keyed = [(name, f"F{number} {word}") for number, (name, word) in enumerate(self.options, 2)]
+        if sum(len(word) + 2 for _, word in keyed) <= width:
+            return _places(keyed, width)
+        places, x, y = {}, 0, 0
+        for name, word in keyed:
+            short = word.replace(" ", "", 1)
+            if x and x + len(short) > width:
+                x, y = 0, y + 1
+            places[name] = (x, y, short)
+            x += len(short) + 1
+        return places
+
+    def pieces(self, name: str, word: str) -> list[Segment]:
+        """Draw the key and the name in different styles; between two tabs is at least one space."""
+        style = super().pieces(name, word)[0].style or Style()
+        cut = word.index("F") + 1
+        cut += sum(map(str.isdigit, word[cut : cut + 2]))
+        key = self.app.inks[Role.CODE] + style
+        return [Segment(word[:cut], key), Segment(word[cut:], style), *([] if word[0] == " " else [Segment(" ")])]
+
+
 class KeyBar(ChoiceBar):
     """The keys of the active bindings, as many as fit; a replacement of Textual's footer, which is slower."""
 
     DEFAULT_CSS = """
     KeyBar { height: 1; padding: 0; background: $panel; color: $foreground; }
     """
+
+    said: reactive[str] = reactive("")  # a message in place of the keys
+
+    _end: Timer | None = None  # the end of the message
+
+    def say(self, words: str, seconds: float) -> None:
+        """Show a message for a time. It covers only the keys."""
+        if self._end is not None:
+            self._end.stop()
+        self.said = words
+        self._end = self.set_timer(seconds, self._say_nothing)
+
+    def _say_nothing(self) -> None:
+        self.said = ""
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the message, or the keys."""
+        if not self.said:
+            return super().render_line(y)
+        width = self.content_size.width
+        words = self.said if cell_len(self.said) < width else f"{set_cell_size(self.said, width - 2)}…"
+        strip = Strip([Segment(f" {words}", Style(bold=True))])
+        return strip.adjust_cell_length(width).apply_style(self.rich_style)
 
     def on_mount(self) -> None:
         """Subscribe to changes of the bindings."""
@@ -128,7 +194,9 @@ class KeyBar(ChoiceBar):
                 continue  # there is no box to leave
             if binding.show and active.enabled and binding.action not in keys:
                 keys[binding.action] = (key, f"{self.app.get_key_display(binding)} {binding.description}")
-        self.options = tuple(keys.values())
+        back = keys.pop("app.go_back", None)
+        first = (back,) if back is not None and self.app.has_drilled else ()
+        self.options = (*first, *keys.values())
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Omit keys that do not fit on one line, but never the last two."""

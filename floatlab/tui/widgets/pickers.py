@@ -110,9 +110,12 @@ class Picker(Window[str | None]):
     ]
     box, rows, nothing = getters.query_one(Input), getters.query_one(OptionList), getters.query_one("#nothing", Label)
 
-    def __init__(self, title: str, choices: list[Choice], current: tuple[str, ...] = (), *, free: bool = False) -> None:
-        """Store the choices; the current choices will be marked."""
+    def __init__(
+        self, title: str, choices: list[Choice], current: tuple[str, ...] = (), *, free: bool = False, typed: str = ""
+    ) -> None:
+        """Store the choices; the current choices will be marked, and `typed` is in the box."""
         super().__init__()
+        self._typed = typed
         self._title, self._choices, self.marked, self._free = title, choices, current, free
 
     def compose(self) -> ComposeResult:
@@ -128,7 +131,8 @@ class Picker(Window[str | None]):
 
     def on_mount(self) -> None:
         """Fill the list."""
-        self._fill("")
+        self._fill(self._typed)
+        self.box.value = self._typed
         self.box.focus()
 
     def on_resize(self) -> None:

@@ -17,7 +17,7 @@ from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Strip
-from floatlab.tui.widgets import BitRow, ChoiceBar, Window
+from floatlab.tui.widgets import BitRow, ButtonBar, ChoiceBar, Window
 from floatlab.tui.widgets.boxes import fill
 from floatlab.verbs.arithmetic.answer import no_witness, witness
 from floatlab.verbs.edits import literal_of
@@ -48,7 +48,7 @@ class Operands(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Compose the boxes."""
-        yield ChoiceBar(self._pick_verb, id="verb")
+        yield ButtonBar(self._pick_verb, id="verb")
         for name in _NAMES:
             yield Label(name, id=f"name-{name}")
             yield Input(id=f"operand-{name}", compact=True)
@@ -120,7 +120,7 @@ class WitnessSearch(Window["tuple[str, ...] | str | None"]):
     def compose(self) -> ComposeResult:
         """Compose the bar."""
         with Vertical():
-            yield Label("Searching for operands for which fused and separate differ", markup=False)
+            yield Label("Searching for an example where fused and separate differ", markup=False)
             yield ProgressBar(show_eta=False)
             yield Label("Escape cancels", markup=False)
 

@@ -9,7 +9,7 @@ from re import fullmatch
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -17,13 +17,15 @@ from textual.widgets import Input, Static
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
-from floatlab.page.model import Note, Page
+from floatlab.page.model import Block, Note, Page, Pair, heading
 from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
 from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
-from floatlab.tui.widgets import ChoiceBar, Pick, StaticPage
+from floatlab.tui.screens.panes import pane
+from floatlab.tui.screens.pick_lists import AUTOMATIC
+from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.widgets import ButtonBar, ChoiceBar, PageView, Pick, StaticPage
 from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.verbs.arithmetic.answer import ARITIES, DEFAULT_INTEGER, INTEGERS
 from floatlab.verbs.edits import EDITS
@@ -50,7 +52,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         Binding("space", "play", "Play", id="play"),
         Binding("o", "pick('operation')", "Operation", id="operation"),
         Binding("x", "practice", "Practice", id="practice"),
-        Binding("w", "witness", "Witness", id="witness"),
+        Binding("w", "witness", "Differ", id="witness", tooltip="Find an example where fused and separate differ"),
         Binding("home", "jump(0)", "First step", id="step.first", show=False),
         Binding("end", "jump(-1)", "Last step", id="step.last", show=False),
         *(Binding(str(i), f"jump({i - 1})", f"Step {i}", id=f"step.{i}", show=False) for i in range(1, 10)),
@@ -67,13 +69,22 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     ArithmeticScreen {
         #body { overflow-y: hidden; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
-        #why { max-height: 6; }
+        #why { height: auto; max-height: 6; }
+        #explanation { height: auto; }
         &.-short, &.-narrow {
             #verbs { display: none; }
             #verb { display: block; }
             #body { overflow-y: auto; scrollbar-size-vertical: 1; }
             #rows, #why { max-height: 999; }
-            #player { height: auto; }
+            #player, #film, #derivation { height: auto; }
+        }
+        &.-framed {
+            #rows { max-height: 14; }
+        }
+        &.-beside {
+            #derivation { layout: horizontal; }
+            #explanation { width: 46; height: 1fr; }
+            #why { height: 1fr; max-height: 100%; }
         }
     }
     """
@@ -83,6 +94,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     operands, player = getters.query_one(Operands), getters.query_one(StepPlayer)
     practice = getters.query_one(Practice)
     scenes: tuple[Scene, ...] = ()
+    _steps = 0  # number of steps of the previous derivation
 
     def compose_task(self) -> ComposeResult:
         """Compose the operation, its operands, the steps and the flags."""
@@ -92,14 +104,17 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         yield Static(id="complaint", markup=False)
         with VerticalScroll(id="body", can_focus=False):
             yield StaticPage(id="title")
-            with VerticalScroll(id="rows", can_focus=False):
+            with pane(VerticalScroll(id="rows", can_focus=False), "Operands"):
                 yield from operands.rows
-            yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
-            yield StepPlayer(self._tick, id="player")
-            yield StaticPage(id="why")
-            yield StaticPage(id="flags")
+            with Vertical(id="derivation"):
+                with pane(Vertical(id="film"), "Steps"):
+                    yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
+                    yield StepPlayer(self._tick, id="player")
+                with pane(Vertical(id="explanation"), "Explanation"):
+                    yield PageView(id="why")
+                    yield StaticPage(id="flags")
         yield Practice(self._practised, id="practice")
-        yield ChoiceBar(self.control, id="controls")
+        yield ButtonBar(self.control, id="controls")
 
     # The question.
 
@@ -112,20 +127,29 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         question, answer = self.question, self.answers[0]
         scenes = answer.scenes(False)
         same = [scene.name for scene in scenes] == [scene.name for scene in self.scenes]
-        self.scenes = scenes
+        self._steps, self.scenes = len(self.scenes), scenes
         self.operands.show(question, answer)
         self.show_page("title", Page(answer.page().blocks[:1]))
         self.verbs.options = tuple((verb, verb) for verb in dict.fromkeys((*_IN_BAR, question.verb)))
         self.verbs.current = question.verb
         self.steps.options = tuple((str(i), f"{i + 1} {scene.name}") for i, scene in enumerate(scenes))
         self.practice.prepare(answer)
-        at = self.practice.first if self.practice.on else self.scene if same else len(scenes) - 1
+        at = self.practice.first if self.practice.on else self._next_scene(same, before)
         self.player.stop()
         self.set_reactive(ArithmeticScreen.scene, at)
         self._draw_scene()
         if not (same or self.small):  # a small screen would scroll the edited operand out of view
             self.player.show_newest()
         self._draw_controls()
+
+    def _next_scene(self, same: bool, before: Question) -> int:
+        """Return the step at which a new derivation opens: the first one, but an edit keeps the step."""
+        if same:
+            return self.scene
+        was_last = 0 < self.scene == self._steps - 1
+        if before.verb != self.question.verb or not was_last:
+            return 0
+        return len(self.scenes) - 1
 
     def _draw_controls(self) -> None:
         question, practice, player = self.question, self.practice, self.player
@@ -134,9 +158,10 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             ("next", "n ▸"),
             ("play", f"{'pause' if player.playing else 'play'} {player.speed:g}/s"),
             ("format", self._format_text()),
+            self.rules_word,
         ]
         options += [("integer", f"to {question.option('integer', DEFAULT_INTEGER)}")] * (question.verb == "toint")
-        options += [("witness", "find operands that differ")] * (question.verb == "fma")
+        options += [("witness", "an example where they differ")] * (question.verb == "fma")
         options += [("practice", practice.label), *([("exercise", "new exercise")] * practice.on)]
         self.controls.options = tuple(options)
 
@@ -157,9 +182,20 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     def _draw_scene(self) -> None:
         scene = self.scenes[self.scene]
         self.player.page = scene.page
-        self.show_page("why", Page((Note(scene.reason),)))
+        self.set_class(self.has_class("-framed") and not any(isinstance(b, Pair) for b in scene.page.blocks), "-beside")
+        self.show_page("why", self._explanation())
+        self.query_one("#why").scroll_end(animate=False)
         self.show_page("flags", Page(flags_blocks(scene.flags, scene.separate_flags)))
         self.steps.current = str(self.scene)
+
+    def _explanation(self) -> Page:
+        """Return the reason of the step; beside the steps, there is room for those of all steps so far."""
+        if not self.has_class("-beside"):
+            return Page((Note(self.scenes[self.scene].reason),))
+        blocks: list[Block] = []
+        for i, scene in enumerate(self.scenes[: self.scene + 1]):
+            blocks += [heading(f"{i + 1} {scene.name}"), Note(scene.reason)]
+        return Page(tuple(blocks))
 
     def watch_scene(self, before: int, now: int) -> None:
         """Show a step; if the step is the next one and has animation frames, show these first."""
@@ -273,7 +309,18 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         """Return the page of the step."""
         yield self.player
 
-    # Practice and the witness.
+    def position(self) -> dict[str, object]:
+        """Return the step, and the positions of the cursors."""
+        return super().position() | {"step": self.scene}
+
+    def set_position(self, position: dict[str, object]) -> None:
+        """Go back to the step."""
+        super().set_position(position)
+        step = position.get("step")
+        if isinstance(step, int) and step < len(self.scenes) and not self.practice.on:
+            self.scene = step
+
+    # Practice, and examples where fused and separate differ.
 
     def action_practice(self) -> None:
         """Begin or end practice."""

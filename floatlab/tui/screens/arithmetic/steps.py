@@ -9,12 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, ScrollableContainer, Vertical
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from floatlab.errors import quoted
 from floatlab.formats import Format
 from floatlab.page.model import Page
-from floatlab.tui.widgets import ChoiceBar, PageView
+from floatlab.tui.widgets import ButtonBar, ChoiceBar, PageView
 from floatlab.verbs.practice.exercises import Exercise, exercises, random_operands
 from floatlab.verbs.question import Answer, Question
 
@@ -104,10 +105,14 @@ class StepPlayer(PageView, can_focus=True):
         if not self.styles.auto_dimensions:
             # Forced, since there is no scrollbar yet in the first frame.
             self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False, force=True)
-        elif isinstance(self.parent, ScrollableContainer):
-            # Scroll down to show the reason and the flags, as far as the newest line remains visible.
-            top = self.virtual_region.y + self.newest
-            self.parent.scroll_to(y=min(top, self.parent.max_scroll_y), animate=False)
+            return
+        top = self.virtual_region.y + self.newest
+        for widget in self.ancestors:
+            if isinstance(widget, ScrollableContainer):
+                # Scroll down to show the reason and the flags, as far as the newest line remains visible.
+                widget.scroll_to(y=min(top, widget.max_scroll_y), animate=False)
+                break
+            top += widget.virtual_region.y if isinstance(widget, Widget) else 0
 
 
 class Practice(Vertical):
@@ -140,7 +145,7 @@ class Practice(Vertical):
     def compose(self) -> ComposeResult:
         """Compose the prompt, the choices and the box."""
         yield Label("", id="prompt", markup=False)
-        yield ChoiceBar(self._take, id="guesses")
+        yield ButtonBar(self._take, id="guesses")
         with Horizontal():
             yield Label("answer", markup=False)
             yield Input(id="guess", compact=True, placeholder="an empty answer shows the step")

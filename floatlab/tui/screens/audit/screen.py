@@ -21,10 +21,12 @@ from floatlab.page.words import counted
 from floatlab.sandbox import exists
 from floatlab.tui.screens.audit.tensor_table import TensorTable
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.task import Command, Copies, TaskScreen
-from floatlab.tui.widgets import Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
+from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.audit.tensor_columns import TensorColumn, arranged, tensor_columns, tensors_table
 from floatlab.verbs.audit.tensor_page import block_question, plan_page, tensor_page
 from floatlab.verbs.block.choices import recipe_choices
@@ -69,6 +71,9 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         &.-narrow #bar .entry { width: 20; }
         &.-narrow #near { layout: vertical; }
         #tensor { border-top: hkey $panel; }
+        &.-framed #tensors { height: auto; max-height: 55%; }
+        &.-two-topics #body { layout: horizontal; }
+        &.-two-topics { #details, #tensors { width: 3fr; height: 1fr; max-height: 100%; } #tensor { width: 2fr; } }
     }
     """
 
@@ -83,7 +88,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         yield ArrayBox("file", "file", self._file_changed, examples=_FILES, whole=True)
         with HorizontalGroup(id="near"):
             with Horizontal(classes="entry"):
-                yield ChoiceBar(self.control, (("format", "to ▾"),))
+                yield ButtonBar(self.control, (("format", "to ▾"),))
                 yield Input(id="recipes", compact=True, placeholder=_RECIPES)
             yield ArrayBox("against", "against", self._against_changed, examples="original.safetensors", whole=True)
         yield Static(id="complaint", markup=False)
@@ -92,11 +97,12 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             with Horizontal(classes="entry"):
                 yield Label("find")
                 yield Input(id="find", compact=True, placeholder="a part of the names")
-            yield ChoiceBar(self.control, id="controls")
+            yield ButtonBar(self.control, id="controls")
         with Vertical(id="body"):
-            yield PageView(id="details")
-            yield TensorTable(id="tensors")
-            yield PageView(id="tensor")
+            yield pane(PageView(id="details"), "Audit")
+            yield pane(TensorTable(id="tensors"), "Tensors")
+            yield pane(PageView(id="tensor"), "Tensor")
+            yield pane(Beside(id="beside"))
 
     @property
     def found(self) -> RecipeAudit | None:
@@ -120,7 +126,6 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             fill(self.file.input, " ".join(question.values))
         self._fill_recipes(question.option("to"))
         fill(self.against.input, against or "")
-        mark_valid(self.file.input, True)
         self._show_against()
         self.views.options, self.views.current = self.shown_views, self.shown_view
         self._arrange()
@@ -218,6 +223,12 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             elif self.answers:
                 self.details.page = self.answers[0].page() if found is None or view == "overview" else plan_page(found)
         self._draw_tensor()
+
+    def beside(self) -> tuple[str, Page] | None:
+        """Return the overview; beside it, the plan."""
+        if self.shown_view != "overview":
+            return "Overview", self.answers[0].page()
+        return ("Plan", plan_page(self.found)) if self.found is not None else None
 
     def page(self) -> Page:
         """Return the page that is shown."""

@@ -16,10 +16,13 @@ from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
 from floatlab.page.model import Page, Table
 from floatlab.record import Record
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.task import AUTOMATIC, Command, Copies, TaskScreen
-from floatlab.tui.widgets import Cells, Choice, ChoiceBar, ColumnTable, PageView, Pick
+from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.pick_lists import AUTOMATIC
+from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, ColumnTable, PageView, Pick
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.block.choices import (
     PlacedElement,
     ShownBlocks,
@@ -88,6 +91,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         &.-wide #body { layout: horizontal; }
         #element { border-top: hkey $panel; }
         &.-wide #element { border-top: none; border-left: vkey $panel; }
+        &.-two-topics { #details, #elements, #element { width: 3fr; } }
     }
     """
 
@@ -100,15 +104,16 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         yield ArrayBox("values", "values", self._values_changed, examples=_EXAMPLES)
         with HorizontalGroup(id="near"):
             with Horizontal(classes="entry"):
-                yield ChoiceBar(self.control, (("format", "to ▾"),))
+                yield ButtonBar(self.control, (("format", "to ▾"),))
                 yield Input(id="recipe", compact=True, placeholder=_RECIPES)
-            yield ChoiceBar(self.control, id="controls")
+            yield ButtonBar(self.control, id="controls")
         yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
-            yield PageView(id="details")
-            yield BlockTable(id="elements")
-            yield PageView(id="element")
+            yield pane(PageView(id="details"), "Block")
+            yield pane(BlockTable(id="elements"), "Elements")
+            yield pane(PageView(id="element"), "Element")
+            yield pane(Beside(id="beside"))
 
     @property
     def recipe(self) -> Recipe | None:
@@ -142,7 +147,6 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         question = self.question
         if typed_values(self.values.word) != question.values:
             fill(self.values.input, " ".join(question.values))
-        mark_valid(self.values.input, True)
         fill(self.recipe_box, question.option("to"))
         self.controls.options = self._control_words()
         if self.prepared is not None:
@@ -158,7 +162,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
             words.append(("tensor_scale", f"tensor {given or 'from amax'} ▾"))
         if self.prepared is not None and (at := self.prepared.shown.at):
             words.append(("at", f"at {at} ▾"))
-        return tuple(words)
+        return (*words, self.rules_word)
 
     def _values_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.question.replace(values=(box.word,) if picked else typed_values(box.word)).having(at=None)
@@ -220,6 +224,12 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
             if prepared is not None:
                 self.details.page = prepared.about if self.view == "recipe" else prepared.page
         self._draw_element()
+
+    def beside(self) -> tuple[str, Page] | None:
+        """Return the recipe; beside it, the steps."""
+        if (prepared := self.prepared) is None or self.view == "elements":
+            return None
+        return ("Steps", prepared.page) if self.view == "recipe" else ("Recipe", prepared.about)
 
     def page(self) -> Page:
         """Return the page of the blocks, or of the recipe."""

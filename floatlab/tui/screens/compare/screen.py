@@ -15,14 +15,17 @@ from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
 from floatlab.formats.catalog import short_name
-from floatlab.page.model import Axis, Gap, Line, Note, Page
-from floatlab.page.text_layout import set_page
+from floatlab.page.model import Axis, Gap, Note, Page
 from floatlab.reduce.results.diagnosis_record import Diagnosis
+from floatlab.tui.screens.compare.tables import ElementTable, HistogramBars
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.task import AUTOMATIC, Command, Copies, TaskScreen
-from floatlab.tui.widgets import Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
+from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.pick_lists import AUTOMATIC
+from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.widgets import ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
 from floatlab.verbs.compare.histogram_text import bin_page, histogram_blocks
@@ -32,7 +35,6 @@ from floatlab.verbs.registry import answer_question
 
 _LISTED = 100  # number of worst elements if the question does not give it
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # the tolerances and their defaults
-_PAGE = 8  # number of bars by which a page key moves
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
 _MADE_OF = (*_INPUTS, "bias")  # the arrays from which the two compared arrays were computed
 
@@ -41,62 +43,16 @@ def _first_line(found: Differences) -> str:
     return found.diagnosis.first if isinstance(found.diagnosis, Diagnosis) else ""
 
 
-class HistogramBars(Cells):
-    """The bars of a histogram, one per line, as wide as the widget."""
-
-    PLACE = "On the bars"  # the heading in the list of keys
-    HELP = "Arrows move over the bars; the line above says how many elements the bar under the cursor counts."
-    BINDINGS = [*cursor_keys("bars", "Bar")]
-
-    @property
-    def axis(self) -> Axis | None:
-        """The bars, if there are any."""
-        return next((block for block in self.page.blocks if isinstance(block, Axis)), None)
-
-    @property
-    def count(self) -> int:
-        """The number of bars."""
-        return len(self.axis.lanes) if self.axis else 0
-
-    def show(self, axis: Axis | None) -> None:
-        """Show other bars. The cursor starts on the last bar, which counts the largest differences."""
-        fresh = not self.count
-        self.page = Page(() if axis is None else (axis,))
-        self.set_cursor(self.count - 1 if fresh else self.cursor)
-
-    def set_lines(self, width: int) -> list[Line]:
-        """Set the bars one below the other; in a narrow widget, labels are above their bars."""
-        lines: list[Line] = []
-        places = []
-        for lane in self.axis.lanes if self.axis else ():
-            lines += set_page(Page((Axis((lane,)),)), width)
-            places.append((len(lines) - 1, 0, width))
-        self.places = places
-        return lines
-
-    def clicked(self, cell: int, column: int, times: int) -> None:
-        """Do nothing: a click only moves the cursor."""
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by several bars."""
-        self.cursor += pages * _PAGE
-
-
-class ElementTable(ColumnTable):
-    """The worst elements."""
-
-    PLACE = "On the table of elements"  # the heading in the list of keys
-    HELP = (
-        "The elements with the largest errors relative to the tolerance. Enter or a double click opens the "
-        "actual number "
-        "in Inspect, e opens the expected number; both are pinned as A and B. Left and right show other columns."
-    )
-
-
 class CompareScreen(TaskScreen, inherit_bindings=False):
     """The screen for two arrays and their differences. Its views are the parts of the page of `compare`."""
 
-    VIEWS = (("summary", "Summary"), ("histogram", "Ulps"), ("worst", "Worst"), ("where", "Where"), ("cause", "Cause"))
+    VIEWS = (
+        ("summary", "Summary"),
+        ("histogram", "Ulps"),
+        ("worst", "Top errors"),
+        ("where", "Where"),
+        ("cause", "Cause"),
+    )
     PARTS = "#body > *, #bar, #inputs"
     WALKS = True
     ROUNDS = False
@@ -107,8 +63,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         "|actual − expected| <= atol + rtol × |expected|."
     )
     BINDINGS = [
-        Binding("o", "file('actual')", "Open", id="compare.actual", tooltip="Pick a file: actual"),
-        Binding("p", "file('expected')", "Pick a file: expected", id="compare.expected", show=False),
+        Binding("o", "file('actual')", "Actual", id="compare.actual", tooltip="Pick a file: actual"),
+        Binding("p", "file('expected')", "Expected", id="compare.expected", tooltip="Pick a file: expected"),
         Binding("s", "swap", "Swap the arrays", id="compare.swap", show=False),
         Binding("n", "nan", "Count NaNs as equal, or not", id="compare.nan", show=False),
         Binding("e", "inspect('expected')", "Inspect expected", id="compare.inspect"),
@@ -125,6 +81,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         #bar { max-height: 5; }
         #element { border-top: hkey $panel; }
         &.-wide #element { border-top: none; border-left: vkey $panel; }
+        &.-two-topics { #details, #elements, #element { width: 3fr; } }
     }
     """
 
@@ -144,7 +101,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
                 for name, default in _TOLERANCES.items():
                     yield Label(name)
                     yield Input(id=name, compact=True, placeholder=default)
-            yield ChoiceBar(self.control, id="controls")
+            yield ButtonBar(self.control, id="controls")
         yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with VerticalGroup(id="inputs"):
@@ -158,10 +115,11 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
                 yield ArrayBox("bias", "bias", self._array_changed)
         yield StaticPage(id="bar")
         with Vertical(id="body"):
-            yield PageView(id="details")
-            yield HistogramBars(id="bars")
-            yield ElementTable(id="elements")
-            yield PageView(id="element")
+            yield pane(PageView(id="details"), "Differences")
+            yield pane(HistogramBars(id="bars"), "Distances in ulps")
+            yield pane(ElementTable(id="elements"), "Worst elements")
+            yield pane(PageView(id="element"), "Element")
+            yield pane(Beside(id="beside"))
 
     @property
     def differences(self) -> Differences | None:
@@ -208,7 +166,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         words = dict(zip(_MADE_OF, (*(inputs or ("", "")), question.option("bias", "")), strict=True))
         boxes = {self._array(name).input: word for name, word in words.items()}
         for box, word in (boxes | {self.query_one("#op", Input): question.option("op", "")}).items():
-            if inputs or had or is_wrong(box):
+            if inputs or had:
                 fill(box, word)
         ulps = differences.ulps if differences is not None else None
         format = next(iter(question.formats), ulps.format if ulps is not None else None)
@@ -310,6 +268,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             self.details.page = self.page() if differences is None else self._page_of(differences)
         self._draw_bar()
         self._draw_element()
+
+    def beside(self) -> tuple[str, Page] | None:
+        """Return the summary; beside it, the worst elements."""
+        if (found := self.differences) is None:
+            return None
+        if self.view != "summary":
+            return "Summary", summary_page(found)
+        return ("Worst elements", Page((elements_table(found),))) if found.worst else None
 
     def _page_of(self, differences: Differences) -> Page:
         if self.view == "cause":

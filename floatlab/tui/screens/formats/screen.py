@@ -20,9 +20,11 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.codes import CodePage
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.task import Command, Copies, TaskScreen
+from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import MARGIN, Cells, ChoiceBar, ColumnTable, PageView, note_page
-from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.formats.page import formats_table
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
@@ -83,9 +85,11 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         &.-compare.-short #table { height: 5; }
         &.-codes #side, &.-compare #side { height: 1fr; }
         &.-wide #body { layout: horizontal; }
-        &.-wide #table { width: 44%; min-width: 51; height: 1fr; }
+        &.-wide #table { width: 58; height: 1fr; }
+        &.-two-topics #side { width: 3fr; }
         &.-wide.-codes #table, &.-wide.-compare #table { width: 34; min-width: 34; height: 1fr; }
-        &.-wide #side { height: 1fr; border-left: vkey $panel; }
+        &.-wide #side { height: 1fr; }
+        &.-wide.-short #side, &.-wide.-high #side { border-left: vkey $panel; }
     }
     """
 
@@ -106,11 +110,12 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         yield Horizontal(Label("compare"), names, classes="entry")
         yield Static(id="complaint", markup=False)
         with Vertical(id="body"):
-            yield FormatTable(id="table")
-            with Vertical(id="side"):
+            yield pane(FormatTable(id="table"), "Formats")
+            with pane(Vertical(id="side")):
                 yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
                 yield CodePage(id="codes")
                 yield PageView(id="details")
+            yield pane(Beside(id="beside"))
 
     @property
     def current(self) -> Format:
@@ -143,7 +148,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
             self._go(new)
         if len(marked) < 2 <= len(self.marked):
             self.view = "compare"
-        if not self.names.has_focus or is_wrong(self.names):  # not while it is edited
+        if not self.names.has_focus:  # not while it is edited
             fill(self.names, " ".join(question.values))
         self.draw_view()
 
@@ -176,6 +181,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     def draw_view(self) -> None:
         """Show the page of the view."""
         page = self._pages()[-1]
+        self.query_one("#side").border_title = self.current.name
         grid = next((block for block in page.blocks if isinstance(block, Grid)), None)
         has_codes = self.view == "codes" and grid is not None
         self.show_only("codes" if has_codes else "details")
@@ -195,6 +201,14 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.set_class(has_codes, "-codes")
         self.set_class(self.view == "compare", "-compare")
 
+    def beside(self) -> tuple[str, Page] | None:
+        """Return the format under the cursor; beside it, the comparison with the marked formats."""
+        current = short_name(self.current)
+        names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
+        if self.view != "format":
+            return self.current.name, answer_question(Question("formats", (current,)))[0].page()
+        return ("Compared", answer_question(Question("formats", names))[0].parts()[-1]) if len(names) > 1 else None
+
     def watch_view(self) -> None:
         """Draw the new view from its top; focus the codes if they are shown."""
         super().watch_view()
@@ -209,6 +223,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     @on(Cells.Moved, "#table")
     def _moved(self) -> None:
         self.draw_view()
+        self.draw_beside()
         self.details.scroll_home(animate=False)
         self.refresh_bindings()
 
@@ -249,6 +264,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     @on(Input.Blurred, "#code")
     def _code_left(self) -> None:
         self.complain("")
+        mark_valid(self.codes.box, True)  # a code that was not found needs no correction
         self.codes.draw()
 
     @on(Cells.Chosen, "CodeTable")

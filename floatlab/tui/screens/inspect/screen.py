@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from re import fullmatch
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -16,70 +17,25 @@ from floatlab.errors import FloatlabError
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
-from floatlab.page.model import Page
+from floatlab.page.model import Page, Role, Row, Span, line
 from floatlab.tui.base import run_once
+from floatlab.tui.screens.inspect.expression import operation_in
+from floatlab.tui.screens.inspect.field_box import FieldBox
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.task import Command, Copies, TaskScreen
-from floatlab.tui.widgets import BitRow, ChoiceBar, PageView, note_page
+from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.widgets import BitRow, ButtonBar, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.verbs.edits import EDITS, fields, literal_of, with_field
-from floatlab.verbs.question import Question, code_of
-from floatlab.verbs.registry import answer_question
+from floatlab.tui.widgets.saving import Copies
+from floatlab.verbs.edits import EDITS, literal_of, with_field
+from floatlab.verbs.question import Answer, Question, Started, code_of
+from floatlab.verbs.registry import answer_question, command_of
 
 _EXAMPLES = "1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
 _VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views of this screen
-_KEYS = ["minus", "plus", "s", "less_than_sign", "greater_than_sign", "z", "o", "i", "n", "m", "w", "g"]
+_KEYS = ["minus", "plus", "s", "less_than_sign", "greater_than_sign", "Z", "o", "i", "n", "m", "w", "g"]
 EDIT_KEYS = dict(zip(EDITS, _KEYS, strict=True))
-
-
-class FieldBox(Horizontal):
-    """The fields of a datum, and a box for the field that is being edited."""
-
-    DEFAULT_CSS = """
-    FieldBox {
-        height: auto;
-        #names { width: auto; max-width: 100%; }
-        #field { width: 24; display: none; }
-        #field.-open { display: block; }
-    }
-    """
-
-    names, box = getters.query_one(ChoiceBar), getters.query_one(Input)
-
-    def compose(self) -> ComposeResult:
-        """Compose the names of the fields and the box."""
-        yield ChoiceBar(self.open, id="names")
-        yield Input(id="field", compact=True)
-
-    def show(self, datum: Datum) -> None:
-        """Show the fields of a datum; a box that has the focus keeps its text."""
-        texts = fields(datum)
-        self.names.options = tuple((name, f"{name} {text}") for name, text in texts.items())
-        if self.names.current and self.names.current not in texts:
-            self._close()
-        elif self.names.current and not self.box.has_focus:
-            fill(self.box, texts[self.names.current])
-
-    def open(self, name: str) -> None:
-        """Open the box for a field."""
-        self.names.current = name
-        fill(self.box, dict(self.names.options)[name].partition(" ")[2])
-        self.box.add_class("-open")
-        self.box.focus()
-        self.box.select_all()
-
-    def open_next(self) -> None:
-        """Open the first field, or the field after the open one."""
-        names = [name for name, _ in self.names.options]
-        current = self.names.current
-        self.open(names[(names.index(current) + 1) % len(names) if current else 0])
-
-    def _close(self) -> None:
-        self.names.current = ""
-        self.box.remove_class("-open")
-
-    on_input_blurred = _close
 
 
 class InspectScreen(TaskScreen, inherit_bindings=False):
@@ -109,6 +65,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     InspectScreen {
+        #controls { width: auto; padding: 0; }
         #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
         &.-narrow, &.-short {
@@ -116,10 +73,10 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             #rows { max-height: 999; }
             #side, #details { height: auto; }
         }
-        &.-wide #body { layout: horizontal; }
-        &.-wide #left { height: 1fr; }
-        &.-wide #rows { max-height: 80vh; }
-        &.-wide #side { border-left: vkey $panel; }
+        #lower { height: 1fr; }
+        #side { width: 3fr; }
+        &.-narrow #lower, &.-short #lower { height: auto; }
+        &.-framed #rows { max-height: 40vh; }
     }
     """
 
@@ -128,7 +85,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Store the first question."""
         super().__init__(question)
-        self.rows: dict[str, BitRow] = {}
+        self.rows: dict[str, BitRow | StaticPage] = {}  # a page, if the format cannot hold the value
+        self.formats: tuple[Format, ...] = ()  # the formats of the rows
         self.data: dict[str, Datum] = {}
         self._active_row = ""
         self._typing = False
@@ -140,26 +98,43 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the value box, the edits, the rows of bits, the fields and the details."""
-        yield Horizontal(Label("value"), Input(id="value", compact=True, placeholder=_EXAMPLES), classes="entry")
+        with Horizontal(classes="entry"):
+            yield Label("value")
+            yield Input(id="value", compact=True, placeholder=_EXAMPLES)
+            yield ButtonBar(self.control, id="controls")
         yield Static(id="complaint", markup=False)
-        yield ChoiceBar(self.action_edit, tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
+        yield ButtonBar(self.action_edit, tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
         with Vertical(id="body"):
-            with Vertical(id="left"):
+            with pane(Vertical(id="left"), "Bits"):
                 with VerticalScroll(id="rows", can_focus=False):
                     for datum in self.answers[0].results:
-                        self.rows[datum.format.name] = BitRow()
+                        self.rows[datum.format.name] = BitRow(steady=True)
                     yield from self.rows.values()
                 yield FieldBox(id="fields")
-            with Vertical(id="side"):
-                yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
-                yield PageView(id="details")
+            with Horizontal(id="lower"):
+                with pane(Vertical(id="side")):
+                    yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
+                    yield PageView(id="details")
+                yield pane(Beside(id="beside"))
 
     # The question.
 
-    @property
-    def formats(self) -> tuple[Format, ...]:
-        """The formats of the rows."""
-        return tuple(datum.format for datum in self.data.values())
+    prepared: dict[str, str] | None  # by name of a format that cannot hold the value: the reason
+
+    def ask(self, question: Question, started: Started) -> list[Answer]:
+        """Answer the question in the formats that can hold the value; raises FloatlabError if none can."""
+        try:
+            return super().ask(question, started)
+        except FloatlabError:
+            holding = tuple(format for format in question.formats if not _why_not(question, format))
+            if not holding:
+                raise
+            return super().ask(question.replace(formats=holding), started)
+
+    def prepare(self, question: Question, answers: list[Answer]) -> dict[str, str]:
+        """Return why the formats without a result cannot hold the value."""
+        shown = {datum.format for datum in answers[0].results}
+        return {format.name: _why_not(question, format) for format in question.formats if format not in shown}
 
     def normal(self, question: Question) -> Question:
         """Return the question with one value, and without the options that are views of this screen."""
@@ -186,23 +161,36 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         if "@" in question.values[0] and question.values != before.values:
             self._active_row = answer.results[0].format.name  # the format of VALUE@FORMAT
         # Keep the user's order of formats, even if the value has its own format.
-        order = [name for name in (format.name for format in question.formats) if name in data]
+        named = {datum.format.name: datum.format for datum in answer.results}
+        named |= {format.name: format for format in question.formats}
+        refused = self.prepared or {}
+        order = [name for name in (format.name for format in question.formats) if name in data or name in refused]
         order = [*(name for name in data if name not in order), *order]
-        self.data = {name: data[name] for name in order}
+        self.formats = tuple(named[name] for name in order)
+        self.data = {name: data[name] for name in order if name in data}
         if self._active_row not in self.data:
-            self._active_row = order[0]
-        for name in [name for name in self.rows if name not in self.data]:
+            self._active_row = next(iter(self.data))
+        outdated = [name for name, row in self.rows.items() if isinstance(row, BitRow) != (name in self.data)]
+        for name in [name for name in self.rows if name not in order or name in outdated]:
+            if self.rows[name] is self.focused:
+                self.set_focus(None)  # else Textual would go to the box, where Backspace deletes
+                self.call_after_refresh(self.action_leave)
             self.rows.pop(name).remove()
         box = self.query_one("#rows", VerticalScroll)
         for place, name in enumerate(order):
             if name not in self.rows:
-                row = self.rows[name] = BitRow()
+                row = self.rows[name] = BitRow(steady=True) if name in self.data else StaticPage()
                 after = next((self.rows[other] for other in order[place + 1 :] if other in self.rows), None)
                 box.mount(row, before=after if after is not None and after.is_attached else None)
-            self.rows[name].is_active = name == self._active_row
-            self.rows[name].show(parts[name].blocks[0])
+            shown = self.rows[name]
+            if isinstance(shown, BitRow):
+                shown.is_active = name == self._active_row
+                shown.show(parts[name].blocks[0])
+            else:
+                shown.page = Page((Row(name, line(Span(refused[name], Role.BAD))),))
         if not self._typing:
             fill(self.value, question.values[0])
+        self.controls.options = (self.rules_word,)
         self.fields.show(self.data[self._active_row])
         self.draw_view()
 
@@ -212,34 +200,42 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         """Return the datum of the active row."""
         return self.data.get(self._active_row)
 
-    def view_question(self) -> Question:
-        """Return the question whose page the current view shows."""
+    def view_question(self, view: str = "") -> Question:
+        """Return the question whose page a view shows; by default the current view."""
         question, datum = self.question, self.data[self._active_row]
         row_question = question.replace(formats=(datum.format,))
-        if self.view == "directions":
+        view = view or self.view
+        if view == "directions":
             return row_question.having(directions=True)
-        if self.view == "dialects":
+        if view == "dialects":
             return Question("show", (code_of(datum).partition("@")[0],)).having(dialects=True)
-        if self.view == "path":
+        if view == "path":
             value = question.values[0]
             value = literal_of(datum, question.context) if "@" in value else value
-            return Question("convert", (value,), self.formats, question.context)
-        if self.view == "libraries":
+            formats = tuple(datum.format for datum in self.data.values())
+            return Question("convert", (value,), formats, question.context)
+        if view == "libraries":
             return row_question.having(like=_LIBRARIES)
-        if self.view == "pins":
+        if view == "pins":
             return Question("cmp", tuple(self.app.pins[name] for name in ("A", "B") if name in self.app.pins))
         return row_question.having(interval=True)
 
+    def beside(self) -> tuple[str, Page]:
+        """Return the results of all directions; beside these, the details."""
+        view = "details" if self.view == "directions" else "directions"
+        return dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)
+
     def draw_view(self) -> None:
         """Show the page of the view."""
+        self.query_one("#side").border_title = self._active_row
         question = self.view_question()
         if self.view == "libraries":
             self._draw_libraries(question)
         else:
-            self.details.page = self._page_of(question)
+            self.details.page = self._page_of(question, self.view)
 
-    def _page_of(self, question: Question) -> Page:
-        if self.view == "pins" and len(question.values) < 2:
+    def _page_of(self, question: Question, view: str) -> Page:
+        if view == "pins" and len(question.values) < 2:
             return note_page(
                 "Pin two numbers to compare them: a pins the number of the row with the cursor as A, b as B."
             )
@@ -247,7 +243,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             answer = answer_question(question)[0]
         except FloatlabError as error:
             return note_page(str(error))
-        if self.view == "details" and (parts := answer.parts()):
+        if view == "details" and (parts := answer.parts()):
             page = parts[-1]
             return page.replace(blocks=page.blocks[1:])  # omit the bits, which are in the row already
         return answer.page()
@@ -260,7 +256,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             if self.view == "libraries" and question == self.view_question():  # else the result is out of date
                 self.details.page = page
 
-        run_once(self.app, partial(self._page_of, question), take)
+        run_once(self.app, partial(self._page_of, question, self.view), take)
 
     def pinned(self) -> None:
         """Compare A and B."""
@@ -279,13 +275,34 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     @on(Input.Changed, "#value")
     def _value_typed(self, event: Input.Changed) -> None:
         question, value = self.question, event.input.value
-        if value.strip().lower().startswith("bits:") and "@" not in value:
-            value = f"{value.strip()}@{short_name(self.data[self._active_row].format)}"  # a code needs its format
+        typed = value.strip().lower()
+        if typed.startswith("bits:") and "@" not in value:
+            value = f"{value.strip()}@{short_name(self._format_of_code(typed))}"
         if not question.formats:
             question = question.replace(formats=self.formats)
         self._typing = True  # keep the typed text in the box
-        mark_valid(event.input, self.open(question.replace(values=(value,)), "value"))
+        valid = self.open(question.replace(values=(value,)), "value")
+        mark_valid(event.input, valid)
         self._typing = False
+        if not valid and (operation := operation_in(value)) is not None:
+            self.complain(f"Enter shows this step by step: {command_of(operation)}", hint=True)
+        elif valid and fullmatch("[+-]?0x[0-9a-f]+", typed):
+            self.complain(f"{typed} is read as a number; bits:{typed.lstrip('+-')} is the code", hint=True)
+
+    def _format_of_code(self, typed: str) -> Format:
+        """Return the format for a code without a format: that of the active row, unless another row fits its length."""
+        active = self.data[self._active_row].format
+        match = fullmatch("bits:0x([0-9a-f]+)", typed)
+        bits = 4 * len(match[1]) if match else active.width
+        return next((format for format in (active, *self.formats) if format.width == bits), active)
+
+    @on(Input.Submitted, "#value")
+    def _value_entered(self, event: Input.Submitted) -> None:
+        """Open an operation in Arithmetic."""
+        if is_wrong(event.input) and (operation := operation_in(event.input.value)) is not None:
+            self.action_leave()  # so that Backspace works after the return
+            self.complain(f"Enter in the box shows this step by step: {command_of(operation)}", hint=True)
+            self.app.ask(operation)
 
     @on(Input.Blurred, "#value")
     def _value_left(self, event: Input.Blurred) -> None:
@@ -306,9 +323,20 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         if active != self._active_row:
             self._active_row = active
             for name, row in self.rows.items():
-                row.is_active = name == active
+                if isinstance(row, BitRow):
+                    row.is_active = name == active
             self.fields.show(self.data[active])
             self.draw_view()
+            self.draw_beside()
+
+    def position(self) -> dict[str, object]:
+        """Return the active row, and the positions of the cursors."""
+        return super().position() | {"row": self._active_row}
+
+    def set_position(self, position: dict[str, object]) -> None:
+        """Go back to the row."""
+        super().set_position(position)
+        self.follow(self.rows.get(str(position.get("row"))))
 
     def home(self) -> Iterator[Widget]:
         """Yield the bits of the active row."""
@@ -321,8 +349,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     def action_drop(self) -> None:
         """Remove the active row."""
-        kept = tuple(datum.format for name, datum in self.data.items() if name != self._active_row)
-        if not kept:
+        kept = tuple(format for format in self.formats if format.name != self._active_row)
+        if len(self.data) < 2:
             self.complain("the last row cannot be removed: f adds another format")
             return
         names = list(self.data)
@@ -350,3 +378,12 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         for edit in EDITS.values():
             yield f"Edit: {edit.summary}", "the row with the cursor", partial(self.action_edit, edit.name)
         yield from super().commands()
+
+
+def _why_not(question: Question, format: Format) -> str:
+    """Return why a format cannot hold the value; an empty text if it can."""
+    try:
+        answer_question(question.replace(formats=(format,)))
+    except FloatlabError as error:
+        return str(error)
+    return ""

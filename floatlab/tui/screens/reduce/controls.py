@@ -16,7 +16,8 @@ from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.matrix_units import MACHINES
 from floatlab.reduce.timing.devices import DTYPES
 from floatlab.sandbox import confined
-from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
+from floatlab.tui.screens.pick_lists import AUTOMATIC
+from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import Choice, Pick
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.verbs.question import Question
@@ -131,7 +132,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         rows += [("machine", f"{machine or 'no machine'} ▾")] * (not is_sum and bool(machine or not small))
         if self.product is not None:
             rows.append(("element", f"element {element_words(self.product, self.element)} ▾"))
-        return (*rows, ("reveal", "order of a library …"))
+        return (*rows, self.rules_word, ("reveal", "order of a library …"))
 
     def _library_words(self, question: Question) -> tuple[tuple[str, str], ...]:
         target, shape = ("reveal", f"{' '.join(question.values)} ▾"), question.option("shape")

@@ -20,10 +20,11 @@ from floatlab.reduce.results.products import Product
 from floatlab.reduce.reveal.order_map_record import OrderMap
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.tui.screens.keys import SHARED_KEYS
+from floatlab.tui.screens.panes import pane
 from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls
 from floatlab.tui.screens.reduce.map_view import MapView
 from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
-from floatlab.tui.widgets import EMPTY, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
+from floatlab.tui.widgets import EMPTY, ButtonBar, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.verbs.question import Answer, Question
@@ -31,6 +32,7 @@ from floatlab.verbs.reduce.node import node_page, roundings_at
 from floatlab.verbs.reduce.orders import computation_words, figures_page, result_page
 from floatlab.verbs.reduce.page import array_words, elements_of, place_of
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
+from floatlab.verbs.registry import answer_question
 from floatlab.verbs.reveal.map_page import class_page
 
 _NAMES = ("x", "y")
@@ -60,7 +62,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         Binding("m", "fma", "FMA", id="way.fma", tooltip="Fused multiply-add on or off"),
         Binding("w", "pick('reveal')", "Library", id="way.reveal", tooltip="In which order does a library add?"),
         Binding("g", "take", "Take over", id="way.take", tooltip="Add your data in the order that was found"),
-        Binding("z", "pick('shape')", "Shape", id="way.shape", tooltip="The orders of all elements of a product"),
+        Binding("Z", "pick('shape')", "Shape", id="way.shape", tooltip="The orders of all elements of a product"),
         Binding("o", "pick('operation')", "Sum, dot product or matrix product", id="way.operation", show=False),
         Binding("i", "pick('accumulator')", "Format of partial sums", id="way.accumulator", show=False),
         Binding("p", "pick('products')", "Format of products", id="way.products", show=False),
@@ -78,6 +80,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         &.-reveal.-narrow #figures, &.-reveal.-short #figures { max-height: 5; }
         &.-wide #top { layout: horizontal; }
         &.-wide #figures { max-height: 7; }
+        &.-framed #tree { height: auto; max-height: 55%; }
     }
     """
 
@@ -95,16 +98,17 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             for name in _NAMES:
                 yield ArrayBox(name, name, self._array_changed)
         yield Static(id="complaint", markup=False)
-        yield ChoiceBar(self.control, id="controls")
-        with VerticalGroup(id="top"):
+        yield ButtonBar(self.control, id="controls")
+        with pane(VerticalGroup(id="top"), "Result"):
             yield StaticPage(id="result")
             yield PageView(id="figures")
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
-            yield TreeTable(partial(self.complain, hint=True), id="tree")
-            yield PageView(id="details")
-            yield OrderTable(id="orders")
-            yield MapView(id="map")
+            yield pane(TreeTable(partial(self.complain, hint=True), id="tree"), "Additions")
+            yield pane(PageView(id="details"), "Summary")
+            yield pane(PageView(id="addition"), "This addition")
+            yield pane(OrderTable(id="orders"), "Orders")
+            yield pane(MapView(id="map"), "Orders of all elements")
 
     # The question.
 
@@ -163,6 +167,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         """Draw for the new size."""
         if self.prepared is not None:
             self.call_after_refresh(self._draw_top)
+            self.call_after_refresh(self.draw_view)
 
     def _terms(self, question: Question) -> _Terms:
         return _Terms(question.values, question.option("preset"), question.verb, self.element)
@@ -174,8 +179,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             texts = tuple(array_words(array) for array in (reduction.x, reduction.y) if array is not None)
         for box, text in zip(self.query(ArrayBox), (*texts, "", "")[:2], strict=True):
             box.display = box.id == "x" or question.verb != "sum"
-            if not (box.input.has_focus and is_wrong(box.input)):
-                fill(box.input, text)
+            fill(box.input, text)
 
     def _array_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.base_question().replace(values=self.arrays()).having(preset=None)
@@ -219,7 +223,8 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         if self.order_map is not None:
             self._draw_map(self.order_map)
         elif self.shown_view == "tree" and drawn.tree is not None:
-            self.show_only("tree")
+            self.show_only("tree", "addition" if self.has_class("-framed") else "")
+            self._draw_addition()
         elif self.shown_view == "orders" and drawn.reduction is not None:
             self.show_only("orders")
             self.orders.show_orders(drawn.reduction, self.GRACE)
@@ -249,6 +254,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @on(Cells.Chosen, "#map")
     def _class_chosen(self) -> None:
+        self.app.leave_place()
         self.view = "tree"
 
     def _page_of(self, drawn: PreparedReduction) -> Page:
@@ -262,9 +268,21 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     def _order_chosen(self) -> None:
         way = self.orders.way
         if way is not None:
+            self.app.leave_place()
             self.change(**dict(way.options))
 
     # The tree.
+
+    @on(Cells.Moved, "#tree")
+    def _draw_addition(self) -> None:
+        """Show the steps of the addition under the cursor, if there is room."""
+        row, reduction, view = self.tree_table.current_row, self.reduction, self.query_one("#addition", PageView)
+        if not view.display or row is None or reduction is None:
+            return
+        steps = roundings_at(reduction, row.id) if row.id is not None else []
+        page = answer_question(steps[0].question)[0].page() if steps else EMPTY
+        view.page = page.replace(blocks=page.blocks[1:])  # the frame has the title
+        view.border_title = steps[0].words if steps else "This row adds several numbers"
 
     @on(Cells.Chosen, "#tree")
     def _node_chosen(self) -> None:

@@ -24,7 +24,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
     HELP = (
         "A row adds a number to the sum so far. Enter shows the digits of this addition in Arithmetic. "
         "Space, or left and "
-        "right, folds and unfolds rows with a mark. n goes to the next of the worst roundings. < and > show "
+        "right, folds and unfolds rows with a mark. n goes to the next of the largest errors. < and > show "
         "other columns."
     )
     BINDINGS = [
@@ -35,8 +35,8 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         Binding("asterisk", "all", "Unfold all, or fold all", show=False, id="tree.all"),
         Binding("less_than_sign", "turn(-1)", "Columns before", show=False, id="tree.left"),
         Binding("greater_than_sign", "turn(1)", "More columns", show=False, id="tree.right"),
-        Binding("n", "worst(1)", "Worst", id="tree.worst"),
-        Binding("N", "worst(-1)", "Previous of the worst", show=False, id="tree.better"),
+        Binding("n", "worst(1)", "Largest error", id="tree.worst", tooltip="Next of the largest errors"),
+        Binding("N", "worst(-1)", "Previous of the largest errors", show=False, id="tree.better"),
         *cursor_keys("tree", "Row"),
     ]
 
@@ -71,6 +71,19 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         self.show(tree.table(self.tree_rows))
         places = (i for i, row in enumerate(self.tree_rows) if before is not None and row.key == before.key)
         self.cursor = next(places, self.cursor)
+
+    @property
+    def position(self) -> object:
+        """What the user has moved: the unfolded rows and the cursor."""
+        return self._unfolded, self.cursor
+
+    @position.setter
+    def position(self, position: object) -> None:
+        """Unfold the rows again, and put the cursor back."""
+        if self.tree_shown is not None and isinstance(position, tuple):
+            self._unfolded, cursor = position
+            self._rows()
+            self.cursor = cursor
 
     @property
     def current_row(self) -> TreeRow | None:

@@ -13,7 +13,8 @@ from floatlab.formats.catalog import short_name
 from floatlab.page.words import plural
 from floatlab.training.networks import USUAL as CONFIGURATIONS
 from floatlab.training.setup import REMEDIES
-from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
+from floatlab.tui.screens.pick_lists import AUTOMATIC
+from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import Choice, ColumnTable, MarkingPicker, Pick, choices_of
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.answer import NETWORKS
@@ -138,6 +139,8 @@ class TrainControls(TaskScreen, inherit_bindings=False):
             rows.append(("remedies", f"{'+'.join(question.option('remedies', ('plain',)))} ▾"))
         if (is_update or is_network) and (question.context.seed or not small):
             rows.append(("seed", f"seed {question.context.seed} ▾"))
+        if not small:
+            rows.append(self.rules_word)
         return tuple(rows)
 
     # Pickers.

@@ -69,7 +69,7 @@ class Plot(PageView, can_focus=False):
         if self._chart is None:
             return []
         height = max(self.scrollable_content_region.height - _FRAME, _LEAST)
-        lines = chart_lines(self._chart.replace(height=height), width)
+        lines = chart_lines(self._chart.replace(height=height), width, self.app.draws_dots)
         if len(lines) < height + _FRAME:
             self._room = 0
             return lines
@@ -93,8 +93,13 @@ class Plot(PageView, can_focus=False):
         before, here, after = (
             cut_columns(self.lines[y], *ends) for ends in ((0, column), (column, column + 1), (column + 1, 1 << 16))
         )
-        under = self.pieces(here) if text_of(here) in "┊ " else [Segment(text_of(here), CURSOR)]
+        under = self.pieces(here) if text_of(here) in "┊ " else self._marked(here)
         return [*self.pieces(before), *under, *self.pieces(after)]
+
+    def _marked(self, here: Line) -> list[Segment]:
+        """Return the character of a curve under the cursor, marked."""
+        chrome = self.app.chrome
+        return [Segment(text_of(here), CURSOR)] if chrome.plain else self.pieces(here, chrome.row)
 
     def on_click(self, event: events.Click) -> None:
         """Report the clicked value."""

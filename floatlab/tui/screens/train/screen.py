@@ -19,13 +19,15 @@ from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
 from floatlab.training.trace import UpdateTrace
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.task import Command, Copies
+from floatlab.tui.screens.panes import pane
+from floatlab.tui.screens.task import Command
 from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
-from floatlab.tui.widgets import Cells, ChoiceBar, PageView, StaticPage, note_page
+from floatlab.tui.widgets import ButtonBar, Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question, words_of
 from floatlab.verbs.train.forms import PARTS, has, text_in, with_text
@@ -93,6 +95,8 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         #remedies { height: auto; max-height: 6; }
         #roundings { height: auto; max-height: 9; }
         &.-wide #remedies { max-height: 12; }
+        &.-framed #plot { padding: 0; }
+        &.-framed #roundings { max-height: 14; }
         &.-short #remedies { max-height: 4; }
         &.-short #roundings { max-height: 5; }
     }
@@ -116,15 +120,15 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
                         yield Label(part.name, id=f"name-{part.name}")
                         yield Input(id=part.name, compact=True, select_on_focus=False, placeholder=part.none)
         yield Static(id="complaint", markup=False)
-        yield ChoiceBar(self.control, id="controls")
-        yield ChoiceBar(self.control, id="transport")
+        yield ButtonBar(self.control, id="controls")
+        yield ButtonBar(self.control, id="transport")
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
-            yield Plot(self.point, id="plot")
+            yield pane(Plot(self.point, id="plot"), "Chart")
             yield StaticPage(id="reading")
-            yield RemedyTable(id="remedies")
-            yield RoundingTable(id="roundings")
-            yield PageView(id="details")
+            yield pane(RemedyTable(id="remedies"), "Remedies")
+            yield pane(RoundingTable(id="roundings"), "Roundings of this step")
+            yield pane(PageView(id="details"), "Table")
 
     # The question, and the laboratory.
 
@@ -192,7 +196,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             else:
                 entry = self.query_one(f"#{name}", Input)
                 entry.display = self.query_one(f"#name-{name}").display = used
-            if used and not (entry.has_focus and is_wrong(entry)):
+            if used:
                 fill(entry, text_in(self.question, part))
         self.query_one("#arrays").display = any(box.display for box in self.query(ArrayBox))
 
@@ -272,6 +276,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     @on(Cells.Chosen, "#remedies")
     def _remedy_chosen(self) -> None:
         if "step" in _VIEWS[self.form]:
+            self.app.leave_place()
             self.view = "step"
         elif self.laboratory is not None:
             with self.complaining(hint=True):

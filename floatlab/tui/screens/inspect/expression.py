@@ -1,0 +1,75 @@
+"""Operations typed in the box for a value, such as 0.1+0.2, fma(1.5, 2, -3) and sqrt 2: questions for Arithmetic."""
+
+from __future__ import annotations
+
+import re
+
+from floatlab.errors import FloatlabError
+from floatlab.formats import parse_format
+from floatlab.verbs.arithmetic.answer import ARITIES
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question
+
+_SIGNS = {"+": "add", "-": "sub", "−": "sub", "*": "mul", "×": "mul", "/": "div", "÷": "div"}
+_MOST = 200  # longer texts are not searched for operations
+_DEFAULT = "fp64"  # the format of Python's floats, and of most calculators
+
+
+def operation_in(text: str) -> Question | None:
+    """Return the operation that a text asks for; None if it is not an operation on numbers.
+
+    Examples
+    --------
+    >>> question = operation_in("0.1 + 0.2")
+    >>> question.verb, question.values, question.formats[0].name
+    ('add', ('0.1', '0.2'), 'binary64')
+    >>> operation_in("2*3 - 1").verb, operation_in("2*3 - 1").values
+    ('fma', ('2', '3', '-1'))
+    >>> operation_in("sqrt(2)").verb
+    'sqrt'
+    >>> operation_in("0.1 plus 0.2") is None
+    True
+    """
+    if len(text) > _MOST:
+        return None
+    found = _called(text) or _infix(text)
+    if found is None:
+        return None
+    verb, values = found
+    if not all(map(_is_number, values)):
+        return None
+    formats = () if any("@" in value for value in values) else (parse_format(_DEFAULT),)
+    return Question(verb, values, formats)
+
+
+def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """Read the name of an operation with its operands, in parentheses or after spaces."""
+    match = re.fullmatch(r"\s*([a-z]+)(?:\s*\((.*)\)|\s+(.*?))\s*", text)
+    if match is None or match[1] not in ARITIES:
+        return None
+    values = tuple(value.strip() for value in match[2].split(",")) if match[2] else tuple((match[3] or "").split())
+    return (match[1], values) if len(values) == ARITIES[match[1]] else None
+
+
+def _infix(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """Read two numbers with a sign between them, or a product and a number."""
+    for place in range(len(text) - 1, 0, -1):
+        left, sign, right = text[:place].strip(), text[place], text[place + 1 :].strip()
+        if sign not in _SIGNS or not _is_number(right):
+            continue
+        if _is_number(left):
+            return _SIGNS[sign], (left, right)
+        product = re.fullmatch(r"(.+?)\s*[*×]\s*(.+)", left)
+        if product and sign in "+-−" and _is_number(product[1]) and _is_number(product[2]):
+            minus = sign != "+"
+            addend = right if not minus else right[1:] if right.startswith("-") else f"-{right}"
+            return "fma", (product[1], product[2], addend)
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        answer_question(Question("show", (text,), (parse_format(_DEFAULT),) if "@" not in text else ()))
+    except FloatlabError:
+        return False
+    return bool(text)

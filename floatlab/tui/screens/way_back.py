@@ -1,0 +1,111 @@
+"""The way back: the places that were left, and the questions that were asked, of all screens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from floatlab.record import Record
+from floatlab.tui.screens.pick_lists import PickScreen
+from floatlab.tui.widgets import Cells
+from floatlab.verbs.question import Question
+
+_LIMIT = 200  # most places on the way back, and most questions in the history
+
+
+class LeftPlace(Record):
+    """What a screen showed: its question, and its position (the view, and where the cursors were)."""
+
+    screen: str
+    question: Question
+    position: dict[str, object]
+
+
+class Trail:
+    """The places that were left, the last one at the end."""
+
+    def __init__(self) -> None:
+        """Start without places."""
+        self._places: list[LeftPlace] = []
+
+    def __bool__(self) -> bool:
+        """Return whether there is a way back."""
+        return bool(self._places)
+
+    def leave(self, place: LeftPlace) -> None:
+        """Add a place, unless it is the last one."""
+        if not self._places or self._places[-1] != place:
+            self._places.append(place)
+            del self._places[:-_LIMIT]
+
+    def back(self, now: LeftPlace | None) -> LeftPlace | None:
+        """Remove and return the last place that differs from the current one; None if there is none."""
+        while self._places:
+            place = self._places.pop()
+            if place != now:
+                return place
+        return None
+
+
+class Questions:
+    """The questions that were asked on all screens, the newest at the end, each only once."""
+
+    def __init__(self, earlier: Callable[[], Iterable[tuple[str, Question]]]) -> None:
+        """Start without questions; `earlier` reads those of the last session, when they are needed."""
+        self._earlier = earlier
+        self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question
+
+    def note(self, screen: str, question: Question, *, replaces: bool = False) -> None:
+        """Add a question; if `replaces`, it is a further edit of the last one."""
+        if replaces and self._asked and self._asked[-1][0] == screen:
+            self._asked.pop()
+        self._asked = [each for each in self._asked if each != (screen, question)]
+        self._asked.append((screen, question))
+        del self._asked[:-_LIMIT]
+
+    @property
+    def newest_first(self) -> list[tuple[str, Question]]:
+        """The questions with the names of their screens, the newest first."""
+        earlier, self._earlier = self._earlier, tuple
+        self._asked = [*(each for each in earlier() if each not in self._asked), *self._asked]
+        return self._asked[::-1]
+
+
+class ReturnScreen(PickScreen, inherit_bindings=False):
+    """A screen to which the way back leads."""
+
+    _place: LeftPlace | None = None  # where to go back to, as soon as the answer has come
+
+    @property
+    def shown_place(self) -> LeftPlace:
+        """What is shown, for the way back."""
+        return LeftPlace(self.NAME, self.question, self.position())
+
+    def position(self) -> dict[str, object]:
+        """Return the positions of the cursors."""
+        return {cells.id: cells.position for cells in self.query(Cells) if cells.id}
+
+    def set_position(self, position: dict[str, object]) -> None:
+        """Put the cursors back."""
+        for cells in self.query(Cells):
+            if cells.id in position:
+                cells.position = position[cells.id]
+
+    def come_back(self, place: LeftPlace) -> None:
+        """Show what was shown at a place."""
+        if place.question == self.question:
+            self.set_position(place.position)
+        else:
+            self._place = place
+            self.show_question(place.question)
+
+    def show_frame(self) -> None:
+        """Put the cursors back when the question of the way back has an answer."""
+        super().show_frame()
+        if self._place is not None and self._place.question == self.question and self.pending is None:
+            place, self._place = self._place, None
+            self.set_position(place.position)
+
+    def show_question(self, question: Question) -> bool:
+        """Show a question from elsewhere, which replaces all that was typed."""
+        self.forget_mistakes()
+        return self.open(question)

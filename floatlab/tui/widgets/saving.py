@@ -1,0 +1,79 @@
+"""The window that saves a page to a file; the ending of the file's name says how."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeAlias
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.widgets import Input, Label
+
+from floatlab.atomic_write import replacing
+from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
+from floatlab.tui.widgets.pickers import Window
+
+Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
+# The endings, and the names of the texts in `Copies`.
+_KINDS = {".txt": "text", ".svg": "svg", ".html": "html", ".json": "json", ".csv": "csv", ".sh": "command"}
+
+
+class SaveWindow(Window[None]):
+    """A box for the name of a file. A file that exists is replaced only after a second Enter."""
+
+    BINDINGS = [Binding("escape", "dismiss(None)", "Cancel", id="save.cancel")]
+
+    def __init__(self, copies: Copies, verb: str) -> None:
+        """Store the texts, and suggest a name."""
+        super().__init__()
+        self._texts = {ending: copies[name] for ending, name in _KINDS.items() if name in copies}
+        self._suggestion = f"floatlab-{verb}.svg"
+        self._warned = ""  # the existing file that a second Enter replaces
+
+    def compose(self) -> ComposeResult:
+        """Compose the title, the box and the line for messages."""
+        with Vertical():
+            yield Label("Save to a file", id="title", markup=False)
+            yield Input(self._suggestion, compact=True)
+            for ending, (description, _) in self._texts.items():
+                yield Label(f"{ending:<6} {description}", markup=False)
+            yield Label("", id="nothing", markup=False)
+
+    def on_mount(self) -> None:
+        """Put the cursor before the ending."""
+        box = self.query_one(Input)
+        box.focus()
+        box.selection = type(box.selection)(0, len(os.path.splitext(self._suggestion)[0]))
+
+    @on(Input.Submitted)
+    def _save(self, event: Input.Submitted) -> None:
+        path = os.path.expanduser(event.value.strip())
+        try:
+            self._write(path)
+        except FileFormatError as error:
+            self._say(f"{quoted(path)} {error}")
+        except FloatlabError as error:
+            self._say(str(error))
+        except (OSError, ValueError) as error:
+            self._say(f"{quoted(path)} cannot be written: {getattr(error, 'strerror', None) or error}")
+
+    def _write(self, path: str) -> None:
+        ending = os.path.splitext(path)[1].lower()
+        if ending not in self._texts:
+            named = f"{ending} is not supported" if ending else "the name needs an ending"
+            self._say(f"{named}: use {', '.join(self._texts)}")
+            return
+        if os.path.exists(path) and self._warned != path:
+            self._warned = path
+            self._say(f"{quoted(path)} exists: Enter replaces it")
+            return
+        with replacing(path) as file:
+            file.write(self._texts[ending][1]().encode())
+        self.app.notify(f"Saved {self._texts[ending][0]} to {path}")
+        self.dismiss(None)
+
+    def _say(self, words: str) -> None:
+        self.query_one("#nothing", Label).update(printable(words))

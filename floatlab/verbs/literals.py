@@ -1,0 +1,90 @@
+"""A number as text for programs: decimals, hexadecimal, its code, and literals of C, NumPy and Python."""
+
+from __future__ import annotations
+
+from floatlab.numbers import Datum, hexadecimal_code
+from floatlab.numbers.datum import hexadecimal, shortest
+from floatlab.numbers.printing import exact_decimal
+from floatlab.other_libraries import LIBRARIES
+
+# The suffixes of C23's and C++23's floating constants; a constant without a suffix is a binary64.
+_SUFFIXES = {"binary16": "f16", "bfloat16": "bf16", "binary32": "f", "binary64": "", "x87": "L", "binary128": "f128"}
+
+
+def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
+    """Return texts that denote a number exactly in its format, by name: a description, and the text.
+
+    Parameters
+    ----------
+    datum : Datum
+        The number.
+
+    Returns
+    -------
+    dict[str, tuple[str, str]]
+        `exact`, `shortest`, `hex` (C's `%a`), `bits` (the code), `python`, and, where the language has them, `c` and
+        `numpy`. Irrational numbers have only the shortest decimal and the code.
+
+    Notes
+    -----
+    `c` has the suffixes of C23 (`f16`, `f128`) and C++23 (`bf16`). A number of another format is a `double` in C, if
+    that contains it. `numpy` has the code in the type of NumPy or ml_dtypes, so that NaNs keep their bits.
+
+    Examples
+    --------
+    >>> from floatlab import encode
+    >>> for description, text in literals_of(encode("1.1", "fp16")).values():
+    ...     print(f"{description:<24} {text}")
+    the exact decimal        1.099609375
+    the shortest decimal     1.1
+    the hexadecimal number   0x1.198p+0
+    the code                 0x3c66
+    the Python literal       1.099609375
+    the C literal            0x1.198p+0f16
+    the NumPy expression     np.uint16(0x3c66).view(np.float16)
+    """
+    name = datum.format.name
+    found = {"shortest": ("the shortest decimal", shortest(datum)), "bits": ("the code", hexadecimal_code(datum))}
+    if not datum.symbol:
+        exact = exact_decimal(datum.exact) if datum.is_finite else shortest(datum)
+        hexadecimals = {"hex": ("the hexadecimal number", hexadecimal(datum))} if datum.is_finite else {}
+        found = {"exact": ("the exact decimal", exact), "shortest": found["shortest"], **hexadecimals, **found}
+        found["python"] = ("the Python literal", _python(datum))
+        if literal := _c(datum):
+            found["c"] = ("the C literal", literal)
+    for library, prefix in (("numpy", "np"), ("ml_dtypes", "ml_dtypes")):
+        if type_name := LIBRARIES[library].get(name):
+            bits = max(datum.format.width, 8)
+            text = f"np.uint{bits}({hexadecimal_code(datum)}).view({prefix}.{type_name})"
+            found["numpy"] = ("the NumPy expression", text)
+    return found
+
+
+def _double(datum: Datum) -> float | None:
+    """Return a finite number as a binary64; None if that does not contain it."""
+    try:
+        found = float(datum.exact.as_fraction())
+    except OverflowError:
+        return None
+    if found.as_integer_ratio() != datum.exact.as_integer_ratio():
+        return None
+    return -found if not found and datum.exact.negative else found
+
+
+def _python(datum: Datum) -> str:
+    if not datum.is_finite:
+        return f"float({shortest(datum)!r})" if not datum.is_nan else "float('nan')"
+    found = _double(datum)
+    if found is not None:
+        return repr(found)
+    x = datum.exact.normalized()
+    return f"{'-' if x.negative else ''}{x.c} * Fraction(2) ** {x.q}"
+
+
+def _c(datum: Datum) -> str:
+    if not datum.is_finite:
+        return "NAN" if datum.is_nan else "-INFINITY" if datum.sign_bit else "INFINITY"
+    name = datum.format.name
+    if name not in _SUFFIXES and _double(datum) is None:
+        return ""
+    return hexadecimal(datum) + _SUFFIXES.get(name, "")

@@ -1,0 +1,157 @@
+"""Frames, full-size panes, a second topic, colours, characters of the console, and the palette's words."""
+
+import pytest
+
+from floatlab.tui.app.palette import Palette
+from floatlab.tui.app.terminal import has_sixteen_colours
+from floatlab.tui.glyphs import for_console
+from floatlab.tui.themes import SIXTEEN
+from tests.tui.stage import ANY_SIZE, driven, opened
+from tests.tui.test_golden import HERE
+
+VALUE = "show 1.12156456132 --fp16 --bf16"
+
+
+@pytest.mark.parametrize("size", ANY_SIZE)
+@driven
+async def test_z_shows_one_pane_at_full_size(size):
+    async with opened(VALUE, size) as person:
+        screen, side = person.app.screen, person.app.screen.query_one("#side")
+        screen.details.focus()
+        await person.pilot.pause()
+        small = side.region
+        await person.press("z")
+        assert side.region.area > small.area
+        assert side.region.bottom == size[1] - 1
+        assert "significand" in person.screen
+        assert "bfloat16" not in person.screen
+        await person.press("z")
+        assert side.region == small
+        await person.press("z", "escape")
+        assert side.region == small
+
+
+@driven
+async def test_wide_screens_have_frames_and_two_topics():
+    async with opened(VALUE, (160, 50)) as person:
+        title = next(line for line in person.screen.splitlines() if "Directions ─" in line)
+        assert "─ binary16 ─" in title
+        assert "E 15 − bias 15" in person.screen
+        assert "RTZ  0x3c7c" in person.screen
+        await person.press("v")
+        assert "─ Details ─" in person.screen
+        await person.pilot.resize_terminal(120, 40)
+        await person.pilot.pause()
+        assert "─ Bits ─" in person.screen
+        assert "─ Details ─" not in person.screen
+        await person.pilot.resize_terminal(80, 24)
+        await person.pilot.pause()
+        assert "─ Bits ─" not in person.screen
+
+
+@pytest.mark.parametrize(
+    ("term", "colorterm", "few"),
+    [
+        ("linux", "", True), ("xterm", "", True), ("screen", "", True), ("vt220", "", True),
+        ("xterm-256color", "", False), ("xterm", "truecolor", False), ("xterm-kitty", "", False), ("", "", False),
+    ],
+)  # fmt: skip
+def test_the_theme_for_sixteen_colours_is_for_terminals_without_more(monkeypatch, term, colorterm, few):
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLORTERM", colorterm)
+    assert has_sixteen_colours() == few
+
+
+def test_the_console_has_all_characters_of_the_screens():
+    drawn = {c for path in HERE.glob("*.txt") for c in path.read_text(encoding="utf-8")}
+    drawn = {c for c in drawn if not "\u2800" <= c <= "\u28ff"}  # the console has letters in place of Braille dots
+    assert [c for c in sorted(drawn) if not for_console(c).isascii() and not _in_cp437(for_console(c))] == []
+    assert all(len(for_console(c)) == 1 for c in drawn)
+
+
+def _in_cp437(character):
+    # Python's code page has the control characters in place of the symbols with these codes.
+    return character in "☺☻♥♦♣♠•◘○◙♂♀♪♫☼►◄↕‼¶§▬↨↑↓→←∟↔▲▼" or character.encode("cp437", "ignore") != b""
+
+
+@driven
+async def test_without_colours_curves_are_letters_and_buttons_have_brackets(monkeypatch):
+    command = "train 1.125 --update 0.00041999 --steps 9 --remedies plain,kahan"
+    async with opened(command) as person:
+        await person.rested()
+        assert any("\u2800" <= c <= "\u28ff" for c in person.screen)
+        assert "━ a plain" in person.screen
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with opened(command) as person:
+        await person.rested()
+        assert not any("\u2800" <= c <= "\u28ff" for c in person.screen)
+        assert "aaa" in person.screen
+        assert "[▶ run]" in person.screen
+
+
+@driven
+async def test_sixteen_colours_have_a_theme_that_draws_rows_in_reverse():
+    async with opened("formats", theme=SIXTEEN) as person:
+        assert person.app.chrome.plain
+        assert person.app.native_ansi_color
+
+
+@driven
+async def test_the_palette_finds_what_people_call_things():
+    async with opened(VALUE) as person:
+        palette = Palette(person.app.screen)
+        entries = palette._entries()
+
+        def found(typed):
+            scores = {entry.name: (entry.score(typed), entry.words) for entry in entries}
+            return [name for name in sorted(scores, key=lambda name: -scores[name][0]) if scores[name][0]]
+
+        assert found("half")[0] == found("float16")[0] == "Format: binary16"
+        assert found("double")[0] == "Format: binary64"
+        assert {"Format: e4m3fn", "Format: e5m2"} <= set(found("fp8")[:9])
+        assert found("fma")[0] == "Function: fma"
+        assert found("machine epsilon")[0] == "Machine epsilon of binary16"
+        assert found("largest half")[0] == "Largest number of binary16"
+        assert {"Edit: the next number above", "Edit: the next number below"} <= set(found("ulp")[:2])
+        assert found("")[0].startswith("Example: ")
+        words = {entry.name: entry.words for entry in entries}
+        assert words["Edit: the next number above"].endswith("key +")
+        assert words["Next view"] == "key v"
+        next(entry.do for entry in entries if entry.name == "Largest number of binary16")()
+        await person.pilot.pause()
+        assert person.app.shown.question.values == ("65504",)
+
+
+@driven
+async def test_a_page_is_saved_to_a_named_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with opened(VALUE) as person:
+        for name, part in (("a.svg", "<svg"), ("a.txt", "binary16"), ("a.json", '"0x3c7c"'), ("a.html", "<html")):
+            await person.press("S")
+            person.app.screen.query_one("Input").value = ""
+            await person.type(name)
+            await person.press("enter")
+            assert part in (tmp_path / name).read_text(encoding="utf-8")
+            assert f"to {name}" in person.screen.splitlines()[-1]
+        await person.press("S")
+        person.app.screen.query_one("Input").value = "a.png"
+        await person.press("enter")
+        assert ".png is not supported: use .txt, .svg" in person.screen
+        (tmp_path / "a.txt").write_text("mine")
+        person.app.screen.query_one("Input").value = "a.txt"
+        await person.press("enter")
+        assert "exists: Enter replaces it" in person.screen
+        assert (tmp_path / "a.txt").read_text() == "mine"
+        await person.press("enter")
+        assert "binary16" in (tmp_path / "a.txt").read_text(encoding="utf-8")
+
+
+@driven
+async def test_the_number_is_copied_as_a_literal():
+    async with opened("show 1.1 --fp16") as person:
+        texts = {name: text() for name, (_, text) in person.app.screen.copies().items()}
+        assert texts["exact"] == texts["python"] == "1.099609375"
+        assert texts["c"] == "0x1.198p+0f16"
+        assert texts["numpy"] == "np.uint16(0x3c66).view(np.float16)"
+        assert texts["json"].startswith("{")
+        assert "<html" in texts["html"]
