@@ -331,7 +331,7 @@ def _dotted(chart: Chart, scales: ChartScales, room: int) -> list[list[Span]]:
 
 
 def _line_legend(chart: Chart) -> Line:
-    """Return the names of all curves, each behind a piece of its line and its letter."""
+    """Return the names of all curves; before each name are a piece of its line and its letter."""
     runs: list[Span | str] = []
     for each in chart.curves:
         if not each.label:

@@ -77,7 +77,7 @@ def audit_recipes(
         A file in which finished pieces are kept. An audit that was interrupted continues from it. It is refused if it
         belongs to other files, recipes or settings.
     notice
-        A function that is called with a remark in words, such as how much was taken from the file of `resume`.
+        A function that is called with a text, such as how many results were taken from the file of `resume`.
 
     Returns
     -------

@@ -23,8 +23,8 @@ from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
-MOST_FLUSHED = 0.25  # at most this share more than of normally distributed numbers becomes 0; SQNR may not show it
 _SAVING = 0.99  # a recipe has to need at most this share of the stored bits
+MOST_FLUSHED = 0.25  # largest share of numbers that may become 0 beyond the usual share; SQNR may not show this loss
 _NAMED = 3  # the number of tensors that are named in a sentence
 _LONG = 60  # characters of a name in a sentence
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause

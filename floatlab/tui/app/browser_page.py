@@ -11,8 +11,8 @@ from hashlib import sha256
 from html import escape
 
 ASKED = "q"  # the parameter of an address whose value is a command, without the word floatlab
-SHOWN = "floatlab:"  # the beginning of the message in which an explorer tells the command that it shows
-MOST_ASKED = 2000  # most characters of a command in an address
+SHOWN = "floatlab:"  # the beginning of the message by which an explorer sends the command that it shows
+MOST_ASKED = 2000  # largest number of characters of a command in an address
 
 _STYLE = """
 @font-face { font-family: "Roboto Mono"; src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }

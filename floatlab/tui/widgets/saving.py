@@ -1,4 +1,4 @@
-"""The window that saves a page to a file; the ending of the file's name says how."""
+"""The window that saves a page to a file; the ending of the file's name chooses the kind of file."""
 
 from __future__ import annotations
 
