@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.training_figures import quick
 from floatlab.errors import UnsupportedError
 from floatlab.page.chart import MARKS, POINTS, chart_lines, curve, scale_of, thinned, ticks
-from floatlab.page.model import Chart, Page, text_of
+from floatlab.page.model import Chart, Curve, Page, text_of
 from floatlab.page.svg import chart_to_svg
 from floatlab.page.text_layout import to_text
 
@@ -115,3 +115,16 @@ def test_figures_of_the_documents_are_what_the_script_draws(name):
     # Steps are powers of ten by the machine's own pow, whose last digit may differ.
     for ours, theirs in zip(number.findall(made), number.findall(kept), strict=True):
         assert float(ours) == pytest.approx(float(theirs), abs=0.2)
+
+
+def test_braille_dots_follow_the_letters():
+    points = tuple((float(x), float((x * 7) % 11)) for x in range(12))
+    chart = Chart((Curve("a", "zigzag", points),), "x", "y", 9)
+    letters, dots = (chart_lines(chart, 60, each) for each in (False, True))
+    assert "━ a zigzag" in text_of(dots[0])
+    for row in range(1, 10):
+        for column, character in enumerate(text_of(dots[row])):
+            if "\u2800" < character <= "\u28ff":
+                near = [text_of(letters[y])[column - 1 : column + 2] for y in range(max(row - 1, 1), min(row + 2, 10))]
+                assert "a" in "".join(near)
+    assert sum("\u2800" < c <= "\u28ff" for runs in dots for c in text_of(runs)) >= 50
