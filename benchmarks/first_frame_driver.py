@@ -20,7 +20,7 @@ class FirstFrameDriver(HeadlessDriver):
         return False
 
     def write(self, data: str) -> None:
-        """Print the processor time of all threads if this is a frame; answers that are still computed are dropped."""
+        """Print the processor time of all threads if this is a frame, and end; unfinished answers are dropped."""
         if len(data) >= _FRAME:
             os.write(sys.__stdout__.fileno(), f"{time.process_time()}\n".encode())
             os._exit(0)

@@ -1,7 +1,7 @@
 """The progress of long work, for the code that started it; and points at which that code may pause or end the work.
 
-A simulation of a long sum is many calls below the function that a user calls. So context variables have the receiver of
-its progress, and no function in between passes it on.
+A simulation of a long sum lies many calls below the function that a user calls. So the function that receives its
+progress is stored in a context variable, and the functions in between do not pass it on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _add: ContextVar[Callable[[int], None]] = ContextVar("add", default=_ignore)
 
 @contextmanager
 def pausing(wait: Callable[[], None]) -> Iterator[None]:
-    """Let `wait` pause the work inside the `with`: it returns when the work goes on, or raises an exception."""
+    """Let `wait` pause the work inside the `with`: it returns when the work may continue, or raises an exception."""
     token = _pause.set(wait)
     try:
         yield
@@ -61,14 +61,14 @@ def reporting(started: Started | None) -> Iterator[None]:
 
 
 def begin(additions: int) -> None:
-    """Report that a simulation of so many additions starts."""
+    """Report that a simulation with this number of additions starts."""
     started = _started.get()
     if started is not None:
         _add.set(started(additions, "additions"))
 
 
 def count(additions: int) -> None:
-    """Report that so many more additions are done; the work may pause or end here."""
+    """Report this number of additions as done; the work may pause or end here."""
     _pause.get()()
     _add.get()(additions)
 

@@ -33,6 +33,7 @@ Place = str | os.PathLike[str] | Mapping[str, object]
 Progress = Callable[[int], None]
 
 SOUND, BROKEN, UNKNOWN = "sound", "broken", "cannot tell"
+_DROPPED = "the original has this bias, but the checkpoint does not"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
 # Usual relative errors of codes with at least this many bits. For a smaller error, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
@@ -192,6 +193,13 @@ def audit(
             for name in names:
                 found.append(_audited(name, read, originals))
                 done(sizes.get(name, 0))
+            if originals is not None:
+                lost = originals.dropped_biases(
+                    [name for name in names if name in sizes], list(read.checkpoint.tensors)
+                )
+                found += [
+                    AuditedTensor(name, BROKEN, originals.shapes[name], "", None, None, (_DROPPED,)) for name in lost
+                ]
         finally:
             if original is not None:
                 original.close()

@@ -6,6 +6,7 @@ A relation is stated only if it is measured: after it is undone, the error is as
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
@@ -20,7 +21,7 @@ RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQ
 _LEFT, _ALMOST_ALL = 0.35, 0.95  # factors are accepted if at least this share of groups then has a smaller error
 _SPREAD, _SPREAD_ROWS = 0.02, 0.15  # factors whose relative deviation is smaller are equal; those of rows have noise
 _OFF = 0.08  # quantisers change the mean size of numbers of medium size by less than this (see `factor_off`)
-_MOST_ROWS = 1 << 12
+_MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8  # rows that are compared with each other, and numbers of long rows
 _SHORTEST = 24
 _ALIKE = 0.8
 # If a step of its computation is left out, a scale is too large or too small by one of these factors.
@@ -57,7 +58,21 @@ def relation(read: ArraySource, original: ArraySource) -> str:
     if pair is None or not pair[0].any() or not pair[1].any():
         return ""
     q, x = pair
-    return next((words for words in _relations(q, x, read.shape) if words), "")
+    words = next((words for words in _relations(q, x, read.shape) if words), "")
+    if words or q.size == read.size or prod(read.shape[:-1]) > _MOST_ROWS:
+        return words
+    return _order_of(_beginnings(read), _beginnings(original), read.shape, "rows")
+
+
+def _beginnings(source: ArraySource) -> Array:
+    """Return the first numbers of all rows of a large array."""
+    length, pieces = source.shape[-1], []
+    count = max(SAMPLE // length, 1) * length
+    for first in range(0, source.size, count):
+        rows = native(source.read(first, min(count, source.size - first))).reshape(-1, length)
+        pieces.append(rows[:, :_BEGINNING].astype(np.float64))
+    found = np.concatenate(pieces)
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def _relations(q: Array, x: Array, shape: tuple[int, ...]) -> Iterator[str]:
@@ -223,9 +238,14 @@ def _order_of(q: Array, x: Array, shape: tuple[int, ...], noun: str) -> str:
     count, length = q.shape
     if not 2 <= count <= _MOST_ROWS or length < _SHORTEST:
         return ""
-    similar = unit_rows(q[:, : 1 << 10]) @ unit_rows(x[:, : 1 << 10]).T
-    best = similar.argmax(axis=1)
-    if (similar[np.arange(count), best] >= _ALIKE).mean() < _ALMOST_ALL or len(set(best.tolist())) < 0.9 * count:
+    own, others = unit_rows(q[:, : 1 << 10]), unit_rows(x[:, : 1 << 10])
+    step = max(1, SAMPLE // count)
+    found = []
+    for first in range(0, count, step):
+        similar = own[first : first + step] @ others.T
+        found.append((similar.argmax(axis=1), similar.max(axis=1)))
+    best, near = (np.concatenate(column) for column in zip(*found, strict=True))
+    if (near >= _ALIKE).mean() < _ALMOST_ALL or len(set(best.tolist())) < 0.9 * count:
         return ""
     if (best == np.arange(count)).mean() >= _ALMOST_ALL:
         return ""

@@ -18,6 +18,7 @@ from floatlab.record import Individual
 
 FLOATS = ("float32", "bfloat16", "float16", "float64")
 FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
+_SQUARES, _GROUPS = (16, 32, 64, 256), (16, 32, 64, 128, 256)
 _LONG = 90
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
@@ -134,10 +135,21 @@ def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner
     fitting = [
         each for each in sorted(blocks) if (*shape[:-2], -(-rows // each[0]), -(-columns // each[1])) == scale.shape
     ]
+    if not fitting and not parts.settings.blocks:
+        fitting = _possible_blocks(scale.shape, shape)
     if len(fitting) == 1:
         return fitting[0]
     said = " or ".join(f"{down}×{across}" for down, across in sorted(blocks))
     raise shape_error(scale, f"a scale for each row, or for each block of {said}", owner)
+
+
+def _possible_blocks(scales: Shape, shape: Shape) -> list[tuple[int, int]]:
+    """Return the usual blocks to which scales of this shape belong, if no configuration says their size."""
+    if len(shape) < 2 or len(scales) != len(shape) or scales[:-2] != shape[:-2] or 0 in scales:
+        return []
+    squares = [(size, size) for size in _SQUARES if tuple(-(-n // size) for n in shape[-2:]) == scales[-2:]]
+    is_grouped = scales[-2] == shape[-2] and shape[-1] % scales[-1] == 0 and shape[-1] // scales[-1] in _GROUPS
+    return squares + [(1, shape[-1] // scales[-1])] * is_grouped
 
 
 def scale_reader(source: ArraySource, shape: Shape, block: tuple[int, int]) -> Reader:

@@ -17,6 +17,7 @@ from floatlab.verbs.registry import VERBS, answers_of, verb_named
 from floatlab.verbs.tui.options import DEFAULT_HOST, DEFAULT_PORT, VERB, VISITORS
 
 _PATIENCE = 0.1  # seconds to wait for an error in the question before the screen opens
+_BROWSER = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # the terminal in a visitor's page
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:
@@ -44,6 +45,8 @@ def run(words: list[str]) -> int:
     # Under Textual's web driver the process is sandboxed whichever server started it: its users are untrusted.
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         options.served = True
+        os.environ.update(_BROWSER)  # instead of the terminal in which the server was started
+        os.environ.pop("NO_COLOR", None)
     chosen = VERB.question((), vars(options))
     here, excuse = os.getcwd(), ""
     if chosen.option("serve") or chosen.option("served"):

@@ -43,7 +43,7 @@ class Watched:
 
 
 class Bar(Watched):
-    """A progress bar, or with a total of 0 a count; it can be reused for the next piece of work.
+    """A progress bar, or a count if the total is 0; it can be reused for the next piece of work.
 
     If standard error is no terminal, a line is written each minute instead.
     """

@@ -39,7 +39,7 @@ class FileEntry(Record):
 def entries(place: str, whole: bool = False) -> list[FileEntry]:
     """Return the entries of a folder, or of a file with several arrays, sorted by name.
 
-    If `whole`, the indices of checkpoints of several files are entries, too; they can only be opened as a whole.
+    If `whole` is true, indices of checkpoints of several files are also entries; they can only be opened as a whole.
     Hidden files, unprintable names and files that this process may not read are left out. Raises FileFormatError (one
     line) and RefusedError.
     """

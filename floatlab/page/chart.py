@@ -50,13 +50,13 @@ def role_of(place: int) -> Role:
     return _ROLES[place % len(_ROLES)]
 
 
-def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[float]) -> Curve:
-    """Return curve number `place` of a chart (None: the reference curve), reduced to at most POINTS points.
+def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[float], most: int = POINTS) -> Curve:
+    """Return curve number `place` of a chart (None: the reference curve), reduced to at most `most` points.
 
     >>> curve(1, "master", [0, 1], [1.125, 1.25])
     Curve(mark='b', label='master', points=((0.0, 1.125), (1.0, 1.25)), role=<Role.SIGNIFICAND: 'significand'>)
     """
-    points = tuple((float(across[i]), float(up[i])) for i in thinned(len(across)))
+    points = tuple((float(across[i]), float(up[i])) for i in thinned(len(across), most))
     if place is None:
         return Curve(REFERENCE, label, points, Role.HINT)
     return Curve(mark_of(place), label, points, role_of(place))
@@ -331,7 +331,7 @@ def _dotted(chart: Chart, scales: ChartScales, room: int) -> list[list[Span]]:
 
 
 def _line_legend(chart: Chart) -> Line:
-    """Return the names of all curves, each behind a piece of its line and its letter."""
+    """Return the names of all curves; before each name are a piece of its line and its letter."""
     runs: list[Span | str] = []
     for each in chart.curves:
         if not each.label:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floatlab.page.model import Block, Chart, Line, Note, Page, Role, Row, Table
+from floatlab.errors import shortened
+from floatlab.page.model import Block, Chart, Line, Note, Page, Role, Row, Table, line, text_of
 from floatlab.page.svg import SVG, SVG_BOLD, chart_to_svg, escaped
 from floatlab.record import Record
 
@@ -15,6 +16,8 @@ body{font:15px/1.5 system-ui,sans-serif}
 h1{font-size:1.35rem}h2{font-size:1.1rem;margin-top:2rem}
 table{border-collapse:collapse;background:#fff;margin:.6rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .6rem;border:1px solid #d8dee4;text-align:left}
+td{white-space:nowrap}
+.names td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:13rem;max-width:34rem}
 .r{text-align:right}
 th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid #0065a3}
 th[aria-sort=ascending] button::after{content:" \\25B4"}th[aria-sort=descending] button::after{content:" \\25BE"}
@@ -39,6 +42,7 @@ document.querySelectorAll('input[data-filters]').forEach(b=>b.oninput=()=>{
 for(const r of document.getElementById(b.dataset.filters).tBodies[0].rows)
 r.hidden=!r.textContent.toLowerCase().includes(b.value.toLowerCase())});
 """
+_LONG = 100  # the most characters of a name in a table
 _FILTERED = 12  # tables with at least this many rows have a box that filters them
 _LOW, _MIDDLE, _HIGH = (224, 134, 70), (255, 255, 255), (90, 160, 210)  # dark text can be read on all of them
 
@@ -106,18 +110,27 @@ def _table(table: Table, name: str) -> str:
     head = "".join(
         f"<th {side[place]}><button>{escaped(title)}</button></th>" for place, title in enumerate(table.header)
     )
-    rows = [
-        "<tr>" + "".join(f"<td {side[place]}>{_spans(cell)}</td>" for place, cell in enumerate(row)) + "</tr>\n"
-        for row in table.rows
-    ]
+    rows = []
+    for first, *others in table.rows:
+        cells = "".join(f"<td {side[place]}>{_spans(cell)}</td>" for place, cell in enumerate(others, 1))
+        rows.append(f"<tr>{_name('td', first)}{cells}</tr>\n")
     box = (
         f'<input data-filters="{name}" aria-label="filter" placeholder="filter: part of a name, a type, a recipe …">\n'
     )
+    kind = "" if table.spare is None else " names"
     return (
         f"{box if len(rows) >= _FILTERED else ''}"
-        f'<div class="scroll"><table id="{name}" class="sorts"><thead><tr>{head}</tr></thead>\n'
+        f'<div class="scroll"><table id="{name}" class="sorts{kind}"><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{''.join(rows)}</tbody></table></div>\n"
     )
+
+
+def _name(tag: str, cell: Line) -> str:
+    """Return a cell with a name; if the name is shortened, it is shown in full under the pointer."""
+    name = text_of(cell)
+    if len(name) <= _LONG:
+        return f"<{tag}>{_spans(cell)}</{tag}>"
+    return f'<{tag} title="{escaped(name)}">{escaped(shortened(name, _LONG))}</{tag}>'
 
 
 def _figure(chart: Chart, title: str) -> str:
@@ -125,7 +138,7 @@ def _figure(chart: Chart, title: str) -> str:
 
 
 def _heat_map(found: HeatMap) -> str:
-    head = "".join(f"<th>{escaped(title)}</th>" for title in ("", *found.columns))
+    head = "".join(_name("th", line(title)) for title in ("", *found.columns))
     rows = "".join(f"<tr><th>{escaped(title)}</th>{''.join(map(_cell, cells))}</tr>\n" for title, cells in found.rows)
     return (
         f'<figure class="scroll"><table class="map"><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n'

@@ -73,6 +73,7 @@ class ExplorerBase(App[None]):
 
     def tell_address(self) -> None:
         """Tell a visitor's browser the command of the question shown."""
+        raise NotImplementedError
 
     def leave_place(self) -> None:
         """Remember what is shown, before another view or screen replaces it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# Characters that the fonts of the console lack, and characters of code page 437 that stand for them.
+# Characters that the fonts of the console lack, and their substitutes from code page 437.
 _CONSOLE = str.maketrans({
     "−": "-", "×": "x", "…": "»", "▸": "►", "◂": "◄", "▾": "▼", "▴": "▲", "▶": "►", "◀": "◄", "●": "•",
     "╭": "┌", "╮": "┐", "╰": "└", "╯": "┘", "━": "═", "┃": "║", "┊": ":", "┄": "-", "◆": "♦", "≠": "#", "✓": "√",

@@ -1,6 +1,7 @@
 """Audits call sound weights sound, and broken weights broken; only true causes are named."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -41,6 +42,16 @@ def test_no_sound_checkpoint_is_called_broken(checkpoint):
     is_renamed = checkpoint["name"] in ("gguf", "gptoss_mxfp4")
     found_by = ("by convention", "found by content")
     assert all(any(words in each.original for words in found_by) == is_renamed for each in found.tensors)
+
+
+@needs_checkpoints
+@pytest.mark.parametrize("checkpoint", SOUND, ids=lambda each: each["name"])
+def test_no_sound_file_alone_is_called_broken(tmp_path, checkpoint):
+    """Without its config.json; the versions of GPTQ cannot be told apart then."""
+    source = next((FOLDER / checkpoint["name"]).glob("model.*"))
+    shutil.copy(source, path := tmp_path / f"neutral{source.suffix}")
+    found = fl.audit(path, FOLDER / "original.safetensors")
+    assert {each.verdict for each in found.tensors} == {"cannot tell" if "gptq" in checkpoint["name"] else "sound"}
 
 
 @needs_checkpoints

@@ -118,6 +118,19 @@ def test_codes_of_nan_are_proof(tmp_path):
     assert (found.verdict, found.reasons) == ("broken", ("1 of 8,192 numbers are NaN or infinite",))
 
 
+def test_a_dropped_bias_is_found(tmp_path):
+    make, config = CONVENTIONS["fp8 rows"]
+    x, y = weights((64, 128))
+    parts, originals = make("x", x) | make("y", y), named("", x, y) | {"x.bias": y[:, 0], "y.bias": 0 * y[:, 0]}
+    path = write_checkpoint(tmp_path / "m.safetensors", parts, config)
+    first = fl.audit(path, originals).tensors[0]
+    assert (first.name, first.verdict) == ("x.bias", "broken")
+    assert first.reasons == ("the original has this bias, but the checkpoint does not",)
+    assert fl.audit(path, originals, only="y*").is_sound
+    path = write_checkpoint(tmp_path / "m.safetensors", parts | {"x.bias": ("F32", y[:, 0])}, config)
+    assert fl.audit(path, originals).is_sound
+
+
 # Originals with other names and in another arrangement.
 
 

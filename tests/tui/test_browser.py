@@ -8,8 +8,11 @@ import socket
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from unittest import mock
+from urllib.parse import quote
 
 import pytest
 
@@ -53,7 +56,7 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(words=(), host="localhost", visitors=2, name="", command=None):
+async def serving(words=(), host="localhost", visitors=2, name="", command=None, question=None):
     """Serve on the loopback interface; `command` replaces the explorer in tests that are not about it."""
     told, programs = [], []
     open_program = AppService._open_app_process
@@ -63,7 +66,7 @@ async def serving(words=(), host="localhost", visitors=2, name="", command=None)
         return programs[-1]
 
     address = Address(host, free_port(), name)
-    server = server_of(address, list(words), visitors, told.append)
+    server = server_of(address, list(words), visitors, told.append, question)
     if command is not None:
         server.command = command
     monkey = mock.patch.object(AppService, "_open_app_process", remembered)
@@ -133,6 +136,63 @@ async def test_the_token_of_the_address_becomes_a_cookie_and_everything_needs_it
         assert (await site.get("/static/js/textual.js", **sent))[0] == 200
         found = await site.socket(**sent, Origin=site.base)
         await found.close()
+
+
+@loop
+async def test_a_page_loads_nothing_from_other_hosts():
+    async with serving() as site:
+        _, headers, page = await site.get("/?fontsize=1e9", **site.cookie)
+        assert "<title>floatlab</title>" in page
+        assert 'data-font-size="16"' in page
+        addresses = re.findall(r"""(?<!-)(?:src|href|url)[=(]["']?([^"') >]+)""", page)
+        assert len(addresses) >= 5
+        assert all(each.startswith(("/static/", "data:")) for each in addresses)
+        for each in addresses:
+            if each.startswith("/static/"):
+                assert (await site.get(each, **site.cookie))[0] == 200
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'self'; script-src 'self' 'sha256-")
+        (script,) = re.findall("<script>(.*?)</script>", page, re.DOTALL)
+        assert b64encode(sha256(script.encode()).digest()).decode() in policy
+        assert set(re.findall(r"\w+://\S+", policy)) == {f"ws://localhost:{site.address.port}/ws;"}
+
+
+LINKS = {
+    "": "show 1",
+    "show 0.1 --fp16": "show 0.1 --fp16",
+    "add '1.5' 2 --theme $(reboot)": "add 1.5 2 --theme '$(reboot)'",
+}
+
+
+@loop
+async def test_a_link_names_the_question_and_nothing_else():
+    async with serving(["--served"], question=["show", "1"], visitors=20, command=None) as site:
+        started = []
+        with mock.patch.object(AppService, "_open_app_process", lambda self, *size: started.append(self.command)):
+            for asked, words in LINKS.items():
+                assert (await site.get(f"/?q={quote(asked)}", **site.cookie))[0] == 200
+                found = await site.socket(f"?q={quote(asked)}", **site.cookie)
+                await found.close()
+                assert shlex.split(started[-1])[-len(shlex.split(words)) :] == shlex.split(words)
+                assert shlex.split(started[-1])[1:6] == ["-m", "floatlab", "tui", "--new", "--served"]
+            count = len(started)
+            for asked in ("--serve", "tui --serve", "vectors check f16_add /etc/passwd", "dequantize a b", "'", "; ls",
+                          "completion bash", "\x1b", "show " + "1" * 3000):  # fmt: skip
+                assert (await site.get(f"/?q={quote(asked)}", **site.cookie))[0] == 400, asked
+                assert await site.socket(f"?q={quote(asked)}", **site.cookie) == 400
+            assert len(started) == count
+
+
+def test_a_bad_link_opens_the_explorer_with_a_reason():
+    async def visit():
+        async with serving(["--served"]) as site:
+            found = await site.socket(f"?width=200&height=30&q={quote('show what --fp16')}", **site.cookie)
+            seen = await read_until(found, b"1.12156456132")
+            while b"'what'" not in seen:
+                seen += await read_until(found, b"what")
+            await found.close()
+
+    asyncio.run(asyncio.wait_for(visit(), PATIENCE))
 
 
 @loop

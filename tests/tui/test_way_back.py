@@ -226,6 +226,7 @@ async def test_an_operation_in_the_box_for_a_value_leads_to_arithmetic():
             assert command_of(person.app.shown.question) == f"floatlab {command}"
             await person.press("backspace")
             assert person.app.shown.query_one("#value").value == text  # nothing is lost
+            assert complaint(person).startswith("/ and Enter show this operation")
 
 
 @driven

@@ -210,3 +210,11 @@ def test_tensors_that_any_recipe_damages_come_first():
         assert {each.tensor for each in found.tensors[:2]} == {"outlier", "big"}
     assert "2 more" not in to_text(recipes_page(found, 2))
     assert "4 more tensors, 1 of them damaged; --worst all lists them" in to_text(recipes_page(found, 1))
+
+
+def test_a_report_shortens_long_names_and_has_them_under_the_pointer():
+    name = "".join(f"{place}." for place in range(1000))
+    document = Reader(recipes_answer_of(fl.audit({name: np.float32([[1, 2]])}, to="e4m3")).document("floatlab"))
+    assert [attrs["title"] for tag, attrs in document.tags if "title" in attrs and tag == "td"] == [name]
+    assert all(len(text) < 400 for text in document.texts)
+    assert any(text.startswith("0.1.2.") and "…" in text and text.endswith("999.") for text in document.texts)

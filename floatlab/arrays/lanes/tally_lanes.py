@@ -8,12 +8,12 @@ halves (lane j and lane j + 8, then 4, 2, 1), then the chunks one after the othe
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
 from floatlab.arrays.lanes import compiled
 from floatlab.arrays.types import Array
+from floatlab.record import Record
 
 CHUNK, LANES = 2048, 16
 EXPONENTS = 1 << 11  # exponent fields of binary64
@@ -21,12 +21,48 @@ UPPER_HALVES = 1 << 15  # of the positive numbers of binary32
 _SLAB = 16 * CHUNK  # the number of elements that the NumPy lane computes at a time
 
 
-class Raw(NamedTuple):
-    """The figures, as `Tally` explains them. A histogram is a pair: bins that are not empty, and their counts.
+class Histogram(Record):
+    """How many numbers fall into each bin: the bins that are not empty, in ascending order, and their counts."""
 
-    `sums` are those of (y − x)², x², y², x·y, and of the relative errors.
+    bins: Array
+    counts: Array
+
+    @property
+    def total(self) -> int:
+        """The sum of all counts."""
+        return int(self.counts.sum())
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all bins and counts."""
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return np.array_equal(self.bins, other.bins) and np.array_equal(self.counts, other.counts)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays are mutable
+
+
+class Tally(Record):
+    """The figures of an array x and its rounded copy y. `merge` combines the tallies of several pieces.
+
+    Counts of elements:
+
+    * `elements`: all elements; `nonfinite`: x is NaN or infinite;
+    * `zeros`: x is 0; `exact`: y equals x;
+    * `lost`: x is finite, but y is NaN or infinite; `saturated`: x is finite, and at least the overflow threshold;
+    * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but below the smallest normal number.
+
+    `exponents` has the finite nonzero numbers of x by the exponent field of binary64, which is floor(log2 |x|) + 1023,
+    and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest of their magnitudes, 0 and ∞ if x has
+    no such number.
+
+    Errors and sums are those of the elements that are finite in both arrays. `largest_error` is the largest |y − x|;
+    `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. Relative
+    errors |y − x| / |x| are computed for the nonzero x among them: `relative_errors` has them by the upper 16 bits of
+    their binary32 numbers, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at` the
+    index of the first element that has it (−1 if there is none).
     """
 
+    elements: int
     nonfinite: int
     zeros: int
     exact: int
@@ -34,27 +70,73 @@ class Raw(NamedTuple):
     saturated: int
     flushed: int
     subnormal: int
+    exponents: Histogram
     largest: float
     smallest: float
     largest_error: float
+    relative_errors: Histogram
+    relative_sum: float
     largest_relative: float
     largest_relative_at: int
-    sums: tuple[float, ...]
-    exponents: tuple[Array, Array]
-    relative_errors: tuple[Array, Array]
+    error_squares: float
+    squares: float
+    rounded_squares: float
+    products: float
+
+    @property
+    def measured(self) -> int:
+        """The number of elements that are finite in both arrays."""
+        return self.elements - self.nonfinite - self.lost
+
+    @property
+    def mean_relative(self) -> float:
+        """The mean of the relative errors; 0 if there are none."""
+        count = self.relative_errors.total
+        return self.relative_sum / count if count else 0.0
+
+    def relative_quantile(self, share: float) -> float:
+        """Return a quantile of the relative errors, which `share` of them do not exceed; up to 1/128 too large.
+
+        >>> from floatlab.arrays.round_trips.tally import tally
+        >>> x = np.arange(1, 1001, dtype=np.float32)
+        >>> found = tally(x, x + 1)
+        >>> found.relative_quantile(0.999), found.largest_relative
+        (0.50390625, 1.0)
+        """
+        counts = self.relative_errors.counts
+        if not len(counts):
+            return 0.0
+        reached = np.cumsum(counts)
+        at = int(np.searchsorted(reached, share * float(reached[-1])))
+        upper = int(self.relative_errors.bins[min(at, len(counts) - 1)])
+        bound = float(np.uint32(upper + (upper > 0) << 16).view(np.float32))
+        return min(bound, self.largest_relative)
 
 
-def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, built: bool) -> Raw:
+# The figures in the order in which the compiled lane returns them, and the sums, which follow them.
+_FIGURES = (
+    "nonfinite", "zeros", "exact", "lost", "saturated", "flushed", "subnormal", "largest", "smallest", "largest_error",
+    "largest_relative", "largest_relative_at",
+)  # fmt: skip
+_SUMS = ("error_squares", "squares", "rounded_squares", "products", "relative_sum")
+
+
+def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, built: bool) -> Tally:
     """Return the figures of contiguous arrays, which have limits for each run; `built`: use the compiled lane."""
     kernels = compiled.extension()
     if not built or kernels is None:
         return _measure(x, y, run, smallest, threshold)
-    *figures, exponents, relative = kernels.tally(x.itemsize, x, y, run, smallest, threshold)
-    return Raw._make([*figures, _histogram(*exponents), _histogram(*relative)])
+    *figures, sums, exponents, relative = kernels.tally(x.itemsize, x, y, run, smallest, threshold)
+    return Tally(
+        elements=len(x),
+        exponents=_histogram(*exponents),
+        relative_errors=_histogram(*relative),
+        **dict(zip(_FIGURES + _SUMS, (*figures, *sums), strict=True)),
+    )
 
 
-def _histogram(bins: bytes, counts: bytes) -> tuple[Array, Array]:
-    return np.frombuffer(bins, np.uint16), np.frombuffer(counts, np.int64)
+def _histogram(bins: bytes, counts: bytes) -> Histogram:
+    return Histogram(np.frombuffer(bins, np.uint16), np.frombuffer(counts, np.int64))
 
 
 def nonempty(counts: Array) -> tuple[Array, Array]:
@@ -67,7 +149,7 @@ def nonempty(counts: Array) -> tuple[Array, Array]:
     return bins.astype(np.uint16), counts[bins]
 
 
-def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array) -> Raw:
+def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array) -> Tally:
     """Return the figures, computed in NumPy."""
     exponents, relative = np.zeros(EXPONENTS, np.int64), np.zeros(UPPER_HALVES, np.int64)
     counts = np.zeros(7, np.int64)
@@ -118,7 +200,8 @@ def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array) ->
     exponents[-1] = 0
     exponents[0] -= counts[0]
     relative[0] -= len(x) - counts[6]
-    return Raw(
+    return Tally(
+        elements=len(x),
         nonfinite=nonfinite,
         zeros=int(counts[0]),
         exact=int(counts[1]),
@@ -131,9 +214,9 @@ def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array) ->
         largest_error=float(extremes[2]),
         largest_relative=max(float(extremes[3]), 0.0),
         largest_relative_at=at if counts[6] else -1,
-        sums=tuple(sums.tolist()),
-        exponents=nonempty(exponents),
-        relative_errors=nonempty(relative),
+        **dict(zip(_SUMS, sums.tolist(), strict=True)),
+        exponents=Histogram(*nonempty(exponents)),
+        relative_errors=Histogram(*nonempty(relative)),
     )
 
 

@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from floatlab.arrays.lanes.tally_lanes import Tally
 from floatlab.arrays.recipes.tiling import even_parts, in_tiles
 from floatlab.arrays.round_trips.round_trip import RoundTrip
-from floatlab.arrays.round_trips.tally import Tally, merge, tally
+from floatlab.arrays.round_trips.tally import merge, tally
 from floatlab.arrays.types import Array
 from floatlab.formats.blocks import Integers
 from floatlab.formats.format import Format

@@ -11,105 +11,13 @@ from math import fsum, inf
 import numpy as np
 
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.tally_lanes import EXPONENTS, UPPER_HALVES, measure, nonempty
+from floatlab.arrays.lanes.tally_lanes import EXPONENTS, UPPER_HALVES, Histogram, Tally, measure, nonempty
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
-from floatlab.record import Record
 
 _MOST = (1 << 32) - 2  # counters have 32 bits
 _KINDS = (np.dtype(np.float32), np.dtype(np.float64))
-
-
-class Histogram(Record):
-    """How many numbers fall into each bin: the bins that are not empty, in ascending order, and their counts."""
-
-    bins: Array
-    counts: Array
-
-    @property
-    def total(self) -> int:
-        """The sum of all counts."""
-        return int(self.counts.sum())
-
-    def __eq__(self, other: object) -> bool:
-        """Compare all bins and counts."""
-        if not isinstance(other, Histogram):
-            return NotImplemented
-        return np.array_equal(self.bins, other.bins) and np.array_equal(self.counts, other.counts)
-
-    __hash__ = None  # type: ignore[assignment]  # arrays are mutable
-
-
-class Tally(Record):
-    """The figures of an array x and its rounded copy y. `merge` combines the tallies of several pieces.
-
-    Counts of elements:
-
-    * `elements`: all elements; `nonfinite`: x is NaN or infinite;
-    * `zeros`: x is 0; `exact`: y equals x;
-    * `lost`: x is finite, but y is NaN or infinite; `saturated`: x is finite, and at least the overflow threshold;
-    * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but below the smallest normal number.
-
-    `exponents` has the finite nonzero numbers of x by the exponent field of binary64, which is floor(log2 |x|) + 1023,
-    and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest of their magnitudes, 0 and ∞ if x has
-    no such number.
-
-    Errors and sums are those of the elements that are finite in both arrays. `largest_error` is the largest |y − x|;
-    `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. Relative
-    errors |y − x| / |x| are computed for the nonzero x among them: `relative_errors` has them by the upper 16 bits of
-    their binary32 numbers, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at` the
-    index of the first element that has it (−1 if there is none).
-    """
-
-    elements: int
-    nonfinite: int
-    zeros: int
-    exact: int
-    lost: int
-    saturated: int
-    flushed: int
-    subnormal: int
-    exponents: Histogram
-    largest: float
-    smallest: float
-    largest_error: float
-    relative_errors: Histogram
-    relative_sum: float
-    largest_relative: float
-    largest_relative_at: int
-    error_squares: float
-    squares: float
-    rounded_squares: float
-    products: float
-
-    @property
-    def measured(self) -> int:
-        """The number of elements that are finite in both arrays."""
-        return self.elements - self.nonfinite - self.lost
-
-    @property
-    def mean_relative(self) -> float:
-        """The mean of the relative errors; 0 if there are none."""
-        count = self.relative_errors.total
-        return self.relative_sum / count if count else 0.0
-
-    def relative_quantile(self, share: float) -> float:
-        """Return a quantile of the relative errors, which `share` of them do not exceed; up to 1/128 too large.
-
-        >>> x = np.arange(1, 1001, dtype=np.float32)
-        >>> found = tally(x, x + 1)
-        >>> found.relative_quantile(0.999), found.largest_relative
-        (0.50390625, 1.0)
-        """
-        counts = self.relative_errors.counts
-        if not len(counts):
-            return 0.0
-        reached = np.cumsum(counts)
-        at = int(np.searchsorted(reached, share * float(reached[-1])))
-        upper = int(self.relative_errors.bins[min(at, len(counts) - 1)])
-        bound = float(np.uint32(upper + (upper > 0) << 16).view(np.float32))
-        return min(bound, self.largest_relative)
 
 
 @in_default_mode
@@ -173,30 +81,9 @@ def tally(
         )
     length = max(flat.size if run is None else run, 1)
     limits = _limits(smallest, "smallest", length, flat.size), _limits(threshold, "threshold", length, flat.size)
-    raw = measure(flat, rounded, length, *limits, compiled)
-    errors, squares, rounded_squares, products, relative_sum = raw.sums
-    return Tally(
-        elements=flat.size,
-        nonfinite=raw.nonfinite,
-        zeros=raw.zeros,
-        exact=raw.exact,
-        lost=raw.lost,
-        saturated=raw.saturated,
-        flushed=raw.flushed,
-        subnormal=raw.subnormal,
-        exponents=Histogram(*raw.exponents),
-        largest=raw.largest,
-        smallest=raw.smallest,
-        largest_error=raw.largest_error,
-        relative_errors=Histogram(*raw.relative_errors),
-        relative_sum=relative_sum,
-        largest_relative=raw.largest_relative,
-        largest_relative_at=-1 if raw.largest_relative_at < 0 else raw.largest_relative_at + first,
-        error_squares=errors,
-        squares=squares,
-        rounded_squares=rounded_squares,
-        products=products,
-    )
+    found = measure(flat, rounded, length, *limits, compiled)
+    at = found.largest_relative_at
+    return found if at < 0 else found.replace(largest_relative_at=at + first)
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:

@@ -257,7 +257,7 @@ def _nested(
 
 
 class NestedScales(Individual):
-    """Scales that are codes: a number of the table times a scale of `size` codes, plus an offset (bitsandbytes)."""
+    """Scales stored as codes (bitsandbytes): table[code] · s + offset, where `size` codes share a number s."""
 
     codes: Array
     values: Array

@@ -146,7 +146,7 @@ def _gptq(parts: StoredParts, stem: str, weight: StoredTensor, scale: StoredTens
         check_shape(order, (inputs,), weight.name)
     version = parts.settings.option("checkpoint_format") or "gptq"
     if not parts.settings.method:
-        raise FileFormatError(
+        raise UnsupportedError(
             f"{weight.name} is GPTQ's, whose versions 1 and 2 store zero points differently: the config.json beside "
             "the file is needed, which says the version"
         )

@@ -194,7 +194,7 @@ def _multiplied(
     rows = shape[-2] if len(shape) > 1 else 1
     is_tiled = block[0] > 1 and block != (rows, shape[-1])
     of = f" per {block[0]}×{block[1]}" if is_tiled else ""
-    assumed = ", blocks of 128×128 assumed" if is_tiled and not parts.settings.blocks else ""
+    assumed = f", blocks of {block[0]}×{block[1]} assumed" if is_tiled and not parts.settings.blocks else ""
     return Weight(
         name=weight.name, shape=shape, convention=convention, formula=formula + of,
         evidence=parts.settings.evidence(*methods) + assumed, codes=weight.name,

@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.auditing.originals.arranged import Counterpart, GatheredRows, Reshaped, TransposedMatrices, rope_rows
@@ -167,6 +168,25 @@ class Originals:
         """Return the name of a tensor with the shape of a weight and similar numbers; None if there is none."""
         name = self._content().same(weight)
         return name if name is not None and self.shapes[name] == weight.shape else None
+
+    def dropped_biases(self, weights: list[str], stored: list[str]) -> list[str]:
+        """Return the biases of these weights that the original has, but the checkpoint with these tensors has not.
+
+        Biases of zeros may be left out, and so are biases that are too long to be read at once.
+        """
+        layers, known = {canonical(name) for name in weights}, {canonical(name) for name in stored}
+        found = []
+        for name, shape in self.shapes.items():
+            key = canonical(name)
+            layer = key.removesuffix(".bias").removesuffix("_bias")
+            if layer == key or layer not in layers or key in known or not 0 < prod(shape) <= MOST_AT_ONCE:
+                continue
+            if not is_numeric(self.checkpoint, name):
+                continue
+            with self.checkpoint.open(name) as source:
+                if native(source.whole()).any():
+                    found.append(name)
+        return found
 
     def _content(self) -> ContentIndex:
         if self._index is None:

@@ -65,6 +65,8 @@ def canonical(name: str) -> str:
     >>> canonical("block.0.mlp.mlp1_weight"), canonical("layers.1.feed_forward.w2.weight")
     ('layers.0.mlp.experts.gate_up_proj', 'layers.1.mlp.down_proj')
     """
+    if name.endswith(".bias"):
+        return f"{canonical(name.removesuffix('.bias'))}.bias"
     found = name.removesuffix(".weight")
     while (prefix := next((each for each in _PREFIXES if found.startswith(each)), None)) is not None:
         found = found.removeprefix(prefix)

@@ -23,6 +23,7 @@ _SAME, _OTHER = 0.8, 0.5  # tensors with a larger cosine are the same; with a sm
 _CLEARLY, _LESS = 0.05, 0.15
 # Limits for finding a weight row by row: the rows and numbers of the weight, and the rows and numbers of the originals.
 _MOST_ROWS, _MOST_NUMBERS, _MOST_OWN, _MOST_READ = 1 << 13, 1 << 22, 1 << 14, 1 << 25
+_MOST_PRODUCTS = 1 << 34  # products in all comparisons of rows of a weight with rows of originals
 _SHORTEST, _LONGEST = 24, 1 << 10  # shorter rows are similar by chance; of longer ones, only the beginning is compared
 _ALMOST_ALL = 0.95
 
@@ -125,9 +126,15 @@ class ContentIndex:
         if rows is None:
             return None
         units, places = rows
-        similar = _units(matrix) @ units.T
-        best = np.abs(similar).argmax(axis=1)
-        near = np.abs(similar[np.arange(len(best)), best])
+        own, found_at, nearness = _units(matrix), [], []
+        if own.size * len(units) > _MOST_PRODUCTS:
+            return None
+        step = max(1, _MOST_NUMBERS // len(units))
+        for first in range(0, len(own), step):
+            similar = np.abs(own[first : first + step] @ units.T)
+            found_at.append(similar.argmax(axis=1))
+            nearness.append(similar.max(axis=1))
+        best, near = np.concatenate(found_at), np.concatenate(nearness)
         if near.min() < _OTHER or (near >= _SAME).mean() < _ALMOST_ALL:
             return None
         chosen = [places[at] for at in best.tolist()]

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from floatlab.arrays.codec import decode_array
 from floatlab.arrays.recipes.tiling import Tiling
-from floatlab.arrays.sources import MOST_AT_ONCE
 from floatlab.arrays.types import Array
 from floatlab.auditing.recipe_search.matching import (
     Agreement,
     Evidence,
     Trial,
     canonical,
-    codes_of,
     comparable_parts,
     stored_scales,
     values_of,
 )
 from floatlab.auditing.recipe_search.trials import encoded_by
 
-_SAME = 1 + 1e-5  # quotients that differ by less are equal, but for their rounding
+_SAME = 1 + 1e-5  # quotients with a smaller ratio differ only by rounding
 _TIE = 1e-5  # quotients this close to a tie may be rounded to either side
 _ALMOST_ALL = 0.999
 _STRANGE = 0.5  # a smaller share of codes may agree by chance
@@ -65,7 +61,7 @@ def _share_words(share: float) -> str:
 
 
 def _multiple(stored: Array, mine: Array) -> str:
-    """Return in words by which factor stored scales differ from others, or from their reciprocals; empty if by none."""
+    """Return the factor between stored scales and others, or their reciprocals, in words; empty if it varies."""
     with np.errstate(all="ignore"):
         pairs = (("{} times the recipe's", stored / mine), ("{} divided by the recipe's", stored * mine))
     for words, ratio in pairs:
@@ -76,7 +72,7 @@ def _multiple(stored: Array, mine: Array) -> str:
 
 
 def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
-    """Return how the stored scales of the first part relate to those of a recipe, if by one factor."""
+    """Return the factor between the stored scales of the first part and those of a recipe, in words, if it is one."""
     if trial.reading is None or trial.candidate.recipe.format.minimum:
         return ""
     part = next(iter(comparable_parts(trial.candidate, evidence)))
@@ -86,12 +82,12 @@ def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
     stored = stored_scales(trial.reading, trial.candidate.arrangement, evidence.shape, part)
     mine = np.asarray(encoded.scales, np.float64).reshape(-1)
     found = _multiple(stored.reshape(-1), mine) if stored.size == mine.size else ""
-    # A factor that is told apart from a reciprocal needs scales that differ.
+    # A factor can be distinguished from a reciprocal only if the scales are not all equal.
     return found if found.endswith("times the recipe's") or len(np.unique(mine)) > 1 else ""
 
 
 def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
-    """Return how the stored scale of the tensor relates to that of a recipe."""
+    """Return the factor between the stored scale of the tensor and that of a recipe, in words."""
     if evidence.tensor is None or evidence.tensor.size != 1:
         return []
     part = next(iter(comparable_parts(trial.candidate, evidence)))
@@ -108,7 +104,7 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return which share of the codes of the first part is nearest to the quotient by the stored scales."""
+    """Return the share of codes in the first part that are nearest to the quotients by the stored scales."""
     fmt, arrangement = trial.candidate.recipe.format, trial.candidate.arrangement
     if trial.reading is None or fmt.minimum or trial.form:
         return 0.0
@@ -137,25 +133,6 @@ def _nearest_share(trial: Trial, evidence: Evidence) -> float:
 def _both_ways(tensor: Array) -> list[float]:
     stored = float(tensor.reshape(-1)[0])
     return [each for each in (stored, 1 / stored if stored else 0.0) if 0 < abs(each) < np.inf]
-
-
-@np.errstate(all="ignore")
-def nested_words(evidence: Evidence) -> list[str]:
-    """Return how many scales agree that are codes themselves, as in bitsandbytes' double quantisation."""
-    nested, total = evidence.nested, prod(evidence.shape)
-    if nested is None or total > MOST_AT_ONCE or total % len(nested.codes):
-        return []
-    codes = codes_of(evidence.original, 0, total)
-    x = np.abs(decode_array(codes, evidence.survey.format, np.float64)).reshape(len(nested.codes), -1)
-    exact = (x.max(axis=1).astype(np.float32) - np.float32(nested.offset)).astype(np.float64)
-    inner = np.repeat(nested.absmax.astype(np.float64), nested.size)[: len(exact)]
-    wanted = exact / inner
-    order = np.sort(nested.values.astype(np.float64))
-    at = np.clip(np.searchsorted(order, wanted), 1, len(order) - 1)
-    least = np.minimum(np.abs(order[at] - wanted), np.abs(order[at - 1] - wanted))
-    right = int(np.count_nonzero(np.abs(nested.values[nested.codes] - wanted) <= least * _SAME + 1e-7))
-    share = "all" if right == len(exact) else f"{right:,} of"
-    return [f"absmax is stored in codes of 8 bits: {share} {len(exact):,} are the nearest ones, with the stored offset"]
 
 
 def _steps(trial: Trial, evidence: Evidence) -> Array:

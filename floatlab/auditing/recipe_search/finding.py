@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from floatlab.auditing.recipe_search.integers.zero_points import search_with_zero_points
 from floatlab.auditing.recipe_search.records import RecipeSearch
 from floatlab.auditing.recipe_search.search import search, total_of
 from floatlab.auditing.recipe_search.sources import opened_evidence, opened_with_zero_points
-from floatlab.auditing.recipe_search.zero_points import search_with_zero_points
 from floatlab.fpmode import in_default_mode
 
 Progress = Callable[[int], None]

@@ -7,8 +7,9 @@ from math import prod
 
 from floatlab.auditing.recipe_search.candidates import element_variations, scale_variations
 from floatlab.auditing.recipe_search.derivations import telling_element
-from floatlab.auditing.recipe_search.differences import difference_words, nested_words
+from floatlab.auditing.recipe_search.differences import difference_words
 from floatlab.auditing.recipe_search.examples import PROBES, example
+from floatlab.auditing.recipe_search.integers.nested import nested_words
 from floatlab.auditing.recipe_search.matching import Agreement, Evidence, Trial, given_scales
 from floatlab.auditing.recipe_search.properties import matched
 from floatlab.auditing.recipe_search.records import MatchedRecipe, RecipeSearch, TellingElement

@@ -14,10 +14,10 @@ from floatlab.arrays.types import Array
 from floatlab.auditing.conventions.described import NestedScales, nested_scales
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized
 from floatlab.auditing.recipe_search.ggml_codes import ggml_parts
+from floatlab.auditing.recipe_search.integers.zero_points import has_zero_points
 from floatlab.auditing.recipe_search.matching import Evidence, surveyed
 from floatlab.auditing.recipe_search.search import Names
 from floatlab.auditing.recipe_search.stored_codes import CodeLayout, ScaleReading, code_layouts, scale_readings
-from floatlab.auditing.recipe_search.zero_points import has_zero_points
 from floatlab.auditing.repairs import is_scale
 from floatlab.auditing.stored_parts import Weight
 from floatlab.auditing.weight_streams import numbers

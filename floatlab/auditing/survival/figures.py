@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from math import inf, isfinite, log10, sqrt
 
-from floatlab.arrays.round_trips.tally import Tally
+import numpy as np
+
+from floatlab.arrays.lanes.tally_lanes import Tally
 from floatlab.auditing.survival.outputs import OutputErrors
 from floatlab.auditing.survival.scale_tally import ScaleTally
 from floatlab.presenter import Answering
@@ -171,12 +172,12 @@ def exponents_of(tally: Tally) -> tuple[tuple[int, int], ...]:
 
 
 def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
-    counts: Counter[int] = Counter()
-    bins, found = tally.relative_errors.bins.tolist(), tally.relative_errors.counts.tolist()
-    for upper, count in zip(bins, found, strict=True):
-        if upper:
-            counts[(upper >> 7) - _SINGLE_BIAS] += count
-    return tuple(sorted(counts.items()))
+    bins, counts = tally.relative_errors.bins, tally.relative_errors.counts
+    fields, first = np.unique(bins[bins > 0] >> 7, return_index=True)
+    if not len(fields):
+        return ()
+    sums = np.add.reduceat(counts[bins > 0], first)
+    return tuple((field - _SINGLE_BIAS, count) for field, count in zip(fields.tolist(), sums.tolist(), strict=True))
 
 
 def figures_of(

@@ -14,9 +14,9 @@ from math import isfinite, isnan, nan
 import numpy as np
 
 from floatlab.arrays.codec import native
+from floatlab.arrays.lanes.tally_lanes import Tally
 from floatlab.arrays.round_trips.recipe_tally import tally_of
 from floatlab.arrays.round_trips.round_trip import is_unscaled, numbers_of, round_trip, spans
-from floatlab.arrays.round_trips.tally import Tally
 from floatlab.arrays.sources import ArraySource, HeldSource, Piece, Source
 from floatlab.arrays.types import Array
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from math import prod
 
+import numpy as np
+
+from floatlab.auditing.quantized import QuantizedCheckpoint
+from floatlab.auditing.stored_parts import Weight, bits_of
 from floatlab.auditing.survival.activations import layer_inputs
 from floatlab.auditing.survival.jobs import checkpoint_at, version_of
 from floatlab.auditing.survival.regions import Cut, cuts
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
 from floatlab.files.checkpoints import matching
 from floatlab.files.safe_open import shown
+from floatlab.formats import parse_format
 from floatlab.formats.recipes import Recipe
 from floatlab.record import Individual
 
@@ -23,7 +29,8 @@ _MOST_REGIONS = 1 << 21  # in all tensors together; a checkpoint of 20 GB has a 
 class Subject(Individual):
     """A tensor to measure: where it is, what is known of it, and the regions of each group of recipes.
 
-    `bits` is the width of its numbers as they are stored. `layer` is the name of the samples of its inputs.
+    `bits` is the number of bits that each of its numbers takes as stored, with its share of scales. `layer` is the name
+    of the samples of its inputs.
     """
 
     place: Place
@@ -32,7 +39,7 @@ class Subject(Individual):
     kind: str
     shape: tuple[int, ...]
     convention: str
-    bits: int
+    bits: float
     version: str
     left_out: str
     is_readable: bool
@@ -84,7 +91,7 @@ def subjects_of(
                     kind=kind,
                     shape=shape,
                     convention="" if weight is None else weight.convention,
-                    bits=_width(kind),
+                    bits=_width(kind) if weight is None else _stored_bits(read, weight),
                     version=version,
                     left_out=trouble,
                     is_readable=is_readable,
@@ -98,10 +105,22 @@ def subjects_of(
     return found
 
 
-def _width(kind: str) -> int:
-    from floatlab.formats import parse_format
+def _stored_bits(read: QuantizedCheckpoint, weight: Weight) -> float:
+    """Return how many bits a number of a quantised weight takes, with its share of the scales."""
+    codes = read.checkpoint.tensors[weight.codes]
+    if not codes.kind:
+        return bits_of(weight, codes)
+    parts = (read.checkpoint.tensors[name] for name in weight.parts)
+    return sum(prod(part.shape) * _width(part.kind) for part in parts) / max(prod(weight.shape), 1)
 
+
+def _width(kind: str) -> int:
+    """Return the bits of a number of a format or of a dtype; 32 if the type is unknown."""
     try:
         return parse_format(kind).width
     except FloatlabError:
+        pass
+    try:
+        return np.dtype(kind).itemsize * 8
+    except TypeError:
         return 32

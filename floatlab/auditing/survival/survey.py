@@ -77,7 +77,7 @@ def audit_recipes(
         A file in which finished pieces are kept. An audit that was interrupted continues from it. It is refused if it
         belongs to other files, recipes or settings.
     notice
-        A function that is called with a remark in words, such as how much was taken from the file of `resume`.
+        A function that is called with a text, such as how many results were taken from the file of `resume`.
 
     Returns
     -------
@@ -164,13 +164,14 @@ class _Survey:
         done = None
         if progress is not None:
             whole = sum(prod(each.shape) * each.bits * len(each.groups) for each in self.subjects)
-            add = progress((whole + sum(map(self._bits, first))) // 8, len(self.subjects))
-            rest = 0
+            add = progress(round((whole + sum(map(self._bits, first))) / 8), len(self.subjects))
+            bits, told = 0.0, 0
 
             def done(job: AuditJob) -> None:
-                nonlocal rest
-                count, rest = divmod(rest + self._bits(job), 8)
-                add(count)
+                nonlocal bits, told
+                bits += self._bits(job)
+                add(round(bits / 8) - told)
+                told = round(bits / 8)
 
         self._find_peaks(first, executor, done, resume)
         gatherings = self._gatherings()
@@ -185,7 +186,7 @@ class _Survey:
         for rest in range(number, len(self.subjects)):
             self._finish(rest, gatherings)
 
-    def _bits(self, job: AuditJob) -> int:
+    def _bits(self, job: AuditJob) -> float:
         """Return the number of bits that a job reads."""
         return job.region.size * self.subjects[job.subject].bits
 

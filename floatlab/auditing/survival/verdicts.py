@@ -23,7 +23,8 @@ from floatlab.formats.recipes import Recipe
 from floatlab.record import Record
 
 MARGIN = 3.0  # dB: the noise may be twice that of normally distributed numbers
-MOST_FLUSHED = 0.25  # at most this share more than of normally distributed numbers becomes 0; SQNR may not show it
+_SAVING = 0.99  # a recipe has to need at most this share of the stored bits
+MOST_FLUSHED = 0.25  # largest share of numbers that may become 0 beyond the usual share; SQNR may not show this loss
 _NAMED = 3  # the number of tensors that are named in a sentence
 _LONG = 60  # characters of a name in a sentence
 _NOTABLE = 1e-3  # a share of numbers that is worth mentioning as a cause
@@ -119,19 +120,19 @@ def _share(count: int, of: int) -> str:
     return f"{share:.2g} %" if share < 99 else "over 99 %"
 
 
-def choice_of(tensor: TensorFigures, width: int) -> str:
+def choice_of(tensor: TensorFigures, width: float) -> str:
     """Return the recipe with the fewest bits, then the least noise, that a tensor survives; empty if there is none.
 
-    A recipe has to need fewer bits than the tensor as it is stored, with `width` bits a number.
+    A recipe has to need fewer bits, by 1 % at least, than the tensor as it is stored, with `width` bits a number.
     """
-    fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < width]
+    fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < _SAVING * width]
     if not fitting or tensor.nonfinite == tensor.elements:
         return ""
     return min(fitting, key=lambda each: (each.bits, -(each.sqnr if each.sqnr is not None else 0.0))).recipe
 
 
 def recommendation(
-    tensors: list[TensorFigures], widths: list[int], min_sqnr: float | None, names: list[str]
+    tensors: list[TensorFigures], widths: list[float], min_sqnr: float | None, names: list[str]
 ) -> Recommendation:
     """Return the plan with the recipes chosen for the tensors; `widths` are the bits of the numbers as they are stored.
 

@@ -38,10 +38,10 @@ _LATEST = 60.0  # seconds that a request may take, in addition to its bytes at t
 _SLOWEST = 1 << 15  # bytes a second
 _PIECE = 1 << 18  # bytes per read call
 _MOST_REDIRECTS = 10
-_PAUSES = (0.5, 1.0, 2.0)  # seconds before a request is repeated, each time once
-_MOST_PAUSE = 8.0  # seconds that a server may ask to wait before a request is repeated
+_PAUSES = (0.5, 1.0, 2.0)  # seconds to wait before each repetition of a request
+_MOST_PAUSE = 8.0  # longest time in seconds that a server may ask to wait before a repetition
 _NO_REPEAT = 20.0  # seconds after which a request is not repeated
-_PASSING = (408, 425, 429, 500, 502, 503, 504)  # answers of servers that may be other ones a little later
+_PASSING = (408, 425, 429, 500, 502, 503, 504)  # answers of servers that may be different a little later
 _MOVED, _ABSENT, _BEYOND = (301, 302, 303, 307, 308), (404, 410), 416
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 _SIZE = re.compile(r"bytes \*/(\d{1,18})")
@@ -121,7 +121,7 @@ class _Interrupted(FileFormatError):
 
 
 def _repeated(request: Callable[[], _T]) -> _T:
-    """Return what a request returns; it is repeated a few times if it fails for a reason that may pass."""
+    """Return what a request returns; if it fails for a temporary reason, it is repeated a few times."""
     start = time.monotonic()
     for pause in _PAUSES:
         try:
@@ -146,7 +146,7 @@ def _repeated(request: Callable[[], _T]) -> _T:
 
 
 def is_at(url: str, may_be_forbidden: bool = False) -> bool:
-    """Return whether a server has a file at a URL of http(s); raises FileFormatError if that cannot be told.
+    """Return whether a server has a file at a URL of http(s); raises FileFormatError if this cannot be found out.
 
     With `may_be_forbidden`, a file that may not be read counts as absent: object stores answer 403 for absent files to
     those who may not list them.
@@ -275,7 +275,7 @@ def _plain_errors(url: str) -> Iterator[None]:
 
 
 def _refusal(url: str, status: int) -> str:
-    """Return in words what a server's answer means."""
+    """Return the meaning of a server's answer, in words."""
     if status in (401, 403):
         return login_words(url, status)
     if status in _ABSENT:

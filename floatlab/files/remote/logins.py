@@ -35,7 +35,7 @@ def token_for(url: str) -> str:
 
 
 def login_words(url: str, status: int) -> str:
-    """Return the error for a server that answers 401 or 403, and what would be right."""
+    """Return the message for a server that answers 401 or 403; it says how to set a token."""
     host = urlsplit(url).hostname or "host"
     if token_for(url):
         return f"cannot be read: {host} refuses the token in {TOKENS} ({status})"

@@ -273,9 +273,7 @@ class SideExplainer(ModelSearch):
             fault = self.faults.of_narrow_sums(each, format, fit.wrong, scattered is not None)
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, format, None, each)
-        if scattered is not None and not are_among_others(view, fit.wrong):
-            return self._found("unknown", (), z=fit.z, view=view)
-        if scattered is not None:
+        if scattered is not None and are_among_others(view, fit.wrong):
             return self._found("bug", (scattered,), view=view)
         times, share = self.problem.times_coarsest(self.side), unrelated_share(view)
         if times > 1 and (share >= _UNRELATED or view.values.size < ENOUGH):

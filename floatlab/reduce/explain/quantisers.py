@@ -163,7 +163,8 @@ def in_blocks(recipe: str, part: Array, whole: Array, axis: int) -> Array:
     rows, every = (side if axis else side.T for side in (part, whole))
     count, terms = rows.shape
     if format.tensor is not None and count < len(every):
-        # The scale of the tensor depends on its largest number.
+        # The scale of the tensor depends on its largest number, whose row is no part of the last tile.
+        rows = np.pad(rows, [(0, -count % (format.rows or 1)), (0, 0)])
         rows = np.vstack([rows, every[np.unravel_index(int(np.abs(every).argmax()), every.shape)[0]]])
     block = format.block or terms
     rows = np.pad(rows, [(0, 0), (0, -terms % block)])

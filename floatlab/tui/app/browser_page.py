@@ -11,8 +11,8 @@ from hashlib import sha256
 from html import escape
 
 ASKED = "q"  # the parameter of an address whose value is a command, without the word floatlab
-SHOWN = "floatlab:"  # the beginning of the message in which an explorer tells the command that it shows
-MOST_ASKED = 2000  # most characters of a command in an address
+SHOWN = "floatlab:"  # the beginning of the message by which an explorer sends the command that it shows
+MOST_ASKED = 2000  # largest number of characters of a command in an address
 
 _STYLE = """
 @font-face { font-family: "Roboto Mono"; src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }
@@ -31,10 +31,13 @@ _SCRIPT = """
 const asked = () => new URLSearchParams(location.search).get("ASKED");
 const show = command => { document.title = command ? "floatlab " + command : "floatlab"; };
 show(asked());
+let isOpen = false;
+const focus = () => { if (isOpen) document.querySelector(".xterm-helper-textarea")?.focus(); };
 window.WebSocket = class extends window.WebSocket {
   constructor(url, ...more) {
     const command = asked();
     super(command ? url + "&ASKED=" + encodeURIComponent(command) : url, ...more);
+    this.addEventListener("open", () => { isOpen = true; setTimeout(focus); });
     this.addEventListener("message", event => {
       if (typeof event.data !== "string") return;
       const [kind, told] = JSON.parse(event.data);
@@ -47,10 +50,7 @@ window.WebSocket = class extends window.WebSocket {
     });
   }
 };
-const focus = () => document.querySelector(".xterm-helper-textarea")?.focus();
 addEventListener("DOMContentLoaded", () => {
-  new MutationObserver(focus).observe(document.getElementById("terminal"), {childList: true, subtree: true});
-  new MutationObserver(focus).observe(document.body, {attributeFilter: ["class"]});
   document.getElementById("restart").addEventListener("click", () => location.reload());
 });
 addEventListener("focus", focus);

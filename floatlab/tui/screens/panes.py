@@ -13,8 +13,8 @@ from floatlab.page.model import Page
 from floatlab.tui.screens.way_back import ReturnScreen
 from floatlab.tui.widgets import PageView
 
-_FRAMED = (116, 30)  # the least columns and lines of a screen whose panes have frames
-_TWO_TOPICS = (156, 40)  # the least columns and lines of a screen that shows a second topic
+_FRAMED = (116, 30)  # panes have frames if the screen has at least this many columns and lines
+_TWO_TOPICS = (156, 40)  # a second topic is shown if the screen has at least this many columns and lines
 
 Shown = TypeVar("Shown", bound=Widget)
 

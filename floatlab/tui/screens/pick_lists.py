@@ -1,4 +1,4 @@
-"""A screen with pick lists, of formats and of other choices; a typed name that was refused remains for correction."""
+"""A screen with pick lists, of formats and of other choices; a rejected name remains, so that it can be corrected."""
 
 from __future__ import annotations
 

@@ -257,7 +257,11 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         """End the series of edits; text that is wrong stays in its box, and the message says how to go back."""
         self.history.settle()
         if is_wrong(event.input):
-            self.complain(f"{self._error}; u goes back to the last text without an error")
+            self.say_wrong(event.input)
+
+    def say_wrong(self, box: Input) -> None:
+        """Say why the text that stays in a box is wrong."""
+        self.complain(f"{self._error}; u goes back to the last text without an error")
 
     # Edits, options, formats and rules.
 

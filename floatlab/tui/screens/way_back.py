@@ -1,4 +1,4 @@
-"""The way back: the places that were left, and the questions that were asked, of all screens."""
+"""The way back: for all screens, the places that were left and the questions that were asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from floatlab.tui.screens.pick_lists import PickScreen
 from floatlab.tui.widgets import Cells
 from floatlab.verbs.question import Question
 
-_LIMIT = 200  # most places on the way back, and most questions in the history
+_LIMIT = 200  # largest number of places on the way back, and of questions in the history
 
 
 class LeftPlace(Record):

@@ -1,9 +1,10 @@
-"""The window that saves a page to a file; the ending of the file's name says how."""
+"""The window that saves a page to a file; the ending of the file's name chooses the kind of file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from io import StringIO
 from typing import TypeAlias
 
 from textual import on
@@ -14,6 +15,7 @@ from textual.widgets import Input, Label
 
 from floatlab.atomic_write import replacing
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
+from floatlab.sandbox import exists
 from floatlab.tui.widgets.pickers import Window
 
 Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # by name: description, function that returns the text
@@ -66,7 +68,12 @@ class SaveWindow(Window[None]):
             named = f"{ending} is not supported" if ending else "the name needs an ending"
             self._say(f"{named}: use {', '.join(self._texts)}")
             return
-        if os.path.exists(path) and self._warned != path:
+        if self.app.is_web:  # the visitor's browser saves it
+            text = StringIO(self._texts[ending][1]())
+            self.app.deliver_text(text, save_filename=os.path.basename(path), mime_type="application/octet-stream")
+            self.dismiss(None)
+            return
+        if exists(path) and self._warned != path:
             self._warned = path
             self._say(f"{quoted(path)} exists: Enter replaces it")
             return

@@ -8,10 +8,10 @@ from math import isfinite
 
 from floatlab.auditing.survival.figures import RecipeAudit, RecipeFigures, TensorFigures
 from floatlab.errors import printable
-from floatlab.page.chart import mark_of, role_of
+from floatlab.page.chart import curve
 from floatlab.page.csv_text import as_csv
 from floatlab.page.html import HeatCell, HeatMap, report
-from floatlab.page.model import Chart, Curve
+from floatlab.page.model import Chart
 from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.tensor_columns import decibels
 
@@ -72,20 +72,17 @@ def sqnr_chart(found: RecipeAudit) -> Chart:
             for each in tensor.recipes
             if each.recipe == name and each.decisive_sqnr is not None and isfinite(each.decisive_sqnr)
         )
-        curves.append(_curve(place, name, [(float(rank), level) for rank, level in enumerate(levels, 1)]))
+        curves.append(curve(place, name, range(1, len(levels) + 1), levels))
     return Chart(tuple(curves), "tensors, the worst first", "SQNR in dB")
-
-
-def _curve(place: int, label: str, points: list[tuple[float, float]]) -> Curve:
-    return Curve(mark_of(place), label, tuple(points), role_of(place))
 
 
 def recipes_report(found: RecipeAudit, remark: str) -> str:
     """Return the HTML report: the page, heat maps of the layers, and histograms; `remark` is its last line."""
     measured = [each for each in found.tensors if each.recipes]
-    maps = ((name, _heat_map(name, measured)) for name in found.recipes)
+    layers = [layer_of(each.tensor) for each in measured]
+    maps = ((name, _heat_map(place, measured, layers)) for place, name in enumerate(found.recipes))
     more: list[tuple[str, HeatMap | Chart]] = [
-        (f"{name}: SQNR of each layer in dB", layers) for name, layers in maps if layers is not None
+        (f"{name}: SQNR of each layer in dB", drawn) for name, drawn in maps if drawn is not None
     ]
     charts = (("SQNR of the tensors", sqnr_chart(found)), *histograms(measured, found.totals))
     more += [(title, chart) for title, chart in charts if any(len(each.points) > 1 for each in chart.curves)]
@@ -98,7 +95,7 @@ def histograms(tensors: Sequence[TensorFigures], recipes: Sequence[RecipeFigures
     return (
         ("Relative errors", _histograms(errors, "relative error")),
         ("Magnitudes of the numbers", _histograms([("as stored", _magnitudes(tensors))], "magnitude")),
-        ("Scales of the blocks", _histograms(_scale_exponents(recipes), "scale")),
+        ("Scales of the blocks", _histograms(_scale_exponents(recipes), "scale", "scales")),
     )
 
 
@@ -113,7 +110,9 @@ def _scale_exponents(totals: Iterable[RecipeFigures]) -> list[tuple[str, tuple[t
     return [(each.recipe, each.scales.exponents) for each in totals if each.scales is not None]
 
 
-def _histograms(found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across: str) -> Chart:
+def _histograms(
+    found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across: str, counted: str = "numbers"
+) -> Chart:
     """Return histograms over exponents as curves of shares in percent."""
     curves = []
     for place, (label, counts) in enumerate(found):
@@ -121,26 +120,28 @@ def _histograms(found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across
         if not known:
             continue
         exponents = range(min(known) - 1, max(known) + 2)
-        points = [(float(exponent), 100 * known.get(exponent, 0) / total) for exponent in exponents]
-        curves.append(_curve(place, label, points))
-    return Chart(tuple(curves), f"log2 of the {across}, rounded down", "% of the numbers")
+        shares = [100 * known.get(exponent, 0) / total for exponent in exponents]
+        curves.append(curve(place, label, exponents, shares, len(exponents)))
+    return Chart(tuple(curves), f"log2 of the {across}, rounded down", f"% of the {counted}")
 
 
-def _heat_map(recipe: str, tensors: list[TensorFigures]) -> HeatMap | None:
-    """Return the heat map of a recipe: layers down, tensors across; None without layers, or with too many."""
+def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int | None, str]]) -> HeatMap | None:
+    """Return the heat map of a recipe, by its place: layers down, tensors across; None without layers or if too large.
+
+    `layers` has the layer of each tensor, and the rest of its name.
+    """
     cells: dict[tuple[int, str], HeatCell] = {}
-    for tensor in tensors:
-        layer, part = layer_of(tensor.tensor)
-        [figures] = [each for each in tensor.recipes if each.recipe == recipe]
+    for tensor, (layer, part) in zip(tensors, layers, strict=True):
         if layer is not None:
-            cells.setdefault((layer, part), _heat(figures))
+            cells.setdefault((layer, part), _heat(tensor.recipes[place]))
     if not cells:
         return None
     parts = list(dict.fromkeys(part for _, part in sorted(cells)))
-    layers = sorted({layer for layer, _ in cells})
-    if len(parts) * len(layers) > _CELLS:
+    numbers = sorted({layer for layer, _ in cells})
+    if len(parts) * len(numbers) > _CELLS:
         return None
-    rows = [(str(layer), tuple(cells.get((layer, part), HeatCell("")) for part in parts)) for layer in layers]
+    rows = [(str(layer), tuple(cells.get((layer, part), HeatCell("")) for part in parts)) for layer in numbers]
+    recipe = tensors[0].recipes[place].recipe
     usual = (
         f"White is the SQNR of {recipe} on normally distributed numbers; {_FULL_HEAT:g} dB less is the darkest orange."
     )

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from floatlab import arrays
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.tally_lanes import CHUNK, LANES
-from floatlab.arrays.round_trips.tally import Tally, merge, tally
+from floatlab.arrays.lanes.tally_lanes import CHUNK, LANES, Tally
+from floatlab.arrays.round_trips.tally import merge, tally
 from floatlab.errors import UnsupportedError
 
 LANES_BUILT = ["numpy", "compiled"] if compiled.is_built() else ["numpy"]

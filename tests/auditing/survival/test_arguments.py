@@ -41,7 +41,6 @@ class Module:
         (MODEL, {"activations": {"w": np.full((3, 64), np.nan)}}, "the inputs 'w' have NaNs or infinities"),
         (MODEL, {"activations": {"w": np.zeros((3, 64))}}, "the inputs 'w' are all 0"),
     ],
-    ids=str,
 )
 def test_wrong_arguments(place, options, said):
     with pytest.raises(fl.FloatlabError) as refused:

@@ -259,3 +259,11 @@ def test_numbers_whose_squares_binary64_lacks(size):
 
 def test_a_tensor_without_finite_numbers_stays():
     assert audit_recipes({"w": np.full(64, np.nan, np.float32)}, "bf16,mxfp4").tensors[0].choice == ""
+
+
+def test_a_quantised_weight_is_not_stored_again_in_as_many_bits():
+    codes = np.random.default_rng(5).integers(-127, 128, (64, 64)).astype(np.int8)
+    model = {"l.weight": codes, "l.weight_scale": np.float32([1 / 64])}
+    [found] = audit_recipes(model, "int8/tensor,e4m3/tensor,bf16").tensors
+    assert (found.convention != "", found.choice) == (True, "")
+    assert audit_recipes(model, "int8/tensor,mxfp4", min_sqnr=10).tensors[0].choice == "mxfp4"

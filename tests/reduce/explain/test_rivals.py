@@ -72,7 +72,13 @@ def test_truncated_fixed_point_numbers_explain_a_bias():
     problem = ProductProblem(source_of(x), source_of(y), (parse_format("fp32"),))
     for values, expected in ((truncated, True), (x @ y - 2.0**-12, False), (truncated + 2.0**-8, False)):
         view = view_of(problem, Side("actual", source_of(values)), parse_format("fp32"))
-        assert may_be_fixed_point(view, None) is expected
+        assert may_be_fixed_point(view, None, parse_format("fp32")) is expected
+
+
+def test_decimals_that_were_cut_off_are_not_called_wrong_elements():
+    x, y = np.arange(1, 9)[:, None] / 10, np.arange(1, 40)[None] / 100
+    assert (np.trunc(x @ y * 1000) / 1000 != np.round(x @ y, 3)).any()
+    assert diagnose(x, y, x @ y, np.trunc(x @ y * 1000) / 1000).status in ("unknown", "rounding")
 
 
 def test_one_number_is_not_enough_for_sums_in_a_narrow_format():

@@ -28,7 +28,7 @@ class Resumption:
         self._journal = Journal(path, "audit", {"revision": _REVISION, **belongs})
         try:
             self._lines = {self._key(i): i for i in range(len(self._journal))}
-            self.taken: set[int] = set()  # the tensors of which results were taken from the file
+            self.taken: set[int] = set()  # the tensors with results from the file
         except BaseException:
             self.close()
             raise

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from floatlab.arrays.round_trips.tally import Histogram, Tally
+from floatlab.arrays.lanes.tally_lanes import Histogram, Tally
 from floatlab.auditing.survival.jobs import AuditJob, Measured, Result
 from floatlab.auditing.survival.outputs import OutputErrors
 from floatlab.auditing.survival.scale_tally import ScaleTally

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.reduce.explain.faults.patterns import may_be_flushed
 from floatlab.reduce.explain.faults.rearranged import REARRANGED, may_be_rearranged
 from floatlab.reduce.explain.findings import SideExplanation
@@ -23,6 +24,9 @@ _HALVES = 4.0
 # With such sums, an element is within half an ulp of the product with a probability of about exp(−0.36). If many
 # elements are that close, a few wrong elements are the likelier explanation; its cost is −ln of a probability, too.
 _WITHIN, _CLAIM, _EACH = 0.36, 10.0, 6.0
+_COARSER = 8.0  # fixed-point numbers are multiples of a number that is at least this many half ulps of the largest one
+_DECIMALS = 7  # numbers with fewer decimals than this may have been printed
+_SINGLE = 24  # the precision of binary32
 _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be part of another scale
 
 
@@ -38,6 +42,8 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
         wrong = view.fit().wrong
         if may_be_flushed(view, wrong, 2.0**found.side.format.emin):
             return "wrong elements", "subnormal numbers that were flushed to zero"
+        if may_be_truncated(view, wrong):
+            return "wrong elements", "decimal digits that were cut off"
         if may_be_rearranged(view, wrong, problem.x, problem.y):
             return "wrong elements", REARRANGED
     product = None if found.model is PLAIN else problem.whole(found.model)
@@ -45,8 +51,8 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
     if is_local and found.wrong is not None and may_be_rounded_again(view, product, found.wrong):
         format = found.side.narrowest.name
         return "wrong elements", f"results or partial sums that were rounded to {format} in another way"
-    if "bias" in names and may_be_fixed_point(view, product):
-        return "a bias", "fixed-point numbers that were truncated"
+    if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
+        return "a bias" if "bias" in names else "another product", "fixed-point numbers that were truncated"
     factors = [dict(each.evidence).get("factor", "") for each in found.causes if each.name == "scale"]
     near = [each for each in factors if each[:1].isdigit() and abs(float(each) - 1) < _RESCALED]
     if "inputs-quantized" in names and near:
@@ -71,12 +77,33 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array) -> boo
     return bool(((error <= room) & ~exact)[wrong].all()) and _WITHIN * int(seen.sum()) < claim
 
 
-def may_be_fixed_point(view: View, product: Array | None) -> bool:
-    """Return whether all numbers are multiples of one number, which the product is not, and are off by a few of it."""
-    places = last_places(view.values[view.usable])
+def may_be_truncated(view: View, wrong: Array) -> bool:
+    """Return whether all numbers have few decimals, and the wrong ones are off by at most one unit of the last decimal.
+
+    Cutting off decimals changes a number that was rounded to a value just below a decimal fraction.
+    """
+    values, kind = view.values[view.usable], np.float64 if view.format.precision > _SINGLE else np.float32
+    error = np.abs(view.totals.error(view.values))[wrong]
+    if not error.size or view.noise.is_exact(view.totals)[wrong].any():
+        return False
+    for count in range(1, _DECIMALS):
+        if (np.round(values, count).astype(kind) == values.astype(kind)).all():
+            return bool((error <= (1 + 1e-6) * 10.0**-count).all())
+    return False
+
+
+def may_be_fixed_point(view: View, product: Array | None, output: Format) -> bool:
+    """Return whether all numbers are multiples of one number, which the product is not, and are off by a few of it.
+
+    Numbers of the format `output` have more digits than these.
+    """
+    values = view.values[view.usable]
+    places = last_places(values)
     if not places.size:
         return False
     step = float(places.min())
+    if step < _COARSER * half_ulp(np.abs(values).max(), output):
+        return False
     exact = (view.totals.product if product is None else product)[view.usable]
     with np.errstate(all="ignore"):
         between = np.remainder(exact, step) != 0

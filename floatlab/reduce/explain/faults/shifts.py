@@ -174,8 +174,11 @@ class ShiftFinder:
         return Fault(name, where, holds, wrong)
 
     def _has_right(self, view: View, wrong: Array, places: Places) -> bool:
-        """Return whether rectangles also have right elements, more than other numbers would hit by chance."""
-        box = mask_of(places.where, wrong.shape) & view.usable
+        """Return whether rectangles also have right elements, more than other numbers would hit by chance.
+
+        Sums of zeros do not count.
+        """
+        box = mask_of(places.where, wrong.shape) & view.usable & (view.totals.size > 0)
         room = (view.noise.limit(view.totals) + view.half)[box]
         error = np.abs(view.totals.error(view.values))[wrong & view.usable]
         with np.errstate(all="ignore"):

@@ -32,6 +32,7 @@ _TRIED = 3  # at most this many candidates are replayed on all elements
 _LEAST = 4  # results with fewer nonzero elements than this are not evidence
 _TIES = 0.1  # at most this share of elements may differ because a partial sum close to a tie was rounded differently
 _TWICE = 0.01  # at most this share of elements may differ because a product was rounded twice, first to binary32
+_BIAS = "before and after the bias"
 _HALF = 11  # a format is narrow if its precision is at most this many bits
 
 
@@ -138,15 +139,17 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
         return
     rows, columns = problem.rows, problem.columns
     goal, found = side.values[np.ix_(rows, columns)], []
-    for edges, words in block_edges(problem.terms):
+    bias = [((0, problem.terms - 1, problem.terms), _BIAS)] * (problem.has_bias and problem.terms > 2)
+    for edges, words in (*bias, *block_edges(problem.terms)):
         tick()
         made, _ = added_blocks(problem.x[rows], problem.y[:, columns], format, edges)
         found.append((float((made == goal).mean()), edges, words))
     for share, edges, words in sorted(found, key=lambda each: -each[0])[:1]:
         if share >= _MOSTLY:
             made, largest = added_blocks(problem.x, problem.y, format, edges)
-            known = ("format", format.name), ("blocks", words)
-            yield Replay("partials", known, made, format, largest * 2.0 ** (2 - format.precision))
+            name, key = ("output-rounded", "rounding") if words == _BIAS else ("partials", "blocks")
+            known = ("format", format.name), (key, words)
+            yield Replay(name, known, made, format, largest * 2.0 ** (2 - format.precision))
 
 
 def _is_narrow(candidate: Candidate, own: Format) -> bool:

@@ -150,12 +150,12 @@ def printed_from(side: Side, other: Side) -> Evidence:
         return ()
     differing = side.values != other.values
     values, wanted = (each.values[differing][:_SOME] for each in (other, side))
-    different = np.unique(np.abs(wanted[wanted != 0]))
+    different, first = np.unique(wanted, return_index=True)
+    # A number that differs by some ulps is one of so many neighbours.
+    bits = np.log2(1 + np.abs(values[first] - different) / half_ulp(different, side.format)).sum()
     for known, _ in _printed(side) if differing.sum() > 1 else ():
         count, kind = int(known[0][1]), native_dtype(side.format)
         made = np.round(values, count) if known[0][0] == "decimals" else _with_digits(values, known[0][1])
-        unit = 10.0**-count if known[0][0] == "decimals" else 10.0 ** (np.floor(np.log10(different)) + 1 - count)
-        bits = np.log2(np.maximum(unit / (2 * half_ulp(different, side.format)), 1.0)).sum()
         if bits > BITS_OF_SUMS and np.array_equal(made.astype(kind).astype(np.float64), wanted):
             return known
     return ()

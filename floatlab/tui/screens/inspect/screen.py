@@ -301,8 +301,14 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         """Open an operation in Arithmetic."""
         if is_wrong(event.input) and (operation := operation_in(event.input.value)) is not None:
             self.action_leave()  # so that Backspace works after the return
-            self.complain(f"Enter in the box shows this step by step: {command_of(operation)}", hint=True)
             self.app.ask(operation)
+
+    def say_wrong(self, box: Input) -> None:
+        """Say why the text of a box is wrong, unless it is an operation, which Enter opens."""
+        if box is self.value and operation_in(box.value) is not None:
+            self.complain("/ and Enter show this operation in Arithmetic; u goes back to the last value", hint=True)
+        else:
+            super().say_wrong(box)
 
     @on(Input.Blurred, "#value")
     def _value_left(self, event: Input.Blurred) -> None:

@@ -1,4 +1,4 @@
-"""Which recipe made integers with zero points (compressed-tensors, GPTQ, AWQ): scales, zero points and codes apart.
+"""Finds the recipe of integers with zero points (compressed-tensors, GPTQ, AWQ).
 
 A number is (code − zero point) × scale. The rules that are tried are those of these libraries without calibration:
 scales from the smallest and the largest number of a group, or from its largest magnitude.
@@ -41,11 +41,11 @@ class _Groups(Individual):
 
 
 class _Rule(Individual):
-    """A rule: `words` is the formula of its scales; the arrays have a number for each row and group."""
+    """A rule; `words` is the formula of its scales, and the arrays have a number for each row and group."""
 
     words: str
     scale: Array
-    low: Array | None  # what becomes the code 0; None if the zero point is the middle
+    low: Array | None  # the number that becomes the code 0; None if the zero point is the middle code
 
 
 def has_zero_points(weight: Weight) -> bool:
@@ -56,7 +56,7 @@ def has_zero_points(weight: Weight) -> bool:
 def search_with_zero_points(
     checkpoint: QuantizedCheckpoint, weight: Weight, original: ArraySource, names: tuple[str, str]
 ) -> RecipeSearch:
-    """Return which rule gives the stored scales, zero points and codes; `names` are those of codes and original.
+    """Return the rules that give the stored scales, zero points and codes; `names` are those of codes and original.
 
     Raises FileFormatError if the shapes differ, and UnsupportedError for weights that are too large.
     """
@@ -81,7 +81,7 @@ def _quality(each: MatchedRecipe) -> tuple[float, float]:
 
 
 def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Groups:
-    """Read codes, scales and zero points apart: the weight is read with other codes, all 0 and all the largest."""
+    """Separate codes, scales and zero points: read the weight also with all codes 0, and with all codes the largest."""
     tensors = checkpoint.checkpoint.tensors
     stored = tensors[weight.codes]
     if prod(stored.shape) > MOST_AT_ONCE:
@@ -114,7 +114,7 @@ def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Grou
 
 
 def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
-    """Return for each row and group the smallest or largest number of x; groups in the order of their first column."""
+    """Return the smallest or largest number of x in each row and group; groups are ordered by their first column."""
     order = np.argsort(held.group_of, kind="stable")
     starts = np.flatnonzero(np.diff(held.group_of[order], prepend=-1))
     found: Array = reduce.reduceat(x[:, order], starts, axis=1)
@@ -135,7 +135,7 @@ def _rules(x: Array, held: _Groups) -> list[_Rule]:
 
 
 def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRecipe:
-    """Return how many scales, zero points and codes a rule gives; codes are rounded with the stored scales."""
+    """Count the scales, zero points and codes that a rule gives; codes are rounded with the stored scales."""
     order = np.argsort(held.group_of, kind="stable")
     first = order[np.flatnonzero(np.diff(held.group_of[order], prepend=-1))]
     scale, zero, top = held.scale[:, first], held.zero[:, first], held.top
@@ -176,7 +176,7 @@ def _place(at: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _remarks(x: Array, held: _Groups, best: MatchedRecipe) -> list[str]:
-    """Return what is known of codes and scales apart from each other."""
+    """Return remarks on the codes alone, and on the scales alone."""
     found = []
     with np.errstate(all="ignore"):
         exact = np.clip(x / held.scale + held.zero, 0, held.top)

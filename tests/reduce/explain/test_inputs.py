@@ -1,0 +1,144 @@
+"""Inputs in two formats, in blocks with scales, results stored with a scale, and faults beside rounded inputs."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import floatlab as fl
+from floatlab.reduce.explain.diagnosis import diagnose
+from floatlab.reduce.explain.inputs.readings import readings_of
+from floatlab.reduce.explain.operations.joint import diagnose_operation
+from tests.reduce import blind_inputs as blind
+from tests.reduce import blind_ways as ways
+from tests.reduce.blind_cases import INPUT_KINDS, cases
+from tests.reduce.blind_trial import Trial
+
+
+@pytest.fixture
+def factors():
+    rng = np.random.default_rng(21)
+    return rng.standard_normal((24, 64)).astype(np.float32), rng.standard_normal((64, 20)).astype(np.float32)
+
+
+def made(x, y):
+    return (ways.f64(x) @ ways.f64(y)).astype(np.float32)
+
+
+def evidence_of(found):
+    return dict(found.causes[0].evidence)
+
+
+def test_two_formats_are_named(factors):
+    x, y = factors
+    found = diagnose(x, y, x @ y, made(ways.narrow(x, "bf16"), np.clip(y, -448, 448).astype(blind.E4M3)))
+    assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
+    assert evidence_of(found) == {"x": "bfloat16", "y": "e4m3fn"}
+    assert found.first.endswith("inputs rounded in B (first input bfloat16, second input e4m3fn).")
+
+
+@pytest.mark.parametrize(("name", "said"), [("mxfp8", "mxfp8_e4m3"), ("mxfp6", "mxfp6_e3m2"), ("nvfp4", "nvfp4")])
+def test_blocks_are_named(factors, name, said):
+    x, y = factors
+    found = diagnose(x, y, x @ y, made(blind.MX[name](ways.f64(x)), blind.MX[name](ways.f64(y.T)).T))
+    assert (found.status, found.names) == ("rounding", ("inputs-quantized",))
+    assert evidence_of(found)["format"] == said
+
+
+def test_a_result_stored_with_a_scale(factors):
+    x, y = factors
+    found = diagnose(x, y, x @ y, blind.integers(ways.f64(x @ y), 127).astype(np.float32))
+    assert (found.status, found.names) == ("rounding", ("output-rounded",))
+    assert evidence_of(found) == {"format": "int8", "scale per": "tensor"}
+
+
+def test_an_element_beyond_half_a_step_of_a_stored_result_is_wrong(factors):
+    x, y = factors
+    stored = blind.integers(ways.f64(x @ y), 127)
+    step = np.abs(stored).max() / 127
+    stored[3, 4] += 2 * step if stored[3, 4] < 0 else -2 * step
+    found = diagnose(x, y, x @ y, stored.astype(np.float32))
+    assert found.first.startswith("Yes: element (3, 4) of B is wrong")
+
+
+def test_whole_numbers_are_not_stored_with_a_scale():
+    x, y = np.full((6, 3), 7, np.float32), np.arange(18, dtype=np.float32).reshape(3, 6)
+    wrong = x @ y
+    wrong[2, 2] += 1
+    assert diagnose(x, y, x @ y, wrong).status in ("bug", "unknown")
+
+
+@pytest.mark.parametrize("name", ["tf32", "bf16"])
+def test_faults_beside_rounded_inputs(factors, name):
+    x, y = factors
+    a, b = (ways.narrow(side, name).astype(np.float32) for side in (x, y))
+    product = a @ b
+    for fault, bad, where in (
+        ("terms-missing", a[:, :-2] @ b[:-2], ((62, 64),)),
+        ("rows-moved", product[[1, 0, *range(2, 24)]], ((0, 1), (1, 0))),
+        ("columns-moved", np.roll(product, 1, 1), tuple((j, (j - 1) % 20) for j in range(20))),
+    ):
+        found = diagnose(x, y, x @ y, bad)
+        assert (found.status, set(found.names)) == ("bug", {"inputs-rounded", fault})
+        assert next(each.where for each in found.causes if each.name == fault) == where
+
+
+def test_a_result_rounded_before_and_after_the_bias():
+    rng = np.random.default_rng(3)
+    x, w, bias = (rng.standard_normal(shape).astype(ways.BFLOAT16) for shape in ((30, 40), (20, 40), (20,)))
+    product = x.astype(np.float32) @ w.astype(np.float32).T
+    single = bias.astype(np.float32)
+    once = (product + single).astype(ways.BFLOAT16)
+    twice = (product.astype(ways.BFLOAT16).astype(np.float32) + single).astype(ways.BFLOAT16)
+    found = diagnose_operation("linear", x, w, once, twice, bias=bias)
+    assert (found.status, found.names) == ("rounding", ("output-rounded",))
+    assert evidence_of(found)["rounding"] == "before and after the bias"
+
+
+def test_three_numbers_are_no_evidence_for_two_formats():
+    rng = np.random.default_rng(5)
+    x, y = rng.standard_normal((1, 6)).astype(np.float32), rng.standard_normal((6, 2)).astype(np.float32)
+    noisy = (x @ y) * (1 + rng.uniform(-0.03, 0.03, (1, 2))).astype(np.float32)
+    assert diagnose(x, y, x @ y, noisy).status != "rounding"
+
+
+def test_every_reading_changes_some_lines_as_it_changes_the_whole_input():
+    matrix = np.random.default_rng(8).standard_normal((150, 200))
+    lines = np.array([0, 3, 127, 128, 149])
+    for reading in readings_of(matrix, fl.parse_format("fp32")):
+        assert np.array_equal(reading.lines_of(matrix, lines), reading.change(matrix, matrix, 1)[lines]), reading.text
+
+
+def test_readings_agree_with_ml_dtypes():
+    matrix = np.random.default_rng(9).standard_normal((5, 64)).astype(np.float32).astype(np.float64)
+    found = {
+        reading.text: reading.change(matrix, matrix, 1) for reading in readings_of(matrix, fl.parse_format("fp32"))
+    }
+    for text, other in (
+        ("bfloat16", matrix.astype(ml_dtypes.bfloat16)),
+        ("e5m2", matrix.astype(ml_dtypes.float8_e5m2)),
+        ("int8 with one scale per row", blind.integers(matrix, 127, 1)),
+        ("uint7 with one scale per tensor with a zero", blind.integers(matrix, 127, zero=True)),
+        ("mxfp4", blind.MX["mxfp4"](matrix)),
+        ("mxfp8_e4m3", blind.MX["mxfp8"](matrix)),
+    ):
+        assert np.array_equal(found[text], ways.f64(other)), text
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("kind", INPUT_KINDS)
+def test_blind_inputs(kind):
+    trial = Trial()
+    for case in cases(3, start=700, kind=kind):
+        trial.add(case)
+    assert not trial.wrong
+    assert trial.status >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", INPUT_KINDS)
+def test_many_blind_inputs(kind):
+    trial = Trial()
+    for case in cases(40, start=300_000, kind=kind):
+        trial.add(case)
+    assert len(trial.wrong) <= 1, trial.summary()
+    assert trial.status >= 0.85 * trial.cases, (trial.summary(), trial.missed)
