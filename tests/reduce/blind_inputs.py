@@ -166,7 +166,8 @@ def stored_with_scale(d):
         return None
     good, axis = ways.f64(d.good()), 1 if d.rng.random() < 0.4 else None
     made = integers(good, 127, axis) if d.rng.random() < 0.5 else scaled(good, E4M3, 448.0, axis)
-    return found(d, made, ({"output-rounded"},))
+    # With one term, a scale of the result is a scale of an input.
+    return found(d, made, ({"output-rounded"},) if d.k > 1 else ({"output-rounded"}, {"inputs-quantized"}))
 
 
 def narrowed(v, rng):

@@ -85,7 +85,7 @@ class Drift(Record):
 
     `bias` (for columns and for rows) and `scale` (for the factor) are the significance of the fits in standard
     deviations. `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `residuals` holds the mean
-    square errors that remain after each of the three fits. `elements` is the number of elements used.
+    square errors that remain after each of the three fits. `elements` is the number of different elements used.
     """
 
     bias: tuple[float, float]
@@ -124,8 +124,8 @@ def drift_of(view: View) -> Drift:
         scale = factor / sqrt(spread / down) if down > 0 and spread > 0 else 0.0
     residuals = left[0], left[1], spread
     # Constant inputs give equal elements, which count as one observation.
-    count = int((weight > 0).sum())
-    apart = len(np.unique(exact[weight > 0])) / max(1, count)
+    count = len(np.unique(exact[weight > 0]))
+    apart = count / max(1, int((weight > 0).sum()))
     stands, scale = [each * apart for each in stands], scale * sqrt(apart)
     return Drift((stands[0], stands[1]), scale, factor, residuals, count, (means[0], means[1]))
 
