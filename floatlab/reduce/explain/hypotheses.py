@@ -74,7 +74,7 @@ class SideExplainer(ModelSearch):
                 return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
         rival = rival_of(self.problem, view, found)
-        is_shift = found.status == "bug" and bool(names & {"scale", "bias"}) and not self.stray.any()
+        is_shift = found.status == "bug" and bool(names & {"scale", "bias"}) and bool(view.fit().wrong.any())
         # Truncation makes all numbers smaller, as a factor does.
         if is_shift and any(not wrong.any() for _, wrong in other_roundings(self.side, view)):
             rival = "a factor or a bias", "results that were rounded to fewer digits"
