@@ -36,7 +36,7 @@ from floatlab.reduce.explain.precision.narrow import (
     narrow_formats,
     partial_sums,
 )  # fmt: skip
-from floatlab.reduce.explain.precision.outputs import best_cast, printed_digits
+from floatlab.reduce.explain.precision.outputs import best_cast, other_roundings, printed_digits
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
 from floatlab.reduce.explain.problem import (
     View,
@@ -74,6 +74,10 @@ class SideExplainer(ModelSearch):
                 return self._found("rounding", (Fault("fast-product", (), fast.evidence),), view=view)
             return self._in_doubt("wrong elements", "the errors of a fast matrix product")
         rival = rival_of(self.problem, view, found)
+        is_shift = found.status == "bug" and bool(names & {"scale", "bias"}) and bool(view.fit().wrong.any())
+        # Truncation makes all numbers smaller, as a factor does.
+        if is_shift and any(not wrong.any() for _, wrong in other_roundings(self.side, view)):
+            rival = "a factor or a bias", "results that were rounded to fewer digits"
         return found if rival is None else self._in_doubt(*rival)
 
     def _first_found(self) -> SideExplanation:
