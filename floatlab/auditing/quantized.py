@@ -92,7 +92,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         self._find_orphans()
 
     def _find_orphans(self) -> None:
-        """Record scales that do not belong to a weight as unreadable."""
+        """Record each scale whose weight is missing as unreadable."""
         for name in list(self.plain):
             for end, owners in _OWNERS:
                 stem = name.removesuffix(end)
@@ -145,7 +145,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         return self.array(name)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether the checkpoint has a readable tensor of this name."""
+        """Return whether the checkpoint has a tensor of this name; it may be one that cannot be read."""
         return name in self.weights or name in self.plain or name in self.unreadable
 
     def __iter__(self) -> Iterator[str]:

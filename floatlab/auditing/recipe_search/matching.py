@@ -173,7 +173,7 @@ def canonical(element: Format | Integers) -> Array:
 
 
 def compared(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, before: Agreement) -> Agreement:
-    """Return the tally with the comparison of one more part."""
+    """Compare one more part, and return the tally `before` with the numbers of this part added."""
     candidate = trial.candidate
     table = canonical(candidate.recipe.format.element)
     stored = trial.layout.read(part.first, part.codes.size)
@@ -208,7 +208,7 @@ def _with_scales(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence,
 
 
 def stored_scales(reading: ScaleReading, arrangement: Arrangement, shape: Shape, part: Part) -> Array:
-    """Return the stored scales of a part, in the order of the grid."""
+    """Return the stored scales of a part, in the order of `Arrangement.grid`."""
     ordered = _ordered(reading, arrangement, shape)
     if arrangement.is_flat:
         return arrangement.part(ordered, (prod(shape),), part.first, part.first + part.codes.size)
@@ -280,7 +280,10 @@ def _word(evidence: Evidence) -> type:
 
 
 def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandidate]:
-    """Return the candidate with the stored scale of the tensor instead of its own, read in each possible form."""
+    """Return candidates that take the stored scale of the tensor, and do not derive it.
+
+    There is one for each form in which the scale may be stored, such as its reciprocal.
+    """
     if candidate.recipe.format.tensor is None or candidate.recipe.format.by_row or not 0 < stored < np.inf:
         return []
     forms = [stored, single(1 / stored)]
@@ -291,10 +294,11 @@ def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandid
 
 
 def unlikeness(trial: Trial, part: Part, survey: Survey) -> float | None:
-    """Return the relative error of the codes in a part, scaled so that the largest numbers of each block agree.
+    """Return the median relative error of the blocks in a part, if only the stored codes are used.
 
-    It is below 0.4 for most data if element format and layout are right. Returns ∞ for codes that the format does not
-    have, and None if the data are not sufficient.
+    Each block is scaled so that its largest number agrees with that of the original. The error is below 0.4 for most
+    data if element format and layout are right. Returns ∞ for codes that the format does not have, and None if the data
+    are not sufficient.
     """
     arrangement, fmt = trial.candidate.arrangement, trial.candidate.recipe.format
     stored = trial.layout.read(part.first, part.codes.size)

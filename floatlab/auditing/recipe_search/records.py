@@ -1,4 +1,4 @@
-"""The result of a search for the recipe of given codes: the recipes that agree, the nearest others, and a witness."""
+"""The result of a search for the recipe of given codes: recipes that agree, the nearest others, and examples."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class MatchedRecipe(Record):
 
     `changes` are the properties in which it differs from the recipe of that name; they are empty for a recipe of a
     library. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
-    `layout` says how codes and scales are stored. `codes` and `scales` are the numbers that agree, of `codes_tried` and
-    `scales_tried`. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if
-    the recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first ones that differ.
+    `layout` says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried`
+    scales. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the
+    recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first ones that differ.
     """
 
     recipe: str

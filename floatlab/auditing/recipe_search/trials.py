@@ -1,4 +1,7 @@
-"""The trials of a search: all candidates that the stored shapes allow, and how much of the codes each of them gives."""
+"""The trials of a search: all candidates that the stored shapes allow, and how many of the codes each of them gives.
+
+A trial is a candidate with a way to read the stored codes and scales.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of an audit: the errors of each tensor in each recipe, in the usual measures."""
+"""The figures of an audit: records with the errors of each tensor in each recipe, in the usual measures."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TensorFigures(Record):
 
 
 class Recommendation(Record):
-    """The cheapest recipe for each tensor that it survives, and the size and the error of the whole.
+    """For each tensor, the recipe with the fewest bits that it survives; and the size and error of all tensors.
 
     `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
     recipe of most elements. `words` is the recommendation as a sentence, and `rule` states what a recipe must reach.
@@ -151,7 +151,9 @@ class RecipeAudit(Record, Answering):
 
 
 def sqnr_of(noise: float, signal: float) -> float | None:
-    """Return the ratio of signal to noise in dB; ∞ without noise, None without signal or if one of them overflows.
+    """Return the ratio of signal to noise in dB: ∞ without noise, −∞ without signal.
+
+    It is None if both are 0, or if one of them is not finite.
 
     >>> sqnr_of(1.0, 100.0), sqnr_of(0.0, 1.0), sqnr_of(0.0, 0.0)
     (20.0, inf, None)
@@ -166,7 +168,7 @@ def sqnr_of(noise: float, signal: float) -> float | None:
 
 
 def exponents_of(tally: Tally) -> tuple[tuple[int, int], ...]:
-    """Return how many nonzero numbers have each exponent."""
+    """Return pairs of an exponent, floor(log2 |x|), and the number of nonzero numbers that have it."""
     found = zip(tally.exponents.bins.tolist(), tally.exponents.counts.tolist(), strict=True)
     return tuple((field - _EXPONENT_BIAS, count) for field, count in found)
 
@@ -183,7 +185,7 @@ def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
 def figures_of(
     recipe: str, bits: float, tally: Tally, scales: ScaleTally | None, output: OutputErrors | None, expected: float
 ) -> RecipeFigures:
-    """Return the figures of a tally, without a verdict."""
+    """Return the figures of a recipe from the tally of a tensor's errors; the verdict is still empty."""
     both = sqrt(tally.squares) * sqrt(tally.rounded_squares)
     return RecipeFigures(
         recipe=recipe,

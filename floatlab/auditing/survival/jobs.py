@@ -84,7 +84,7 @@ class Result(Record):
 
 @in_default_mode
 def work(job: AuditJob) -> Result:
-    """Do a job."""
+    """Do a job and return its result; if the tensor cannot be read, the result says why."""
     try:
         return _done(job)
     except FloatlabError as trouble:
@@ -142,7 +142,10 @@ def _inputs_of(job: AuditJob) -> Array | None:
 
 
 def packed(job: AuditJob) -> AuditJob:
-    """Return a job as it can be sent to another process: with its piece if the tensor is in the memory of this one."""
+    """Return the job in a form that another process can do.
+
+    If the tensor or the activations are only in memory here, the job gets a copy of the numbers that it needs.
+    """
     if isinstance(job.place, Mapping):
         try:
             job = job.replace(piece=_piece_of(job), place=None)
@@ -154,7 +157,7 @@ def packed(job: AuditJob) -> AuditJob:
 
 
 def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
-    """Return whether the scales of a region are counted; one that several regions share is counted in the first."""
+    """Return whether to count the scales of a region. A scale that several regions share is counted in the first."""
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
@@ -184,7 +187,9 @@ def read_region(source: ArraySource, region: TensorRegion) -> Piece:
 
 
 def peak_of(x: Piece, recipe: Recipe) -> float | None:
-    """Return the first number with the largest magnitude, on which a recipe's scales depend; NaN if there is a NaN.
+    """Return the first number with the largest magnitude; NaN if there is a NaN.
+
+    The result is None if no scale of the recipe depends on a whole row or tensor.
 
     For floatlab's own rules for tensor scales (`nvfp4`), blocks with NaNs or infinities are left out, since they have
     no influence on the scale of the tensor.

@@ -157,7 +157,7 @@ def _require_few(count: int) -> None:
 
 
 def needs_peaks(recipe: Recipe, regions: list[TensorRegion]) -> bool:
-    """Return whether the regions depend on numbers outside of them, so that these must be surveyed first.
+    """Return whether the scales of regions depend on numbers outside of them, which must be looked for first.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [(_, regions)] = cuts((4, 100), (parse_recipe("nvfp4"),), usual=200)
