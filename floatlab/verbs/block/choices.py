@@ -20,7 +20,7 @@ from floatlab.verbs.question import Question, code_of
 
 
 def recipe_choices() -> dict[str, str]:
-    """Return the named block formats with each of their scale rules: names of recipes, and what they are.
+    """Return the names of recipes, each with a description: the named block formats, alone and with each scale rule.
 
     >>> choices = recipe_choices()
     >>> choices["mxfp4"], choices["mxfp4:torchao_rceil"]

@@ -1,4 +1,7 @@
-"""The part of the page that `compare --inputs` adds: the causes of the difference, q, and the q of each cause."""
+"""The part of the page that `compare --inputs` adds: the causes of the difference, and its size.
+
+The size is q, the difference in units of u·(|X|·|Y|). It is compared with the q that each cause would give.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A node of a reduction: the aligned operands of a multi-operand node; the roundings of any other node."""
+"""A node of a reduction, which is one of its additions.
+
+A node that adds several operands at once has a page, which shows them aligned. Other nodes are shown by roundings.
+"""
 
 from __future__ import annotations
 
