@@ -89,7 +89,7 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...]) -> Iterator[str]:
 
 
 def factor_off(read: ArraySource, original: ArraySource) -> str:
-    """Return the factor by which a weight is too large or too small, in words, though its error is small; or "".
+    """Return in words by which factor a weight is too large or too small, though its error is small; "" if by none.
 
     The factor is measured on the numbers between 1/8 and 1/2 of the largest one in their block. If they have many
     different values, rounding hardly changes their mean size. Otherwise, all of them may be rounded in the same

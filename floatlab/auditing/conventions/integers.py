@@ -47,7 +47,7 @@ def unpacked(words: Array, bits: int) -> Array:
 
 
 def whole(source: ArraySource) -> Array:
-    """Return all numbers of an array in their shape."""
+    """Return all numbers of an array, as an array of the same shape."""
     return native(source.whole())
 
 

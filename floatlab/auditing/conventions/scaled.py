@@ -54,7 +54,7 @@ def activations(parts: StoredParts, stem: str) -> tuple[str, ...]:
 
 
 def _doubled(shape: Shape) -> Shape:
-    """Return the shape of the elements that are packed in pairs along the last axis."""
+    """Return the shape of a weight whose elements are packed in pairs: its last axis is twice as long."""
     return (*shape[:-1], 2 * shape[-1])
 
 
@@ -127,7 +127,7 @@ def check_sizes(parts: StoredParts, weight: StoredTensor, size: int) -> None:
 
 
 def powers_of_two(scales: ArraySource) -> Reader:
-    """Return the reader of e8m0 scales, stored as bytes."""
+    """Return a reader of the numbers of e8m0 scales, whose codes are stored as bytes."""
     return codes_as(scales, E8M0)
 
 

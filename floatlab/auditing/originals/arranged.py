@@ -60,7 +60,7 @@ class GatheredRows(ArraySource):
 
 
 class TransposedMatrices(ArraySource):
-    """A tensor of float64 with its last two axes exchanged. Matrices are read whole; the last one is kept."""
+    """A tensor of float64 with its last two axes exchanged. Matrices are read whole, and the last one read is kept."""
 
     def __init__(self, source: ArraySource) -> None:
         """Take a tensor of at least two axes; raises UnsupportedError if its matrices are too large."""

@@ -126,7 +126,10 @@ class ContentIndex:
         return Counterpart(f"{few}, found by content: {said}", partial(HeldSource, found.reshape(weight.shape), few))
 
     def _matched(self, matrix: Array) -> tuple[Array, list[str], str] | None:
-        """Return the rows that resemble those of a matrix, the names of their tensors, and their order in words."""
+        """Return the most similar row of the originals for each row of a matrix; None if too few are similar.
+
+        Also returns the names of the tensors of these rows, and the order of the rows in words.
+        """
         length = matrix.shape[1]
         rows = self._rows_of(length) if length >= _SHORTEST else None
         if rows is None:

@@ -1,4 +1,7 @@
-"""The candidates of a search: recipes of every block format and shape that the stored codes and scales allow."""
+"""The candidates of a search: recipes of every block format and shape that the stored codes and scales allow.
+
+A recipe is a block format with a rule for its scales, such as `nvfp4:te`.
+"""
 
 from __future__ import annotations
 

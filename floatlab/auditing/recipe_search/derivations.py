@@ -1,4 +1,7 @@
-"""Finds the first element at which two recipes differ, or a recipe and the stored codes, and derives it by each."""
+"""Finds the first element at which two recipes differ, or at which a recipe differs from the stored codes.
+
+Then shows how each recipe computes this element.
+"""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def taken(codes: Array, own: Format, takes: str) -> Source:
 
 
 def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: float | None = None) -> Encoded:
-    """Quantise a part of a tensor; `tensor` is the scale of the whole tensor, needed unless the part is the whole.
+    """Quantise a part of a tensor; `tensor` is the scale of the tensor, which every part but the whole needs.
 
     Blocks that extend beyond the part get the largest magnitude of the whole block as an additional element.
     """

@@ -11,7 +11,7 @@ FOUND, CLASS, NONE = "found", "several", "none"
 
 
 class RecipeStep(Record):
-    """One line of a recipe: its formula and its value, which is None for NaN and ∞."""
+    """One line of a scale rule: a variable, its formula, and its value, which is None for NaN and ∞."""
 
     name: str
     formula: str
@@ -86,8 +86,8 @@ class RecipeSearch(Record, Answering):
     `recipes` are all recipes that give every code and every scale; if there are several, the data do not tell them
     apart. `nearest` are the others with the largest shares, the best first. `element` is the first element at which the
     recipe and the nearest other one differ; if no recipe agrees, it is the first one at which the nearest recipe
-    differs from the stored codes. `examples` tell apart pairs of recipes of the same class: small blocks that they
-    would quantise differently. `remarks` are further observations, such as the property that seems to be different.
+    differs from the stored codes. `examples` are elements of small blocks that two of the `recipes` would
+    quantise differently. `remarks` are further observations, such as the property that seems to be different.
     """
 
     _ASKS = ".is_found or .recipes"

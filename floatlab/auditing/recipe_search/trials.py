@@ -139,7 +139,7 @@ def encoded_by(candidate: RecipeCandidate, evidence: Evidence, part: Part) -> En
 
 @lru_cache(maxsize=1024)
 def _tensor_scale(candidate: RecipeCandidate, survey: Survey) -> float | None:
-    """Return the scale of a large tensor; None if it is not positive, since parts take only positive scales."""
+    """Return the scale of the whole tensor as a candidate derives it; None if it is not finite and positive."""
     if candidate.recipe.rule.is_exact and not survey.is_finite:
         return None  # the exact rules leave out blocks with infinities
     columns = candidate.arrangement.size[1] or 1

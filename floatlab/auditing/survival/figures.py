@@ -26,10 +26,10 @@ class RecipeFigures(Record):
     largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, to 1 part
     in 128) and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the index of an
     element that has the largest one. `squares` is the sum of the squares of the numbers, `error_squares` that of the
-    errors, `mse` its mean. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without errors and None
-    without numbers. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are left
-    out. `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error. Elements that are lost, or
-    that are not finite in the source, are left out of all errors and sums.
+    errors, and `mse` the mean of the squared errors. `sqnr` is the ratio of signal to quantisation noise in dB,
+    infinite without errors and None without numbers. `error_exponents` counts relative errors by floor(log2), in
+    ascending order; errors of 0 are left out. `output_sqnr` is the SQNR of the layer's output, `output_error` its
+    largest error. Elements that are lost, or that are not finite in the source, are left out of all errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.
@@ -71,9 +71,9 @@ class TensorFigures(Record):
     """A tensor, and its errors in each recipe.
 
     `kind` is the type of its numbers, `convention` the convention of a quantised weight, which is read as numbers.
-    `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are those of the nonzero
-    finite magnitudes, and `exponents` counts these by floor(log2), in ascending order. `choice` is the recommended
-    recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.
+    `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are the extreme nonzero
+    finite magnitudes; `exponents` counts these magnitudes by floor(log2), in ascending order. `choice` is the
+    recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.
     """
 
     source: str

@@ -36,7 +36,7 @@ class Pile:
         self._levels: list[list[Measured]] = []
 
     def add(self, found: Measured) -> None:
-        """Add one part."""
+        """Add the measures of one part."""
         for level in self._levels:
             level.append(found)
             if len(level) < _GROUP:
@@ -46,7 +46,7 @@ class Pile:
         self._levels.append([found])
 
     def total(self) -> Measured:
-        """Return all parts together."""
+        """Return the measures of all parts as those of one part."""
         return united(each for level in self._levels[::-1] for each in level)
 
 
@@ -61,7 +61,7 @@ class Gathering:
         self._early: dict[int, Result] = {}
 
     def add(self, order: int, result: Result) -> None:
-        """Add the result of the job with this place in the order."""
+        """Add the result of the job with the index `order`."""
         self.left -= 1
         self._early[order] = result
         while (ready := self._early.pop(self._next, None)) is not None:

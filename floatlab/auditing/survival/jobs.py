@@ -72,7 +72,7 @@ class Measured(Record):
 
 
 class Result(Record):
-    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the peak of the region.
+    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the number of `peak_of`.
 
     If the tensor cannot be read, `trouble` says why.
     """
@@ -130,7 +130,7 @@ def _samples_of(job: AuditJob) -> Piece | None:
 
 
 def _inputs_of(job: AuditJob) -> Array | None:
-    """Return the samples of the inputs as rows; raises UnsupportedError if they say nothing about the outputs."""
+    """Return the samples of the inputs as rows; raises UnsupportedError if all are 0, or if one is not finite."""
     samples = _samples_of(job)
     if samples is None:
         return None
@@ -222,7 +222,7 @@ def _in_bad_blocks(numbers: Array, rows: int, columns: int) -> Array:
 
 
 def joint_peak(peaks: list[float | None]) -> float | None:
-    """Return the peak of several regions, in the order of the tensor.
+    """Return the first of the largest peaks of several regions (see `peak_of`), in the order of the tensor.
 
     >>> joint_peak([1.0, -2.0, 2.0]), joint_peak([None]), joint_peak([nan, 1.0])
     (-2.0, None, nan)

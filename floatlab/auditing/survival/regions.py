@@ -121,7 +121,7 @@ def _flat(size: int, step: int, usual: int) -> list[TensorRegion]:
 
 
 def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[TensorRegion]:
-    """Return regions of whole rows; bands of several rows do not cross matrices."""
+    """Return regions of whole rows. If `down` rows form a block, regions are multiples of it within one matrix."""
     rows = max(usual // (wide * down), 1) * down
     if down == 1:
         outer, high = 1, outer * high

@@ -20,8 +20,8 @@ class ScaleTally(Record):
 
     `empty` blocks have only zeros, and are left out of the other figures. `clipped` blocks would need a scale above the
     largest number of the scale's format, `underflowed` ones a scale below its smallest positive number. `zeros` scales
-    are 0, `nans` are NaN. `largest` and `smallest` are those of the positive scales, and `exponents` counts them by
-    floor(log2 scale), in ascending order.
+    are 0, `nans` are NaN. `largest` and `smallest` are the extreme positive scales, and `exponents` counts positive
+    scales by floor(log2 scale), in ascending order.
     """
 
     blocks: int

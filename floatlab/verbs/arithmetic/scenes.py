@@ -151,7 +151,7 @@ def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
 
 
 def _grown(seen: list[Blocks], more: list[Blocks]) -> Block:
-    """Return both sides, with their new rows marked."""
+    """Return the rows of fma and of multiply-then-add side by side, with the new rows marked."""
     return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
 

@@ -1,4 +1,7 @@
-"""`audit --from`: finds the recipe that made given codes."""
+"""`audit --from`: finds the recipe that made given codes.
+
+A recipe is a block format with a rule for its scales, such as `nvfp4:te`.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class ShownBlocks:
     """The blocks of an answer, or the part of an array: its recipe, its elements, and the neighbouring parts."""
 
     def __init__(self, found: tuple[BlockDerivation, ...] | BlockPart) -> None:
-        """Take what an answer has found."""
+        """Take `Answer.found` of `block`: its blocks, or a part of an array."""
         self._part = found if isinstance(found, BlockPart) else None
         self._blocks = (found.block,) if isinstance(found, BlockPart) else found
 

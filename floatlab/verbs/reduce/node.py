@@ -68,7 +68,7 @@ def node_page(found: Reduction, id: int) -> Page:
 
 
 def _aligned(core: TensorCore, numbers: dict[str, Term | Datum]) -> list[Block]:
-    """Return rows with the numbers in the common unit to which all are truncated."""
+    """Return rows with the numbers as multiples of a common unit, to which all of them are truncated."""
     top, left = core.aligned([*numbers.values()])
     unit = top - core.fraction_bits
     rows = []

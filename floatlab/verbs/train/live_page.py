@@ -144,7 +144,7 @@ def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]
 
 
 def _cells_of(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
-    """Return a line's table cells: value, step of the last change, error, number of moves, cause."""
+    """Return a line's table cells: value, the step since which it is unchanged, error, number of moves, cause."""
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
     if several and each.stalled is not None:

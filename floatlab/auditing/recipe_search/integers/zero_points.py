@@ -59,7 +59,7 @@ def has_zero_points(weight: Weight) -> bool:
 def search_with_zero_points(
     checkpoint: QuantizedCheckpoint, weight: Weight, original: ArraySource, names: tuple[str, str]
 ) -> RecipeSearch:
-    """Return the rules that give the stored scales, zero points and codes; `names` are those of codes and original.
+    """Return the rules that give the stored scales, zero points and codes; `names` are shown for codes and original.
 
     Raises FileFormatError if the shapes differ, and UnsupportedError for weights that are too large.
     """
