@@ -83,8 +83,8 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
 def _must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
     """Return whether a weight must have a `weight_scale`.
 
-    It must if a configuration says that the checkpoint is quantised, if the weight has a type of codes, and if there
-    is no scale of another convention.
+    It must if a configuration says that the checkpoint is quantised, if the weight has a type of codes and several
+    axes, and if there is no scale of another convention.
     """
     names = {name.rpartition(".")[2] for name in parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")}
     return (
