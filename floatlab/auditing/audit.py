@@ -141,7 +141,8 @@ def audit(
         A glob that chooses weights by name.
     progress
         A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call. With `to`, bytes are counted, and the number of tensors is another argument.
+        elements done since its last call. With `to`, the first function is called with the number of bytes and the
+        number of tensors, and the second one with the number of bytes read since its last call.
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
     **options
@@ -279,9 +280,10 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
 def _beside(
     read: QuantizedCheckpoint, weight: Weight, originals: Originals | None
 ) -> tuple[Fidelity | None, tuple[str, ...], str]:
-    """Return the errors relative to the original, the reasons to call the weight broken, and what the original is.
+    """Return the errors relative to the original, the reasons to call the weight broken, and words for the original.
 
-    If the errors are small, there is a reason only if a repair removes most of the error.
+    The words say which tensors of the original were compared. If the errors are small, there is a reason only if
+    correcting its cause removes most of the error.
     """
     if originals is None:
         return None, (), ""
@@ -311,7 +313,10 @@ def _not_found(weight: Weight, originals: Originals) -> str:
 def _reasons(
     read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
 ) -> tuple[str, ...]:
-    """Return the cause of the error, if it is found; if the error is small, the cause must explain most of it."""
+    """Return a sentence about the cause of the error; an empty tuple if no cause is found.
+
+    If the error is small, a cause counts only if correcting it removes most of the error.
+    """
     causes = []
     most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
     for repair in repairs(read, weight):

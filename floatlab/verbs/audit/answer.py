@@ -32,9 +32,10 @@ def _records(found: Audit) -> list[dict[str, object]]:
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Return the answer to a question: an audit, with `--to` that of recipes, with `--from` the recipe of codes.
+    """Return the answer to a question; raises FloatlabError.
 
-    Raises FloatlabError.
+    With `--to`, it is an audit of recipes. With `--from`, it is the recipe that made given codes. Else it is the audit
+    of a quantised checkpoint.
     """
     if question.option("from") is not None:
         return codes_answers(question, started)
@@ -78,7 +79,7 @@ def audit_page(found: Audit) -> Page:
 
 
 def _compared_with(found: Audit) -> list[Block]:
-    """Return with what weights were compared whose originals have other names or another arrangement."""
+    """Return a table of weights whose originals have another name or arrangement, with what they were compared with."""
     others = [each for each in found.tensors if each.original]
     rows = [(each.name, each.original) for each in others[:_LISTED]]
     more = [hint(f"{counted(len(others) - _LISTED, 'more weight')}")] if len(others) > _LISTED else []
