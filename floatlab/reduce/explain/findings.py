@@ -43,7 +43,10 @@ class SideExplanation(Individual):
 
 
 class SampledModel(Individual):
-    """A model and its residuals in a sample: `z` is their median in sigmas, `wrong` the number of wrong elements."""
+    """A model, and the residuals that it leaves in a sample of the elements.
+
+    `z` is the median residual in sigmas, and `wrong` is the number of wrong elements.
+    """
 
     z: float
     wrong: int
