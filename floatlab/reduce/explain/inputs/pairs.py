@@ -92,7 +92,7 @@ def likely_pairs(
 def with_equals(pair: ReadingPair, others: list[ReadingPair], problem: ProductProblem) -> Model:
     """Return the model of a pair, with the names of readings that explain the result as well and are as simple.
 
-    The names are of the readings in the other pairs, and of readings that change these inputs in the same way.
+    These are the readings in the other pairs, and readings that change these inputs in the same way.
     """
     words = [_text(*each.readings) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.readings
@@ -155,7 +155,10 @@ def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, 
 
 
 def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[Reading, Reading]]]:
-    """Yield all pairs of readings of two groups, with their complexities; a pair of equal readings is simplest."""
+    """Yield the pairs of one reading from each group, each pair after its complexity.
+
+    Using the same reading for both inputs is simpler than using two different ones.
+    """
     for one, other in every_pair(first.readings, second.readings):
         if one.evidence == other.evidence:
             yield 2 * one.weight, (one, other)

@@ -133,7 +133,10 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
 
 
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Yield sums of blocks of terms that are rounded to the format of a narrow result and added in this format."""
+    """Yield products whose terms are added in blocks.
+
+    The sum of each block is rounded to the narrow format of the result, and the blocks are added in this format.
+    """
     format = side.narrowest
     if format.precision > _HALF:
         return
@@ -170,9 +173,9 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return the narrower format in which a result may have been summed, and the errors in sigmas of this format.
+    """Return the errors of a result in sigmas of sums in a narrower format, and this format.
 
-    The errors come first. The format must hold all numbers of the result. Return None if no format fits.
+    The format explains all errors and holds all numbers of the result. Return None if no format does.
     """
     if has_exact_sums(problem):
         return None

@@ -31,7 +31,10 @@ _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trail
 
 
 def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
-    """Yield possible final roundings of a result, as evidence and the mask of the elements that it does not explain."""
+    """Yield possible final roundings of a result.
+
+    Each item has the evidence of the rounding, and the mask of the elements that the rounding does not explain.
+    """
     with np.errstate(all="ignore"):
         product = view.totals.product if view.totals.missed is None else view.totals.product + view.totals.missed
         room = view.noise.limit(view.totals)
@@ -162,7 +165,11 @@ def printed_from(side: Side, other: Side) -> Evidence:
 
 
 def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> DiagnosedCause | None:
-    """Return a cause if the two results have different formats: the format of one result's sums or final rounding."""
+    """Return the cause of a difference between results in two formats; None if the formats are equal.
+
+    If rounding the wider result to the narrower format gives the other result, the cause is this final rounding.
+    Otherwise it is the accumulator format of one result.
+    """
     wide, narrow = sorted(sides, key=lambda side: -side.narrowest.precision)
     if wide.narrowest.precision == narrow.narrowest.precision or narrow.format == wide.format:
         return None
