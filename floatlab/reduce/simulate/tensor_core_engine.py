@@ -172,7 +172,10 @@ def _shifted(n: int, shift: int) -> int:
 
 
 def _special(each: Term | Datum, overflows: bool) -> str | None:
-    """Return the sign of an infinity, "nan" for a NaN, else None; `overflows`: products from 2^128 on are infinite."""
+    """Return the sign of an infinity ("+" or "-"), "nan" for a NaN, and None for other numbers and products.
+
+    If `overflows` is true, products from 2^128 on count as infinite.
+    """
     if each.is_finite:
         exact = each.exact
         beyond = overflows and isinstance(each, Term) and exact.c and exact.exponent > 127

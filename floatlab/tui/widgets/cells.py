@@ -34,7 +34,7 @@ def cursor_keys(prefix: str, noun: str) -> list[Binding]:
 
 
 class Cells(PageView, can_focus=True):
-    """A page with cells. A subclass sets the lines, and stores the positions of the cells in `places`."""
+    """A page with cells. A subclass makes its lines, and stores the positions of the cells in `places`."""
 
     cursor: reactive[int] = reactive(0)
     hovered: reactive[int] = reactive(-1)
@@ -97,7 +97,7 @@ class Cells(PageView, can_focus=True):
 
     @property
     def position(self) -> object:
-        """What the user has moved: the cursor."""
+        """The number of the cell under the cursor, which is stored for the way back."""
         return self.cursor
 
     @position.setter
@@ -210,7 +210,7 @@ class ColumnTable(Cells):
         return [text_of(row[0]) for row in self.table.rows] if self.table else []
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the lines: the first column, and as many of the other columns as fit."""
+        """Return the lines of the table: the first column, and as many of the other columns as fit."""
         table = self.table
         if table is None:
             return []

@@ -123,7 +123,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return question.spelled_out().having(**dict.fromkeys(_PRINTED))
 
     def draw(self, before: Question) -> None:
-        """Show the operands and a step: the same step as before if the steps are the same, else the last step."""
+        """Show the operands, and the step at which the derivation opens."""
         question, answer = self.question, self.answers[0]
         scenes = answer.scenes(False)
         same = [scene.name for scene in scenes] == [scene.name for scene in self.scenes]
@@ -143,7 +143,11 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the step at which a new derivation opens: the first one, but an edit keeps the step."""
+        """Return the step at which a new derivation opens, usually the first one.
+
+        If its steps are the `same` as those of the previous derivation, the current step is kept. If the last step was
+        shown, and the operation is unchanged, it is the last step again.
+        """
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1

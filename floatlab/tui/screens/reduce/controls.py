@@ -52,7 +52,10 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """The parts of an answer to draw: the sum with its tree and figures (if there are any), and the whole page."""
+    """The parts of an answer to draw: the sum, its tree, a page of its numbers such as the error, and the whole page.
+
+    The sum and the tree are None, and `figures` is empty, if the answer has none.
+    """
 
     reduction: Reduction | None
     tree: Tree | None

@@ -196,7 +196,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.run_to(laboratory.goal, self.pace)
 
     def action_advance(self) -> None:
-        """Do a single step."""
+        """Advance to the next step that the laboratory records, which is usually the next step."""
         laboratory = self.laboratory
         if laboratory is None:
             return
