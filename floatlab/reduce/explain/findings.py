@@ -1,7 +1,8 @@
 """Records of the search on one result: its explanation, the models that fit a sample, and faults.
 
 A *model* assumes a change of the inputs, such as rounding to bfloat16. A *sigma* is the expected root mean square
-rounding error of an element.
+rounding error of an element. *Evidence* is a tuple of details, each with a name and a text, such as ("format",
+"binary16").
 """
 
 from __future__ import annotations

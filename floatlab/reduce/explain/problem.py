@@ -274,9 +274,10 @@ class View:
     def __init__(
         self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format, half: Array | None = None
     ) -> None:
-        """Take the rounding errors of the accumulator as `noise`. A narrower output format adds half an ulp to limits.
+        """Take the rounding errors of the accumulator as `noise`.
 
-        If the output was rounded in another way, `half` holds the largest errors of this rounding.
+        If the format `output` is narrower, half an ulp of it is added to the limits of all errors. If the output was
+        rounded in another way, `half` holds the largest errors of this rounding.
         """
         self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0

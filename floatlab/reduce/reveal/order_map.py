@@ -273,7 +273,7 @@ class _Mapping:
         return best
 
     def _replayed(self, candidate: Candidate, places: Array, trial: RandomProduct) -> Array:
-        """Return the mask of the elements that a candidate gives bit for bit in a trial."""
+        """Return the mask of the elements at `places` that a candidate gives bit for bit in a random product."""
         codes = np.zeros(self.shape, trial.result.codes.dtype)
         compute(candidate, trial.sides, places, self.into, codes)
         fits = np.zeros_like(places)

@@ -285,7 +285,10 @@ class TensorEngine(CodeEngine):
 
 
 def exponents_of(values: Array, format: Format) -> Array:
-    """Return the exponents of numbers; for subnormal numbers, return the exponent of the smallest normal number."""
+    """Return the exponents of numbers; for subnormal numbers, return the exponent of the smallest normal number.
+
+    Zeros have an exponent so low that they do not affect the alignment.
+    """
     # NaNs are replaced before the call of frexp: some implementations raise invalid for signaling NaNs.
     found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
     return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

@@ -21,7 +21,7 @@ class LeftPlace(Record):
 
 
 class Trail:
-    """The places that were left, the last one at the end."""
+    """The places (`LeftPlace`) that were left, the last one at the end."""
 
     def __init__(self) -> None:
         """Start without places."""

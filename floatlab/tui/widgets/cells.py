@@ -230,7 +230,10 @@ class ColumnTable(Cells):
 
     @staticmethod
     def _set_columns(table: Table, columns: list[int]) -> list[Line]:
-        """Set some columns at unlimited width, since the layout would convert a table that is too wide to a list."""
+        """Return the lines of some columns, laid out at unlimited width.
+
+        At a limited width, the layout would convert a table that is too wide to a list.
+        """
         right = tuple(place for place, column in enumerate(columns) if column in table.right)
         rows = tuple(tuple(row[column] for column in columns) for row in table.rows)
         return set_page(Page((Table(tuple(table.header[column] for column in columns), rows, right),)), 1 << 16)

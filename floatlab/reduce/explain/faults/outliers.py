@@ -238,9 +238,10 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 def _times_of_likely(
     problem: ProductProblem, side: Side, differing: Array, accumulator: Format
 ) -> tuple[Array, Array, Array]:
-    """Return the row and the column indices of the differing elements with the largest errors, in sigmas.
+    """Return the row and the column indices of the differing elements with the largest errors, relative to sigma.
 
-    The third value is the result of `_times_usual` for these elements.
+    Sigma is the expected root mean square error of an element. The third value is the result of `_times_usual` for
+    these elements.
     """
     rows, columns = np.nonzero(differing & side.finite & problem.known)
     if not rows.size:

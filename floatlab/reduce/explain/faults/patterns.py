@@ -2,7 +2,8 @@
 
 A fault is found if only a few elements of two results differ, or if the mean error of many elements is significant. The
 plain product is the exact product of the unchanged inputs. A model is an assumed change of the inputs (see `stages`). A
-shift is an array of the errors that a bias or a factor would cause.
+shift is an array of the errors that a bias or a factor would cause. Evidence is a tuple of details for the user, each
+with a name and a text.
 """
 
 from __future__ import annotations

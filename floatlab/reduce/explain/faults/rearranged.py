@@ -1,4 +1,4 @@
-"""Errors of rearranged products, such as FFTs, Winograd's convolutions, prefix sums, and means that are added apart.
+"""Errors of rearranged products, such as FFTs, Winograd's convolutions, prefix sums, and separately added means.
 
 Such an algorithm adds other numbers than the products x·y of an element, so its errors follow the norms of whole rows,
 columns or matrices. The elements that are small have larger errors than any order of addition makes, and look wrong.

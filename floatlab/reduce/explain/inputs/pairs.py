@@ -32,7 +32,7 @@ _ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
 
 
 class _Group(Individual):
-    """Readings that give the same numbers in the sample, and these numbers."""
+    """Readings that change the sampled rows or columns of an input in the same way, and the changed numbers."""
 
     readings: list[Reading]
     lines: Array
@@ -119,7 +119,7 @@ def _twins(reading: Reading, matrix: Array, format: Format) -> list[Reading]:
 
 
 def _lined(problem: ProductProblem) -> list[tuple[Array, Format]]:
-    """Return both inputs, with the terms along the rows, and their formats."""
+    """Return x and the transpose of y, so that the terms lie along the rows, each with its format."""
     x, y = problem.factors
     return [(x, problem.sources[0].format), (y.T, problem.sources[1].format)]
 

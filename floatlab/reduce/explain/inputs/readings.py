@@ -52,7 +52,11 @@ _MOST_TABLED = 1 << 22  # NF4, whose numbers are found in a table, is tried for 
 
 
 class Reading(Record):
-    """A way in which an input may have been used: the cause's name, its evidence, and how the input is changed."""
+    """A way in which an input may have been used.
+
+    `name` is the cause that is reported, `evidence` holds its details as pairs (name, text), and `change` is the
+    function that changes the input.
+    """
 
     name: str
     evidence: Known

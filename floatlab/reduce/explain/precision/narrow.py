@@ -37,7 +37,10 @@ _HALF = 11  # a format is narrow if its precision is at most this many bits
 
 
 class Replay(Individual):
-    """A computation in a narrow format: the name of the cause, the evidence, and the whole result `values`."""
+    """A computation in a narrow format, with its whole result `values`.
+
+    `name` and `evidence` describe it as a cause. The evidence holds pairs (name, text).
+    """
 
     name: str
     evidence: Evidence
@@ -173,9 +176,10 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return the errors of a result in sigmas of sums in a narrower format, and this format.
+    """Return a narrower format in which a result may have been summed, after the errors of the result.
 
-    The format explains all errors and holds all numbers of the result. Return None if no format does.
+    The errors are in sigmas, which are the expected root mean square errors of sums in this format. The format explains
+    all errors and holds all numbers of the result. Return None if no format does.
     """
     if has_exact_sums(problem):
         return None

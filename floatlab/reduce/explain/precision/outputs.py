@@ -1,4 +1,7 @@
-"""Find out how a result was rounded after summation: to a narrower format, in a direction, or to printed digits."""
+"""Find out how a result was rounded after summation: to a narrower format, in a direction, or to printed digits.
+
+The functions describe a rounding by evidence: a tuple of pairs (name, text), such as ("digits", "6").
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,7 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 
 
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
-    """Return the number of digits or bits to which all values were rounded.
+    """Return the number of digits or bits to which all values were rounded, as evidence.
 
     The evidence is empty if the values were not rounded, or if those of the product have as few digits.
     """
@@ -145,7 +148,7 @@ def _moved(values: Array, steps: int, kind: DType) -> Array:
 
 
 def printed_from(side: Side, other: Side) -> Evidence:
-    """Return the number of digits or decimals to which the other result has to be rounded to give this result.
+    """Return, as evidence, the number of digits or decimals to which `other` has to be rounded to give this result.
 
     The evidence is empty if there is no such number.
     """

@@ -193,7 +193,10 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.steps.current = str(self.scene)
 
     def _explanation(self) -> Page:
-        """Return the reason of the step; beside the steps, there is room for those of all steps so far."""
+        """Return the explanation of the shown step.
+
+        On a wide screen, it is shown beside the steps, where there is room for the explanations of all steps so far.
+        """
         if not self.has_class("-beside"):
             return Page((Note(self.scenes[self.scene].reason),))
         blocks: list[Block] = []

@@ -174,7 +174,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return super().open(question, kind)
 
     def draw(self, before: Question) -> None:
-        """Show the boxes and the answer, and run the laboratory if it has not reached its goal."""
+        """Show the boxes and the answer, and run the laboratory if it has not reached its last step."""
         self._fill()
         drawn = self.prepared
         if drawn is None:
