@@ -62,9 +62,9 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result. `pairs` holds at most 256 of the `pair_count` pairs; pairs with
     the fewest causes come first. If neither order alone nor FMA alone explains two results of one dot product,
-    `refutations` records for each of them the best pair of candidates that differ by it alone. `tile_edges` has one
-    entry per result. The entry is None unless one candidate reproduces most of the result and another one the remaining
-    rows or columns. All candidates except hardware models round by `context`.
+    `refutations` has an entry for each of these two causes: the best pair of candidates that differ only in it.
+    `tile_edges` has one entry per result. The entry is None unless one candidate reproduces most of the result and
+    another one the remaining rows or columns. All candidates except hardware models round by `context`.
     """
 
     shape: tuple[int, ...]

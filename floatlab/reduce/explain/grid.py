@@ -241,7 +241,7 @@ class CandidateGrid:
                 ways.append(way)
 
     def chance(self) -> float:
-        """Return the share of elements that another order of addition changes at least.
+        """Return a low estimate of the share of elements that another order of addition changes.
 
         Five common candidates are compared in pairs. The share is that of the two whose sums differ least often.
         """

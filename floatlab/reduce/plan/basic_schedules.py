@@ -141,7 +141,7 @@ class Reversed(Schedule):
 
 
 class Permuted(Schedule):
-    """Adds the terms in a given order, which is for as many terms as it has numbers.
+    """Adds the terms in the order of the numbers in `places`, which are as many as the terms.
 
     >>> Permuted((2, 0, 1)).plan(3)
     Plan(((2 0) 1))

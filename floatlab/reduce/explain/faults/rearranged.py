@@ -1,4 +1,7 @@
-"""Errors of rearranged products, such as FFTs, Winograd's convolutions, prefix sums, and separately added means.
+"""Errors of rearranged products.
+
+Examples are FFTs, Winograd's convolutions, prefix sums, and products in which the means of the inputs are added apart
+from the rest.
 
 Such an algorithm adds other numbers than the products x·y of an element, so its errors follow the norms of whole rows,
 columns or matrices. The elements that are small have larger errors than any order of addition makes, and look wrong.

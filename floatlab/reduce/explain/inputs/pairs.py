@@ -155,9 +155,9 @@ def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, 
 
 
 def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[Reading, Reading]]]:
-    """Yield the pairs of one reading from each group, each pair after its complexity.
+    """Yield every pair of a reading of the first group and a reading of the second, as (complexity, pair).
 
-    Using the same reading for both inputs is simpler than using two different ones.
+    A pair of equal readings is simpler than a pair of different ones.
     """
     for one, other in every_pair(first.readings, second.readings):
         if one.evidence == other.evidence:

@@ -176,7 +176,7 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return a narrower format in which a result may have been summed, after the errors of the result.
+    """Return the errors of a result, and a narrower format in which it may have been summed.
 
     The errors are in sigmas, which are the expected root mean square errors of sums in this format. The format explains
     all errors and holds all numbers of the result. Return None if no format does.

@@ -195,7 +195,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     def _explanation(self) -> Page:
         """Return the explanation of the shown step.
 
-        On a wide screen, it is shown beside the steps, where there is room for the explanations of all steps so far.
+        If it is shown beside the steps, there is room for the explanations of all steps so far.
         """
         if not self.has_class("-beside"):
             return Page((Note(self.scenes[self.scene].reason),))
