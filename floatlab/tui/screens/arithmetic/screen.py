@@ -143,11 +143,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the step at which a new derivation opens, usually the first one.
-
-        If its steps are the `same` as those of the previous derivation, the current step is kept. If the last step was
-        shown, and the operation is unchanged, it is the last step again.
-        """
+        """Return the step at which a derivation opens: the same or the last step after an edit, else the first."""
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1
@@ -193,10 +189,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.steps.current = str(self.scene)
 
     def _explanation(self) -> Page:
-        """Return the explanation of the shown step.
-
-        If it is shown beside the steps, there is room for the explanations of all steps so far.
-        """
+        """Return the explanation of the shown step or, if there is room beside the steps, of all steps so far."""
         if not self.has_class("-beside"):
             return Page((Note(self.scenes[self.scene].reason),))
         blocks: list[Block] = []
