@@ -99,7 +99,7 @@ def convert_to_block_max_abs_finite(
     context: AnyContext = DEFAULT,
     scale_context: AnyContext = DEFAULT,
 ) -> ScaledBlock:
-    """Round the largest finite magnitude into the scale's format, and convert to a block with this scale.
+    """Convert numbers to a block whose scale is their largest finite magnitude, rounded into the format of scales.
 
     Parameters
     ----------

@@ -145,7 +145,10 @@ class BlockFormat(Record):
 
     @property
     def scale_bits(self) -> int:
-        """Width of a scale as it is stored; its last code is the NaN."""
+        """Width of a stored scale in bits, whose last code is the NaN.
+
+        Where `first_scale` is subtracted (in HiF4), it is one bit less than the width of the scale's format.
+        """
         return self.scale.width - bool(self.first_scale)
 
     @property

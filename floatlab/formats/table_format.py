@@ -53,8 +53,8 @@ class TableFormat(Format):
     """A format given by a table; a subclass defines its numbers (`number`), their order and the fields of codes.
 
     `ties` says what happens on a boundary when rounding to nearest: `even` code, `away` from zero, toward `zero`, or
-    `down` to the lower value. `saturates`: numbers beyond the largest become the largest, since the format
-    defines no overflow.
+    `down` to the lower value. `saturates`: numbers beyond the largest become the largest, since the format defines no
+    overflow.
     """
 
     ties: str
@@ -168,7 +168,7 @@ class TableFormat(Format):
 
     @property
     def nan_code(self) -> int:
-        """The NaN's code, that of −0 in formats with sign and magnitude."""
+        """The NaN's code: the sign bit alone, which would be −0 in a sign-magnitude format."""
         if not self.has_nan:
             return super().nan_code
         return 1 << (self.width - 1)
@@ -190,11 +190,11 @@ class TableFormat(Format):
         return None
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with that of a number: −1, 0 or 1."""
+        """Return −1, 0 or 1 as a magnitude is below, equal to or above that of the number with this rank and sign."""
         return compare(x, self.real(rank, negative))
 
     def reaches(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with the boundary above a rank: −1, 0 or 1."""
+        """Return −1, 0 or 1 as a magnitude is below, on or above the boundary between `rank` and the next."""
         return compare(x, self.boundary(rank, negative))
 
     def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
@@ -235,7 +235,7 @@ class TableFormat(Format):
 
 
 def compare(x: Real, y: Real) -> int:
-    """Compare c·2^q with another: −1, 0 or 1.
+    """Compare two magnitudes c·2^q: return −1, 0 or 1, like the sign of x − y.
 
     >>> compare((3, -1), (1, 1)), compare((4, 0), (1, 2))
     (-1, 0)
@@ -286,7 +286,7 @@ class TwosComplementFormat(TableFormat):
         return code
 
     def real(self, rank: int, negative: bool = False) -> Real:
-        """Return a magnitude by its rank; the signs mirror each other."""
+        """Return the magnitude of a rank; it is the same for both signs."""
         return super().real(rank)
 
     @property
@@ -295,7 +295,10 @@ class TwosComplementFormat(TableFormat):
         return "between the codes: the number whose code has one bit more"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the number whose code, one bit longer, lies between those of two neighbours; above zero, it is 0."""
+        """Return the number whose code, which is one bit longer, lies between the codes of `rank` and `rank` + 1.
+
+        The boundary above zero is 0, since no other number is rounded to zero.
+        """
         return self.number(2 * rank + 1, self.width + 1) if rank else (0, 0)
 
 
@@ -306,7 +309,7 @@ class Listed(TableFormat):
     _ranks: dict[int, int]
 
     def _order(self, entries: list[tuple[bool, Real] | None], infinities: tuple[int, ...] = ()) -> None:
-        """Sort the codes by their entries: the sign and the magnitude of each, None for special values."""
+        """Sort the codes by value; `entries` has the sign and magnitude of each code, or None for special values."""
         least = min(entry[1][1] for entry in entries if entry)
         sides: list[tuple[int, ...]] = []
         ranks: dict[int, int] = {}
@@ -323,7 +326,7 @@ class Listed(TableFormat):
         object.__setattr__(self, "_ranks", ranks)
 
     def compose(self, negative: bool, magnitude: int) -> int:
-        """Return the code of a sign and a rank; past the most negative number, that number's."""
+        """Return the code of a sign and a rank; a rank past the last one gives the last code."""
         codes = self._codes[negative]
         return codes[min(magnitude, len(codes) - 1)]
 

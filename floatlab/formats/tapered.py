@@ -36,7 +36,10 @@ class Posit(TwosComplementFormat):
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int, int]:
-        """Return r, the length of the regime, e, the fraction and its length."""
+        """Return the regime's value r and its length, the exponent e, and the fraction and its length.
+
+        Lengths are in bits. The fraction is an integer: its bits without the binary point.
+        """
         bits = code & ((1 << (width - 1)) - 1)
         first = bits >> (width - 2)
         flipped = bits ^ ((1 << (width - 1)) - 1) if first else bits
@@ -82,7 +85,11 @@ class Takum(TwosComplementFormat):
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int]:
-        """Return r, the characteristic c, the mantissa and its length, with zeros after a narrow code."""
+        """Return r (the length of the characteristic), the characteristic c, and the mantissa and its length.
+
+        Lengths are in bits. The mantissa is an integer: its bits without the binary point. A code of fewer than 12 bits
+        is read as if zeros followed.
+        """
         ghosts = max(_GHOSTED - width, 0)
         code, width = code << ghosts, width + ghosts
         up, regime = code >> (width - 2) & 1, code >> (width - 5) & 7

@@ -86,7 +86,11 @@ class Datum(Drawn, Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value gives this code (3.3); false for redundant codes (x87, flushing formats, NaNs)."""
+        """Whether encoding the value gives this code again (IEEE 754-2019, 3.3).
+
+        Not canonical are: x87 codes whose integer bit does not match their exponent field; nonzero codes of value zero
+        in formats without subnormals; and, in formats whose NaNs have no payload, all NaN codes but the default one.
+        """
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False
@@ -156,7 +160,7 @@ class Datum(Drawn, Record):
 
     @property
     def finite_value(self) -> Exact | None:
-        """The value, exactly; None for NaN, ∞ and unsupported codes. One look-up thus classifies and decodes a code."""
+        """The value, exactly; None for NaN, ∞ and unsupported codes. No error is raised, unlike by `exact`."""
         fmt, code = self.format, self.code
         magnitude = fmt.magnitude(code)
         if magnitude > fmt.largest_magnitude:
@@ -189,7 +193,7 @@ class Datum(Drawn, Record):
 
     @property
     def symbol(self) -> str:
-        """The value as a power of √e, if it is irrational (in logarithmic takums); else empty."""
+        """An irrational value (in logarithmic takums) as text, such as `sqrt(e)^(3/8)`; empty text for all others."""
         if not given_by_table(self.format):
             return ""
         from floatlab.numbers.table_values import symbol
@@ -321,9 +325,10 @@ def decode(code: int, format: Format | str) -> Datum:
 
 
 def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
-    """Return the code of a NaN operand converted to another format and quieted, and `invalid` if it was signaling.
+    """Convert a NaN operand to a quiet NaN of another format; return its code and the flags.
 
-    The payload keeps its leading digits, as in hardware (6.2.3 recommends preserving it).
+    The flags include `invalid` if the operand was signaling. If `context.nan` asks for the default NaN, the result is
+    the default NaN. Otherwise the payload keeps its leading digits, as in hardware (6.2.3 recommends preserving it).
     """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
     if context.nan.is_default:
@@ -348,7 +353,7 @@ def special_code(datum: Datum, format: Format, context: Context = DEFAULT) -> tu
 
 
 def code_in(datum: Datum, format: Format) -> int:
-    """Return the code of a datum converted to another format, to nearest."""
+    """Return the code of a datum that is converted to another format, rounding to nearest."""
     if datum.symbol:
         return round_exact(datum.bounds(format.precision + GUARD_DIGITS)[datum.sign_bit], format, sticky=True).code
     value = datum.finite_value
@@ -368,7 +373,10 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text: `special_text` if it is not a number, a power of √e if irrational.
+    """Return a datum's exact value as decimal text.
+
+    The text of NaN and ∞ is that of `special_text`; the text of an irrational number is its `symbol`, a power of √e. A
+    decimal of more than `limit` digits is written as `c * 2^q`.
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')

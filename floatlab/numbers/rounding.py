@@ -157,7 +157,7 @@ STREAM = 0x9E3779B97F4A7C15  # increment of the seed from one draw to the next
 
 
 def draw(seed: int, index: Any = 0) -> Any:
-    """Return 32 random bits that depend only on (seed, index): output `index` of SplitMix64(seed), upper half.
+    """Return 32 random bits that depend only on (seed, index): the upper half of output `index` of SplitMix64(seed).
 
     A uint64 array of indices gives an array of draws.
 
@@ -175,7 +175,9 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return whether the random draw says to step away from zero: probability floor(2³²·rest/unit) / 2³².
+    """Return whether the random draw says to step away from zero.
+
+    The probability of a step is floor(2³²·rest/unit) / 2³².
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -196,7 +198,10 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 
 
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
-    """Return how a draw becomes the number to compare with a threshold: `keep`, `plus`, `flip` and `low`.
+    """Return four numbers with which `compared_draw` turns a draw into the number to compare with a threshold.
+
+    The four are `keep`, `plus`, `flip` and `low`. The number is `(draw & keep) + plus ^ flip`, and one more if `draw &
+    low` is not 0.
 
     SR compares all 32 bits. The other rules compare R, the first N bits of the draw, with ν, the fraction that is cut
     off. P3109 (interim report 4.0, RoundToPrecision) steps away from zero if
