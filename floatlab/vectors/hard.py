@@ -56,7 +56,10 @@ def pointed(
 
 
 def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Modify the last operand so that it nearly cancels the rest, or is about half a unit of the rest's last place."""
+    """Modify the last operand of an addition, a subtraction or an fma.
+
+    It then nearly cancels the other term (of an fma, the product), or is about half a unit of that term's last place.
+    """
     if len(operands) < 2:
         return operands
     if operation == "mulAdd":
@@ -105,7 +108,7 @@ def _placed(kind: Format, c: int, exponent: int, draws: RandomIntegers) -> int:
 
 
 def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
-    """Return a dividend and a divisor whose quotient is very close to a tie, or a subnormal tie."""
+    """Return a dividend and a divisor whose quotient is very close to a tie, or is a tie between subnormals."""
     p = kind.precision
     if kind.subnormals and not draws.below(4):  # an odd q ending in half of the least subnormal: a tie
         digits = draws.between(1, p - 1)

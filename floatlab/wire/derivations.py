@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _fields(datum: Datum) -> Wire | None:
-    """Return the fields of a code by name in formats given by a table, which have no E and no T."""
+    """Return the fields of a code by name in formats given by a table, which have no E and no T; None in others."""
     fmt = datum.format
     return {each.name: each.bits for each in fmt.fields(datum.code)} if given_by_table(fmt) else None
 
@@ -61,7 +61,7 @@ DATUM = Schema(
 
 
 def _later(name: str, codec: Codec) -> Member:
-    """Return the member of a choice that is omitted if it is the default, since older documents do not have it."""
+    """Return the member for a choice of `Context` that older documents lack; it is omitted for the default choice."""
     usual = getattr(DEFAULT, name)
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 
