@@ -145,9 +145,10 @@ class BlockFormat(Record):
 
     @property
     def scale_bits(self) -> int:
-        """Width of a stored scale in bits, whose last code is the NaN.
+        """Width of a scale in bits, as it is stored.
 
-        Where `first_scale` is subtracted (in HiF4), it is one bit less than the width of the scale's format.
+        Where `first_scale` is subtracted (in HiF4), it is one bit less than the width of the scale's format, and the
+        last code is the NaN.
         """
         return self.scale.width - bool(self.first_scale)
 

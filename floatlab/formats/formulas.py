@@ -21,9 +21,9 @@ _TOKEN = re.compile(r"\s*([0-9][0-9.]*(?:e-?[0-9]+)?(?:\^-?[0-9]+)?|[A-Za-z_][A-
 
 
 class Formula(Record):
-    """A formula as a tree. Its top is a number, a name, or an operation with its arguments.
+    """A formula as a tree: a number, a name, or an operation whose arguments are formulas.
 
-    A number has its value in `number`. A name has no arguments. An operation is + - * / or a function.
+    A number has its value in `number`. An operation is + - * / or a function.
 
     >>> parse_formula("amax / 6").arguments[0].name
     'amax'

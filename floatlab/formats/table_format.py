@@ -138,7 +138,10 @@ class TableFormat(Format):
         return found
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return bounds of a positive number: equal if it is rational, else one unit of the last digit apart."""
+        """Return a lower and an upper bound of a positive number, which are equal if it is rational.
+
+        Otherwise, they have at least `digits` binary digits, and differ by one unit of the last digit.
+        """
         exact = self.real(rank)
         return exact, exact
 

@@ -1,7 +1,8 @@
 """Posits and takums: the further a number is from 1, the more bits its exponent takes, and the fewer its fraction has.
 
 Codes are in two's complement. The fields of a negative number are read from its code without negating it; the formulas
-include the sign. Rounding is halfway between codes: the boundary is the number with one bit more.
+include the sign. The boundary between two neighbours, at which rounding to nearest changes, is the number whose code
+lies between their codes and has one bit more.
 """
 
 from __future__ import annotations

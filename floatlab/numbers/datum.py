@@ -64,7 +64,7 @@ class Datum(Drawn, Record):
 
     @property
     def magnitude(self) -> int:
-        """The code without its sign and stored integer bit: its rank among the codes of its sign."""
+        """The code without its sign and (in x87) its integer bit; this is its rank among the codes of its sign."""
         return self.format.magnitude(self.code)
 
     @property
@@ -89,7 +89,8 @@ class Datum(Drawn, Record):
         """Whether encoding the value gives this code again (IEEE 754-2019, 3.3).
 
         Not canonical are: x87 codes whose integer bit does not match their exponent field; nonzero codes of value zero
-        in formats without subnormals; and, in formats whose NaNs have no payload, all NaN codes but the default one.
+        in formats without subnormals; and, in formats whose NaNs have no payload, all NaN codes but the default one (of
+        either sign).
         """
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
@@ -160,7 +161,7 @@ class Datum(Drawn, Record):
 
     @property
     def finite_value(self) -> Exact | None:
-        """The value, exactly; None for NaN, ∞ and unsupported codes. No error is raised, unlike by `exact`."""
+        """The value, exactly; None for NaN, ∞ and unsupported codes, for which `exact` raises an error."""
         fmt, code = self.format, self.code
         magnitude = fmt.magnitude(code)
         if magnitude > fmt.largest_magnitude:
@@ -184,7 +185,10 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds of a finite value: equal if it is rational, else one unit of the last digit apart."""
+        """Return a lower and an upper bound of a finite value, which are equal if the value is rational.
+
+        Otherwise, they have at least `digits` binary digits, and differ by one unit of the last digit.
+        """
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 

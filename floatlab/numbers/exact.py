@@ -238,9 +238,9 @@ class Ratio(Record):
     def enclose(self, format: Format) -> tuple[Exact, bool]:
         """Return a binary number x and a sticky bit, which round into the format like this number in every direction.
 
-        If the number has a binary form of moderate length, that is x, and sticky is false. Otherwise x is truncated at
-        least GUARD_DIGITS below the format's precision, and sticky says whether nonzero digits were cut off. A number
-        far outside the format's range (`FAR`) is replaced by a power of two that is far outside, too.
+        If the number has a binary form of moderate length, that is x. Otherwise x is truncated at least GUARD_DIGITS
+        below the format's precision. Sticky says whether nonzero digits were cut off. A number far outside the format's
+        range (`FAR`) is replaced by a power of two that is far outside, too.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))

@@ -150,7 +150,7 @@ def _edge(
     """Return an end of the interval around `start`, and whether it is closed; None if the interval is unbounded.
 
     `ends` are the candidates, magnitudes in the order of their distance from `start`. `lands` says whether a number
-    rounds to the datum; a negative `sign` negates each magnitude before it is asked.
+    rounds to the datum; if `sign` is negative, it is called with the negated magnitudes.
     """
 
     def at(x: Exact) -> bool:

@@ -75,9 +75,9 @@ class Between(Record):
 class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
-    `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/(2·`unit`) of its
-    last digit (plus something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position are
-    replaced by one digit at that place. `code` is the result's code.
+    `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/(2·`unit`) units of
+    its last digit (plus something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position
+    are replaced by one digit at that place. `code` is the result's code.
 
     In a format given by a table, `between` has the entries around the number, and `kept` is the rank of the lower one.
     `rest2` is below, equal to or above `unit` if the number is below, on or above the boundary between the entries.

@@ -200,8 +200,8 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
     """Return four numbers with which `compared_draw` turns a draw into the number to compare with a threshold.
 
-    The four are `keep`, `plus`, `flip` and `low`. The number is `(draw & keep) + plus ^ flip`, and one more if `draw &
-    low` is not 0.
+    The four are `keep`, `plus`, `flip` and `low`. It is the sum of (draw & keep) and plus, then combined with flip by
+    exclusive or, then increased by 1 if (draw & low) is not 0.
 
     SR compares all 32 bits. The other rules compare R, the first N bits of the draw, with ν, the fraction that is cut
     off. P3109 (interim report 4.0, RoundToPrecision) steps away from zero if

@@ -1,4 +1,4 @@
-"""Layout of an axis in a given width: marks and spans to scale, and labels that never overlap."""
+"""Layout of an axis in a given width: marks and intervals at positions to scale, and labels that never overlap."""
 
 from __future__ import annotations
 
@@ -132,7 +132,6 @@ def _label(
     """Put a mark's label on the first line that has room near its column; omit the label if no line has room.
 
     A leader (a stroke) is drawn from the mark to the label. `waiting` are the columns of marks that have no label yet.
-
     On the last line, a label may cover or touch these columns; on other lines, it may not.
     """
     for label in (mark.label, mark.short):

@@ -1,4 +1,7 @@
-"""Quantizes the blocks of a tensor: computes the lines of a scale rule in order, and rounds the elements."""
+"""Quantizes the blocks of a tensor: computes the scales by a scale rule, and rounds the elements.
+
+A rule consists of lines, such as `scale = amax / largest`; `formats.scaling` explains them.
+"""
 
 from __future__ import annotations
 

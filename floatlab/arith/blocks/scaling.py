@@ -240,7 +240,7 @@ def _ceil(a: Value) -> Value:
 
 
 def _exponent(a: Value) -> Value:
-    """Return the exponent of the leading digit; for ∞, it is 128 as in binary32; for zero, −∞."""
+    """Return the exponent of the leading digit; for ∞, it is 128, as in binary32; for zero, it is −∞."""
     if isinstance(a, Infinity):
         return ratio(_BEYOND)
     assert isinstance(a, Ratio)

@@ -65,7 +65,7 @@ def qkx2(values: Sequence[Value]) -> Found:
     This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The search tries 22 scales. The first
     divides the range of the block into 15 steps, and the others into 14 to 16 steps. From the elements that a tried
     scale gives, the search computes the scale and the minimum with the least weighted square error. It keeps the best
-    pair. The minimum is at most 0. The range of later trials begins at the best minimum so far.
+    pair. The minimum is at most 0. After each improvement, the range begins at the new minimum.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]

@@ -208,7 +208,9 @@ def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> 
 
 @contextmanager
 def _limited(count: int) -> Iterator[tuple[OpenerDirector, float]]:
-    """Yield an opener of URLs, and the `time.monotonic` at which its connections are shut down, even while they wait.
+    """Yield an opener of URLs, and the time at which its connections are shut down, even while they wait.
+
+    The time is one of `time.monotonic`.
     """
     seconds = _LATEST + count / _SLOWEST
     sockets: list[socket.socket] = []
