@@ -86,12 +86,7 @@ class Datum(Drawn, Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value gives this code again (IEEE 754-2019, 3.3).
-
-        Not canonical are: x87 codes whose integer bit does not match their exponent field; nonzero codes of value zero
-        in formats without subnormals; and, in formats whose NaNs have no payload, all NaN codes but the default one (of
-        either sign).
-        """
+        """Whether encoding the value gives this code (3.3), and not another code of the same value or another NaN."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False
@@ -185,9 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound of a finite value, which are equal if the value is rational.
-
-        Otherwise, they have at least `digits` binary digits, and differ by one unit of the last digit.
+        """Return two bounds of a finite value: equal if rational, else one unit apart in the last of `digits` digits.
         """
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
@@ -329,10 +322,9 @@ def decode(code: int, format: Format | str) -> Datum:
 
 
 def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
-    """Convert a NaN operand to a quiet NaN of another format; return its code and the flags.
+    """Convert a NaN operand to a quiet NaN; return its code and the flags, with `invalid` if the operand was signaling.
 
-    The flags include `invalid` if the operand was signaling. If `context.nan` asks for the default NaN, the result is
-    the default NaN. Otherwise the payload keeps its leading digits, as in hardware (6.2.3 recommends preserving it).
+    Unless `context.nan` asks for the default NaN, the payload keeps its leading digits, as in hardware (6.2.3).
     """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
     if context.nan.is_default:
@@ -377,10 +369,7 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text.
-
-    The text of NaN and ∞ is that of `special_text`; the text of an irrational number is its `symbol`, a power of √e. A
-    decimal of more than `limit` digits is written as `c * 2^q`.
+    """Return a datum's exact value as decimal text, or `symbol` if it is irrational, or `special_text` for NaN and ∞.
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')

@@ -141,9 +141,7 @@ class Rounded(Record):
 
 
 def direction_in(format: Format, context: Context) -> Direction:
-    """Return the direction that applies in a format: RNA instead of RNE if the format's ties go away from zero.
-
-    At precision 1 neither neighbour of a tie has an even significand; the larger power of two is taken (4.3.1).
+    """Return the direction that applies in a format: RNA instead of RNE if its ties go away from zero (4.3.1).
 
     >>> from floatlab import parse_format
     >>> direction_in(parse_format("e8m0"), Context())
@@ -254,11 +252,7 @@ def _drawn(context: Context, index: int) -> tuple[int, int]:
 def _decide(
     x: Exact, quantum: int, sticky: bool, base: int, direction: Direction, compared: int | None
 ) -> tuple[int, int, int, bool, bool]:
-    """Split x at 2^quantum, and ask the kernel whether to step away from zero.
-
-    Returns kept, 2·rest and unit (as `split` does), whether the kept code is odd, and whether to step. The kept code is
-    base + kept; `compared` is the number that a stochastic rounding compares with the threshold, or None.
-    """
+    """Split x at 2^quantum; return kept, 2·rest, unit, whether the code base + kept is odd, and the increment."""
     c, shift = x.c, quantum - x.q
     if shift < 1:
         if sticky:

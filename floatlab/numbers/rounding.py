@@ -175,9 +175,7 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return whether the random draw says to step away from zero.
-
-    The probability of a step is floor(2³²·rest/unit) / 2³².
+    """Return whether the random draw says to step away from zero; the probability is floor(2³²·rest/unit) / 2³².
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -198,10 +196,7 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 
 
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
-    """Return four numbers with which `compared_draw` turns a draw into the number to compare with a threshold.
-
-    The four are `keep`, `plus`, `flip` and `low`. It is the sum of (draw & keep) and plus, then combined with flip by
-    exclusive or, then increased by 1 if (draw & low) is not 0.
+    """Return `keep`, `plus`, `flip` and `low`: with them, `compared_draw` makes the number to compare with a threshold.
 
     SR compares all 32 bits. The other rules compare R, the first N bits of the draw, with ν, the fraction that is cut
     off. P3109 (interim report 4.0, RoundToPrecision) steps away from zero if
