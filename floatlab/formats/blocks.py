@@ -132,7 +132,7 @@ class BlockFormat(Record):
 
     @property
     def family(self) -> str:
-        """The family of scale rules for this format, by its scales: such as `mx`, `nvfp4`, `fp32`, `minimum`."""
+        """The name of the family of scale rules that fit the scales of this format, such as `mx`, `nvfp4` or `fp32`."""
         if self.groups:
             return "hif4"
         if self.minimum:

@@ -68,7 +68,11 @@ class TableFormat(Format):
         self, name: str, width: int, precision: int, largest: int, *, ties: str, saturates: bool, lowest: int = 0,
         infinities: bool = False, has_nan: bool = True, negative_zero: bool = False, smallest_normal: int = 1,
     ) -> None:  # fmt: skip
-        """Set all fields. `precision` is the largest of any number or boundary; magnitudes are ranks."""
+        """Set all fields.
+
+        `precision` is the largest number of digits that a number or a boundary has. `largest`, `lowest` and
+        `smallest_normal` are ranks of numbers.
+        """
         settled: dict[str, object] = {
             "name": name, "width": width, "precision": precision, "trailing_bits": precision - 1, "bias": 0,
             "exponent_bits": 0, "magnitude_bits": width - 1, "nans": 0, "zero": True, "signed": True,
@@ -201,7 +205,7 @@ class TableFormat(Format):
         return compare(x, self.boundary(rank, negative))
 
     def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
-        """Find a magnitude among the numbers of a sign; `linear`: for stochastic rounding (see `Place`)."""
+        """Return the place of a magnitude among the numbers of a sign; `linear` is for stochastic rounding."""
         most = self.most(negative)
         if not x[0]:
             return Place(0, 0, 1, None)

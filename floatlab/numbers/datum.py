@@ -180,8 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return two bounds of a finite value: equal if rational, else one unit apart in the last of `digits` digits.
-        """
+        """Return bounds of a finite value: equal if rational, else one unit apart in the last of `digits` digits."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 

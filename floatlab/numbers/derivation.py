@@ -262,7 +262,7 @@ class Derivation(Answering, Record):
 
     @property
     def rounding_format(self) -> Format:
-        """The format whose digits the result was rounded to: the result's, but narrower under precision control."""
+        """The format to whose precision the result was rounded: its own, or a narrower one under precision control."""
         own = self.result.format
         if self.context.precision >= own.precision or not own.explicit_integer_bit:
             return own
@@ -270,7 +270,7 @@ class Derivation(Answering, Record):
 
     @property
     def error_unit(self) -> Exact:
-        """The unit of errors in ulps: the last digit that the result was rounded to."""
+        """One ulp, the unit of `error_ulps`: the weight of the last digit to which the result was rounded."""
         ulp = self.result.ulp
         return Exact(False, ulp.c, ulp.q + self.result.format.precision - self.rounding_format.precision)
 

@@ -201,7 +201,7 @@ FAR = 1 << 17
 
 
 def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
-    """Return whether all numbers between c·2^q and (c + 1)·2^q are on one side of each irrational boundary."""
+    """Return whether no irrational boundary of rounding lies between c·2^q and (c + 1)·2^q."""
     from floatlab.formats.table_format import TableFormat
 
     assert isinstance(format, TableFormat)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Direction(Enum):
-    """The rounding directions of IEEE 754-2019 clause 4.3, three that hardware and proofs use, and stochastic ones."""
+    """The rounding directions of IEEE 754-2019 clause 4.3, two that hardware and proofs use, and stochastic ones."""
 
     RNE = "RNE"  # to nearest, ties to even: roundTiesToEven
     RNA = "RNA"  # to nearest, ties away from zero: roundTiesToAway

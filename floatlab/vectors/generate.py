@@ -28,7 +28,7 @@ LINES = {1: 10_000, 2: 200_000}  # default number of lines per level
 
 
 def landmarks(kind: Format | Integer) -> list[int]:
-    """Return the codes that every test should cover: the ends of each class, one, their neighbours, NaNs.
+    """Return the codes that every test should cover: the extreme numbers of each class, 1, their neighbours, and NaNs.
 
     >>> from floatlab import parse_format
     >>> [hex(code) for code in landmarks(parse_format("e2m1"))][:8]
