@@ -281,7 +281,7 @@ def _sum(a: Extended, b: Extended) -> Extended:
 
 
 def _quotient(x: Extended, by: Extended) -> Extended | Ratio:
-    """Return an element before it is rounded: x/s, with the report's rules for special scales."""
+    """Return an element before it is rounded: x / by, with the report's rules for scales that are 0, ∞ or NaN."""
     if x is None or by is None:
         return None
     negative = x.negative != by.negative

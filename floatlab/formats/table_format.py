@@ -37,9 +37,9 @@ class Field(Record):
 class Place(Record):
     """The position of a number among the entries of a table.
 
-    `rank` is that of the entry at or below its magnitude. `rest2` compares with `unit` as the number does with the
-    boundary to the next entry. For stochastic rounding, rest2/(2·unit) is the relative position of the number between
-    these two entries.
+    `rank` is that of the entry at or below its magnitude. `rest2` is below, equal to or above `unit` if the number is
+    below, on or above the boundary to the next entry. For stochastic rounding, rest2/(2·unit) is the relative position
+    of the number between these two entries.
     """
 
     rank: int

@@ -2,7 +2,8 @@
 
 A random product is almost never close to a tie. For products and quotients, the last digits of an operand are chosen to
 solve a congruence modulo a power of two, or modulo the divisor, so that the result is close to a tie. For square roots,
-a number is lifted to a root modulo a power of two, digit by digit.
+an integer of p + 1 digits is found (digit by digit) whose square is close to a multiple of a large power of two; the
+multiple is the operand.
 """
 
 from __future__ import annotations
