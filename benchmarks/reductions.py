@@ -117,7 +117,7 @@ def within(context: Callable[[], AbstractContextManager[Any]], work: Work) -> Wo
 
 
 def c_loop(body: str, folder: Path) -> Callable[[Any, Any], Any] | None:
-    """Return a plain product of square matrices in C; None if there is no compiler."""
+    """Return a function that multiplies square matrices by a plain C loop; None if there is no compiler."""
     source, library = folder / "loop.c", folder / f"loop{abs(hash(body))}.so"
     source.write_text(LOOP % body)
     flags = ["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]
@@ -162,7 +162,7 @@ def products(rounds: int, markdown: bool) -> None:
 
 
 def orders(rounds: int, most: int, markdown: bool) -> None:
-    """Print the times of revealed orders."""
+    """Print the times of `examine` and `reveal`, which find the order of the additions in a sum."""
     rows = [["target", "terms", "examine", "probing alone", "published algorithm here", "ratio", "published figure"]]
     functions = {"numpy.sum": np.sum, "numpy.dot": lambda x: np.dot(x, np.ones_like(x))}
 

@@ -1,4 +1,4 @@
-"""One block of an array, quantized exactly with every step, while the other blocks only give the tensor's scale."""
+"""Quantizes one block of an array exactly, with every step; the other blocks only determine the tensor's scale."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _end(places: Array, number: int, which: int) -> int | None:
 
 
 def _extremes(values: Array, magnitudes: Array) -> list[int]:
-    """Return the positions on which the quantities of a block depend: amax, low, high, peak and a NaN."""
+    """Return the positions of the values that a rule's formulas use (amax, peak, low and high), and that of a NaN."""
     nans = np.isnan(magnitudes)
     found = [int(np.argmax(nans))] if nans.any() else []
     if not nans.all():

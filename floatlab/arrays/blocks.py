@@ -111,7 +111,10 @@ def encode_blocks(
 
 
 def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
-    """Return whether the last block of a row is padded. With binary32 scales it is; MX and NVFP4 refuse short ones."""
+    """Return whether the last block along the axis is shorter than the others, and is padded.
+
+    Only formats with binary32 scales pad it; MX and NVFP4 refuse short blocks.
+    """
     fmt = recipe.format
     if fmt.family != "fp32" or fmt.block is None or not shape or not hasattr(axis, "__index__"):
         return False
@@ -345,7 +348,7 @@ def _in_singles(fmt: BlockFormat, codes: Array, by: Array) -> Array | None:
 
 
 def _digits(fmt: BlockFormat) -> list[int]:
-    """Return the precisions of the factors of a value."""
+    """Return the precisions of the factors of a decoded value: of elements, scales and the tensor's scale."""
     return [each.precision for each in (fmt.magnitudes, fmt.scale, fmt.tensor) if each is not None]
 
 

@@ -64,7 +64,10 @@ def advance_draws(context: Context, index: int) -> Context:
 
 
 class _History:
-    """The rows before a step, and after each of the next steps; limited in number, to stay in the cache."""
+    """The rows of numbers before a step, and after each of the steps that follow.
+
+    The number of steps is limited, so that the history stays in the cache.
+    """
 
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
         """Start with rows, of which `kept` are not changed by any stage; `memory` of an earlier history is reused."""
@@ -81,7 +84,10 @@ class _History:
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return the number of valid steps, up to the first with a non-finite row, and whether there is one."""
+        """Return the number of valid steps, and whether the last of them made a row of `finite` non-finite.
+
+        Later steps are not valid. If all rows are finite, all `did` steps are valid.
+        """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):
             return did, False

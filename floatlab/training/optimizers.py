@@ -55,7 +55,7 @@ class Updates(Record):
     adds = True
 
     def stages(self, to: ProgramWriter, gradient: str, kept: str) -> tuple[str, str]:
-        """Return the rows of w and the update."""
+        """Add no stage; return the names of the rows of w and of the update."""
         return kept, gradient
 
 

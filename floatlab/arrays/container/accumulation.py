@@ -3,10 +3,10 @@
 Three arguments determine the bits of a reduction:
 
 * `accumulator`: the format to which terms, products of operands, and partial sums are rounded, each once. By default
-fp32, or the operands' format if fp32 does not contain it. * `schedule`: `serial` is the order of a loop, ((x0 + x1) +
-x2) + …; `pairwise` adds pairs of neighbours, then pairs of neighbouring sums, and so on; an unpaired last term goes to
-the next round unchanged. Terms are in C order. * `format`: the format to which the result is finally rounded once more.
-By default the operands' format.
+  fp32, or the operands' format if fp32 does not contain it.
+* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `pairwise` adds pairs of neighbours, then pairs of
+  neighbouring sums, and so on; an unpaired last term goes to the next round unchanged. Terms are in C order.
+* `format`: the format to which the result is finally rounded once more. By default the operands' format.
 
 All roundings use the array's context; step n of a stochastic reduction uses seed + n. Products are not fused.
 """
@@ -135,7 +135,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Flatten the reduced axes into one first axis, in C order; also return the shape in which they have length 1."""
+    """Flatten the reduced axes into one, and move it to the front; also return the shape with length 1 for each."""
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))

@@ -2,7 +2,8 @@
 
 An operation is one pass over the array, in binary32 rounded to odd if that is enough. The kernel marks elements for
 which binary32 may be too narrow (numbers far from 1 in products, overflow, infinities, NaNs, divisions by zero). Marked
-elements are computed again in binary64; elements marked there are computed by the pairs of `numpy_operations`.
+elements are computed again in binary64; elements marked there are computed by
+`numpy_operations`, as exact pairs of binary64.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def is_built() -> bool:
 
 
 def extension() -> ModuleType | None:
-    """Return the extension itself, or None."""
+    """Return the extension module, or None if it was not built."""
     return _kernels
 
 
@@ -84,7 +85,10 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
 
 
 def _way(rule: RoundingRule) -> tuple[int, int]:
-    """Return the fastest method of rounding, and the largest word for which it is valid."""
+    """Return the fastest method of rounding (`_WHOLE` to `_MAGIC`), and the largest word for which it is valid.
+
+    The word is without its sign.
+    """
     if not rule.is_plain:
         return _WHOLE, -1
     fmt, direction = rule.format, rule.direction
@@ -99,7 +103,7 @@ def _way(rule: RoundingRule) -> tuple[int, int]:
 
 
 def _is_processors_own(rule: RoundingRule) -> bool:
-    """Return whether processors have this conversion, including its NaNs."""
+    """Return whether processors have an instruction with the results of this conversion, NaNs included."""
     pair = rule.source.name, rule.format.name
     known = rule.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
     same = rule.keeps_payloads and rule.context.replace(rounding=Direction.RNE, seed=0) == Context()
@@ -107,7 +111,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 
 
 def _rule(rule: RoundingRule) -> bytes:
-    """Pack the parameters of a rounding as a Rule of _kernels_word.h, and its rule of draws after them."""
+    """Pack the parameters of a rounding as a Rule of _kernels_word.h, followed by those of its random draws."""
     fmt, context, direction = rule.format, rule.context, rule.direction
     assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]
@@ -189,7 +193,11 @@ class KernelPass:
         self._program = packed_stage(operation, rule, operands, to, _place(1, 1), _place(2, 1))
 
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
-        """Round a block whose first element has index `first`; return all raised flags, and those of each element."""
+        """Round a block whose first element has index `first`.
+
+        Return the union of all raised flags and marks, and an array with those of each element: its marks after an
+        operation, its flags after a conversion.
+        """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
         marks = np.empty(len(to), np.uint8) if self._marks else None
@@ -274,7 +282,10 @@ class KernelProgram:
         self.packed += packed_stage(operation, rule, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
-        """Continue from states[0], and write the steps into states[1:] (steps, rows, count); return their number."""
+        """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
+
+        `states` has the shape (steps + 1, rows, count). `first` steps were done before; they have used random draws.
+        """
         steps, _, count = states.shape
         done: int = _kernels.run(
             self.packed, (states, np.empty(count, np.uint8)), tuple(self.readings), count, steps - 1, first * count
@@ -283,9 +294,10 @@ class KernelProgram:
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
-    """Add x[k]·y[k] to `sums` in place, for k in order; float32 or float64, x[k] and y[k] broadcast to sums.
+    """Add x[k]·y[k] to `sums` in place, for each k in ascending order; `fma`: by fused multiply-adds.
 
-    `sums` is contiguous and has at most two axes.
+    The arrays are float32 or float64. x[k] and y[k] broadcast to the shape of `sums`, which is contiguous and has at
+    most two axes.
     """
     lone = (1,) * (2 - sums.ndim)
     shape = (len(x), *lone, *sums.shape)

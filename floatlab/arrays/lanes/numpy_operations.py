@@ -192,7 +192,7 @@ def calculator(
 
 
 def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
-    """Return the passes of an operation, binary32's first; an empty list if it must be computed by pairs."""
+    """Return the compiled passes: in binary32, then in binary64. The list is empty if pairs must be used instead."""
     if context.flush_inputs or format.is_table or any(each.is_table for each in sources):
         return []
     words: tuple[Format, ...] = WORDS
@@ -218,13 +218,16 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
 def _is_processors_own(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
 ) -> bool:  # fmt: skip
-    """Return whether the processor has the operation for these formats."""
+    """Return whether the processor's own operation gives the results for these formats and this context."""
     same = rounds_as_processors(context) and context.nan is NanRule.FIRST
     return same and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
 
 
 def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None) -> Work:
-    """Return the processor's own operation: in binary32 or binary64, to nearest even, without flags."""
+    """Return a function that computes blocks by the processor's own operation.
+
+    The format is binary32 or binary64. Results are rounded to nearest even, and no flags are returned.
+    """
     readers = [dispatch.float_reader(each, alone.format, lane) for each in alone.sources]
 
     def work(*arguments: Any) -> None:
@@ -297,7 +300,10 @@ class Pairwise:
         return number
 
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
-        """Return masks of NaN results and of pairs that may be inexact; both are replaced by 1."""
+        """Return the indices of NaN results, and the indices of pairs that may be inexact.
+
+        In `pair`, all these results are replaced by 1. `whole`: whether all results are finite.
+        """
         s, e = pair
         doubtful: Any = np.False_
         if not self.narrow:
@@ -316,7 +322,7 @@ class Pairwise:
         return aside
 
     def _is_at_an_edge(self, s: Array) -> Array:
-        """Return a mask of results for the format binary64 to which a rule for overflow or flushing may apply."""
+        """Return a mask of the binary64 results to which a rule for overflow or for flushing may apply."""
         found = np.isfinite(s) & (np.abs(s) >= 2.0**DOUBLE.emax)
         if self.context.overflow is Overflow.SATURATE:
             found |= np.isinf(s)
@@ -338,7 +344,7 @@ class Pairwise:
     def _round_single(
         self, pair: pairs.Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
     ) -> None:
-        """Round through binary32, which is faster; results too large for binary32 are rounded from binary64."""
+        """Round to binary32 first, which is faster; results too large for binary32 are rounded from binary64."""
         if self.all_single:
             beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])
         else:

@@ -81,7 +81,10 @@ class FormulaLane:
         return scales[:, 0], codes, tensor, groups
 
     def _tensor(self, known: dict[str, Array], rows: Array | None, given: object) -> Array | None:
-        """Evaluate the tensor's lines, and return the tensor's scale as it is stored; None if the rule has none."""
+        """Evaluate the rule's formulas for the whole tensor.
+
+        Return the tensor's scale as it is stored (one for each row if `rows` is given); None if the rule has none.
+        """
         kind, amax = self.fmt.tensor, known["amax"]
         tensor: Array | None = None
         if rows is None:
@@ -106,7 +109,10 @@ class FormulaLane:
         return np.broadcast_to(tensor, (len(rows), 1))[firsts, 0]
 
     def _attempt(self, known: dict[str, Array], factor: str) -> tuple[Array, Array, Array]:
-        """Return the codes of scales and elements for one factor, and the elements' errors if there is a choice."""
+        """Quantize the blocks with one of the factors among which the rule chooses (`grow` in its formulas).
+
+        Return the codes of the scales, the codes of the elements and, if the rule has a choice, the elements' errors.
+        """
         known["grow"] = np.asarray(factor, np.float32)
         scales = np.zeros((len(known["x"]), 1), container(self.fmt.scale))
         for line in self.rule.steps():
@@ -162,7 +168,7 @@ class FormulaLane:
         return np.where(lost, self.rule.nan, codes & (2 * half - 1)).astype(np.uint8)
 
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
-        """Return codes of scaled values, rounded in the rule's direction; a caller's direction replaces it."""
+        """Return the codes of scaled values, rounded in the caller's direction; if that is RNE, in the rule's."""
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:
@@ -190,7 +196,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return the size of each block's errors, of shape (blocks, 1), like `arith.blocks.scaling.measured`."""
+        """Return one measure of each block's errors, with the shape (blocks, 1), as `arith.blocks.scaling.measured`."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"

@@ -70,7 +70,9 @@ class Tiling:
 
 
 def even_parts(shape: tuple[int, int], tile: tuple[int, int]) -> list[tuple[int, int, int, int]]:
-    """Return the parts of a matrix that have tiles of equal size, as top, left, height and width.
+    """Split a matrix into at most four parts, such that all tiles of a part have the same size.
+
+    Return the top row, the left column, the height and the width of each part.
 
     >>> even_parts((4, 5), (2, 3))
     [(0, 0, 4, 3), (0, 3, 4, 2)]
