@@ -6,8 +6,8 @@
 All rows run in one process, alternately and after a warm-up, on the same file of normally distributed numbers, which is
 in the system's cache. Times are the shortest processor time of a row, in nanoseconds an element. "script" is a plain
 program for the same counts and errors, with NumPy and ml_dtypes. "audit" is `audit --to`, with everything included.
---sparse also audits a sparse file of this many GiB in a process, and prints its largest memory. To measure the code for processors
-without AVX-512, build the extension with CFLAGS=-DFLOATLAB_MOST=3.
+--sparse also audits a sparse file of this many GiB in a process, and prints its largest memory. To measure the code for
+processors without AVX-512, build the extension with CFLAGS=-DFLOATLAB_MOST=3.
 """
 
 from __future__ import annotations

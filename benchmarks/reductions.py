@@ -86,7 +86,10 @@ def timed(clock: Callable[[], float], work: Work) -> float:
 
 
 def by_turns(first: Work, others: list[Work], rounds: int) -> list[tuple[float, float]]:
-    """Return the shortest processor times in alternating rounds, and their ratios to the first one."""
+    """Call the functions in alternating rounds, after a warm-up.
+
+    Return, for each function, its shortest processor time, and the median of its ratios to the first function.
+    """
     works = [first, *others]
     for work in works:
         work()
@@ -185,7 +188,7 @@ def orders(rounds: int, most: int, markdown: bool) -> None:
 
 
 def claimed(name: str, n: int) -> None:
-    """Examine a function; print a line if no claim is made."""
+    """Call `examine` for a function; print a line if it claims no order."""
     found = examine(name, n)
     if found.claim is None:
         print(f"{name} {n}: no claim", found.replays[:1])

@@ -102,7 +102,7 @@ class Job:
         )
 
     def scales(self) -> tuple[Array, np.float32 | None]:
-        """Return the codes of the scales, of shape (rows of blocks, 1, columns), and the tensor's scale."""
+        """Return the codes of the scales, with the shape (rows, 1, inner) of `BlockLayout`, and the tensor's scale."""
         amax = self.largest()
         top = float(amax.max(initial=0))
         self.finite = top < np.inf

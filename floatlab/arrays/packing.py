@@ -51,7 +51,7 @@ def packed_length(count: int, width: int | str | Format) -> int:
 
 @in_default_mode
 def pack(codes: Any, width: int | str | Format | None = None) -> Array:
-    """Return codes packed along the last axis as uint8; each row ends on a byte, its spare bits zeros.
+    """Return codes packed along the last axis as uint8; the spare bits of a row's last byte are zeros.
 
     Parameters
     ----------

@@ -298,8 +298,8 @@ class BlockScales:
     ) -> tuple[Array, Array]:
         """Return two arrays: numbers that round into the element format as x / (s·t) does, and the divisors s·t.
 
-        `finite`: whether all elements of the array are finite; `narrows`: whether float64 results are converted to
-        float32.
+        s is the scale of a block, and t that of the tensor. `finite`: whether all elements of the array are finite;
+        `narrows`: whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)

@@ -267,7 +267,7 @@ def _hidden(format: Format) -> int:
 
 
 def _ranks(codes: Array, format: Format) -> Array:
-    """Return the ranks of codes."""
+    """Return the ranks of codes as int64; NaNs have `NAN_RANK`."""
     if format.is_table:
         from floatlab.arrays.lanes.tables import ranks_table
 
@@ -304,7 +304,7 @@ def _gaps(format: Format) -> Array:
 
 
 def _moved_in_table(codes: Array, format: Format, ranks: Array, step: Array | int, minus: Array | bool) -> Array:
-    """Do `_moved` for a format given by a table."""
+    """Return the same as `_moved`, for a format given by a table."""
     from floatlab.arrays.lanes.tables import codes_table
 
     by_rank, zero = codes_table(format)

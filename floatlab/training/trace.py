@@ -146,7 +146,7 @@ class UpdateTrace(Answering, Record):
 
 
 def single(format: AnyFormat) -> Format:
-    """Return an elementwise format unchanged; raises UnsupportedError for a block format."""
+    """Return a format of single numbers unchanged; raises UnsupportedError for a block format."""
     if not isinstance(format, Format):
         raise UnsupportedError(f"one weight cannot be in {format.name}: its rounding depends on its block")
     return format
@@ -156,10 +156,11 @@ def trace(
     program: Program, rows: Mapping[str, Datum], given: Fraction, index: int = 0, taken: int = 0,
     readings: tuple[tuple[str, Derivation], ...] = (),
 ) -> UpdateTrace:  # fmt: skip
-    """Trace one step. `rows` are the program's rows before the step, and `given` is the exact gradient or update.
+    """Trace one step of one weight.
 
-    `index` numbers the stochastic draws; `taken` is the number of earlier steps. Raises UnsupportedError for weights in
-    a block format, since the rounding of a weight depends on its block.
+    `rows` has the numbers of the program before the step (the weight, the gradient, …) by the names of their rows, and
+    `given` is the exact gradient or update. `index` numbers the stochastic draws; `taken` is the number of earlier
+    steps. Raises UnsupportedError for weights in a block format, since the rounding of a weight depends on its block.
     """
     after = dict(program.constants) | dict(rows)
     for name, values in program.schedules:

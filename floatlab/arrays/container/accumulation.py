@@ -77,7 +77,7 @@ class Accumulator:
         return self._floats(operate("multiply", (x, y), self.format, context=self._next(), as_codes=True))
 
     def _next(self) -> Context:
-        """Return the context of the next step, with its own draws."""
+        """Return the context of the next step, with its own random draws."""
         if not self.context.rounding.is_stochastic:
             return self.context
         self.steps += 1
@@ -216,7 +216,7 @@ def matmul(
 
 
 def _tiled(a: CodedArray, b: CodedArray, found: Array, work: Accumulator, schedule: str) -> None:
-    """Multiply two matrices tile by tile, so that not all products are in memory at once; tiles do not split k."""
+    """Multiply two matrices tile by tile, so that not all products are in memory at once; no sum is split."""
     columns = max(1, min(b.shape[1], _TILE // a.shape[1]))
     rows = max(1, _TILE // (a.shape[1] * columns))
     for i in range(0, a.shape[0], rows):

@@ -1,9 +1,11 @@
 """The compiled lane: packs the rules of rounding and decoding for the C extension `floatlab._kernels`, if it was built.
 
-An operation is one pass over the array, in binary32 rounded to odd if that is enough. The kernel marks elements for
-which binary32 may be too narrow (numbers far from 1 in products, overflow, infinities, NaNs, divisions by zero). Marked
-elements are computed again in binary64; elements marked there are computed by
-`numpy_operations`, as exact pairs of binary64.
+An operation is one pass over the array, in binary32 rounded to odd if that is enough. The kernel (the C function that
+does the pass) marks elements for which binary32 may be too narrow: numbers far from 1 in products, overflow,
+infinities, NaNs, divisions by zero. Marked elements are computed again in binary64. Elements marked there are computed
+by `numpy_operations`, as exact pairs of binary64.
+
+A *word* is a binary32 or binary64 number as the integer of its bits; a parameter `word` is the format of such numbers.
 """
 
 from __future__ import annotations
@@ -219,7 +221,11 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
 
 
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return an operation on blocks. Elements that a pass marks go to the next pass, and after the last to `rest()`."""
+    """Return a function that computes blocks by several passes.
+
+    The first pass computes all elements, and each further pass those that the pass before it marked. Elements that the
+    last pass marks are computed by the function that `rest()` returns.
+    """
     first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 
     def work(*arguments: Any) -> None:
@@ -258,7 +264,7 @@ def reader(format: Format, word: Format) -> Reader:
 
 
 class KernelProgram:
-    """The stages of a recurrence on rows of binary64, computed step by step.
+    """The stages of a recurrence (`arrays.recurrences`): operations on rows of binary64, repeated in each step.
 
     Each step has its own rows: its stages read rows of this step and of the previous one, and write rows of this step.
     """
@@ -271,7 +277,8 @@ class KernelProgram:
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
         """Add a stage that writes binary64.
 
-        An operand is a row and a truth value: whether the row belongs to this step (True) or to the last (False).
+        Rows are numbered from 0. An operand is the number of a row, and whether the row of this step is meant (True) or
+        that of the previous step (False). `to` is the number of the row that the stage writes.
         """
         rows, number = self._rows, -1
         if rule.format != rule.source:
@@ -284,7 +291,8 @@ class KernelProgram:
     def walk(self, states: Array, first: int) -> int:
         """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
 
-        `states` has the shape (steps + 1, rows, count). `first` steps were done before; they have used random draws.
+        `states` has the shape (steps + 1, rows, count). `first` steps were done before; the random draws continue after
+        theirs. Fewer steps are done if the kernel marks an element, which it cannot compute.
         """
         steps, _, count = states.shape
         done: int = _kernels.run(

@@ -1,7 +1,8 @@
 """The compiled lane of blocks: finds amax, encodes scales and rounds elements in one pass over an array of binary32.
 
 It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero; the other
-lanes support every rule and element. `_kernels_blocks.h` has the loops.
+lanes support every rule and element. The kernel, a C function, is in `_kernels_blocks.h`. amax is the largest magnitude
+of a block.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ _MOST_SCALE = 32  # bits
 class ByField(Individual):
     """A table of scale codes, indexed by the exponent field of amax's binary32 code plus `carry`.
 
-    amax is the largest magnitude of a block. The table is valid for magnitudes whose binary32 codes are at least
-    `normal`.
+    The table is valid for magnitudes whose binary32 codes are at least `normal`.
     """
 
     codes: Array
@@ -40,9 +40,8 @@ class BlockParameters(Individual):
 
     Elements are rounded to `numbers`. `stored` maps their codes to the codes that are stored; it is None if these are
     the same. `values` decodes the codes of `numbers`, as `packed_reading` returns it. `divisor` is the largest element,
-    and `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax,
-    the largest magnitude of a block. `by_power`: scales are powers of two; `in_double`: elements and scales are
-    multiplied in binary64.
+    and `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
+    `by_power`: scales are powers of two; `in_double`: elements and scales are multiplied in binary64.
     """
 
     numbers: Format
@@ -57,7 +56,7 @@ class BlockParameters(Individual):
 
 
 def can_round_blocks(numbers: Format, context: Context, scale: Format) -> bool:
-    """Return whether the kernel has the rounding of these elements, and can encode and decode such scales.
+    """Return whether the kernel can round elements to `numbers`, and can encode and decode scales in `scale`.
 
     >>> from floatlab import parse_format
     >>> e2m1, e4m3 = parse_format("e2m1"), parse_format("e4m3")

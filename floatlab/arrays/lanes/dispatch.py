@@ -144,7 +144,7 @@ def _table_rounder(source: Format, format: Format, context: Context, lane: str |
 
 
 def _read_first(read: Reader, of_words: Rounder, word: Format) -> Rounder:
-    """Return a function that decodes codes into words, and rounds these."""
+    """Return a function that decodes codes into words, and then rounds the words."""
 
     def read_and_round(codes: Array, first: int, to: Array, flags: Array | None) -> None:
         words = np.empty(len(codes), container(word))
@@ -258,7 +258,7 @@ def map_blocks(
 
     The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
     `start` is the index of the first element's random draw. `reads` must be copies if their memory overlaps that of
-    `to`, unless each element overlaps only itself.
+    `to`, unless each element of `to` overlaps only the same element of `reads`.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:

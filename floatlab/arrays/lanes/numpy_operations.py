@@ -1,4 +1,4 @@
-"""Operations on blocks of arrays: results are computed exactly as pairs of binary64, and then rounded once.
+"""Operations on blocks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
 
 `OPERATIONS` has, for each operation, the function that returns its exact result as a pair, and the equivalent scalar
 operation. The scalar operation is used if a pair might be inexact (binary64 overflows, or the residual underflows), if
@@ -108,7 +108,7 @@ OPERATIONS = {
 
 
 class ScalarOperation:
-    """An operation element by element: the scalar lane, and the fallback of the other lanes."""
+    """Computes an operation element by element: the scalar lane, and the fallback of the other lanes."""
 
     def __init__(
         self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
@@ -137,7 +137,11 @@ class ScalarOperation:
     def put_nans(
         self, where: Array, numbers: list[Array], blocks: list[Array], codes: Array, flags: Array | None
     ) -> None:
-        """Write NaN results; they depend on few properties of the operands, so each kind is computed only once."""
+        """Write NaN results.
+
+        They depend only on a few properties of the operands (`_kinds`). So the operation is computed once for each
+        combination of these properties.
+        """
         kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
         if all(np.isfinite(number[where]).all() for number in numbers):
             kinds = []  # an invalid operation gives the same NaN for all finite operands
@@ -169,8 +173,9 @@ def calculator(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None,
     with_flags: bool,
 ) -> Work:  # fmt: skip
-    """Return a function on blocks; its arguments: operands' codes, index of the first element, output, flags or None.
+    """Return a function that computes an operation on blocks.
 
+    Its arguments are the operands' codes, the index of the first element, the output, and an array for flags or None.
     `with_flags`: whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
     alone = ScalarOperation(operation, sources, format, context)
@@ -244,7 +249,11 @@ def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None
 
 
 class Pairwise:
-    """An operation on blocks: decodes to binary64, computes an exact pair, rounds it to odd and into the format."""
+    """Computes an operation on blocks.
+
+    Operands are decoded to binary64. The exact result is computed as a pair, which is rounded to odd, and then into the
+    format.
+    """
 
     def __init__(self, operation: Operation, alone: ScalarOperation, lane: str | None) -> None:
         """Prepare everything that is the same for all blocks."""
@@ -363,6 +372,6 @@ class Pairwise:
 
 
 def _negate_zeros(s: Array, terms: tuple[Array, Array]) -> None:
-    """Make a zero sum −0 unless both terms are +0 (6.3, toward −∞)."""
+    """Make a zero sum −0 unless both terms are +0 (IEEE 754-2019 6.3, rounding toward −∞)."""
     a, b = terms
     s[(s == 0) & (np.signbit(a) | np.signbit(b))] = -0.0

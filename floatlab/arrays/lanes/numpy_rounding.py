@@ -2,6 +2,8 @@
 
 The decision how to round is in `numbers.rounding`, which accepts arrays as well as integers. This module is the general
 path, with all rules. Most numbers take a faster path (`numpy_shortcuts`), or a table made by the general path.
+
+A *word* is a binary32 or binary64 number as the integer of its bits.
 """
 
 from __future__ import annotations
@@ -164,7 +166,7 @@ def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) ->
 
 
 def _reaches(parts: Parts, negative: Array, tiny: Array, rule: RoundingRule, drawn: Array | None) -> Array:
-    """Return a mask of the tiny numbers that would round up to 2^emin at p bits with an unbounded exponent range."""
+    """Return a mask of the tiny numbers that would round up to 2^emin if the exponent range were unbounded."""
     source_t, t = rule.source.trailing_bits, rule.format.trailing_bits
     reached = np.zeros_like(tiny)
     if rule.low > 1:
@@ -193,7 +195,11 @@ def _composed(rank: Array, negative: Array, rule: RoundingRule) -> Array:
 
 
 def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], negative: Array) -> None:
-    """Write the code and flags for each sign where the mask is set; raises UnsupportedError if they are an error."""
+    """Write a code and flags where the mask `where` is set.
+
+    `pair` has the code and the flags for positive and for negative numbers; UnsupportedError is raised if it has an
+    error instead.
+    """
     for sign, settled in enumerate(pair):
         here = where & (negative == bool(sign))
         if here.any():

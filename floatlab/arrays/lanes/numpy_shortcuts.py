@@ -7,7 +7,8 @@ the exponent of M give the code of the result. The float (M + |x|) − M is exac
 the other rounding directions and the flag *inexact*. If the format has the source's exponent range, every number is
 rounded at the same bit, and integers are faster.
 
-Rare elements (NaNs, infinities, overflows to a NaN) are collected and go through the general path.
+Rare elements (NaNs, infinities, overflows to a NaN) are collected and go through the general path, which is
+`numpy_rounding.encode_block`. A *word* is a binary32 or binary64 number as the integer of its bits.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _known(settled: Settled) -> tuple[int, int]:
 
 
 class FastRounder:
-    """A rounding by the fast path; `slow` is the general path."""
+    """Rounds blocks by the fast path; `draws` gives random draws, and `slow` is the general path."""
 
     def __init__(self, rule: RoundingRule, draws: Draws, slow: Slow) -> None:
         """Prepare everything that is the same for all blocks."""
@@ -229,7 +230,7 @@ class FastRounder:
     def _shifted(
         self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
     ) -> tuple[Array, Array | None]:
-        """Do `_added` by integer operations, if all numbers are rounded at the same bit."""
+        """Return the same as `_added`, by integer operations; all numbers must be rounded at the same bit."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:
@@ -264,7 +265,7 @@ class FastRounder:
         return rank, inexact
 
     def _tell(self, flags: Array, inexact: Array, magnitude: Array, whole: Array, rank: Array | None) -> None:
-        """Write the flags of finite numbers; `rank` is given if there may be overflows."""
+        """Write the flags of finite numbers; `rank` (the codes without sign) is given if there may be overflows."""
         positive, negative = self.tiny
         if positive != negative:
             by_sign = whole >> self.word(self.width - 1)

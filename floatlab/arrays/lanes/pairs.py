@@ -46,14 +46,14 @@ def _halves(a: Array) -> tuple[Array, Array]:
 
 
 def quotient(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a/b in binary64 as a pair, if |a| and |a/b| are at least 2^-900."""
+    """Return a/b in binary64 as a pair; |a| and |a/b| must be at least 2^-900."""
     s = a / b
     product, rest = two_product(s, b)
     return s, ((a - product) - rest) * np.copysign(1.0, b)  # a − s·b is a float
 
 
 def root(a: Array) -> tuple[Array, Array]:
-    """Return √a in binary64 as a pair, if a is at least 2^-900."""
+    """Return √a in binary64 as a pair; a must be at least 2^-900."""
     s = np.sqrt(a)
     square, rest = two_product(s, s)
     return s, (a - square) - rest

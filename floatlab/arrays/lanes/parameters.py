@@ -90,8 +90,8 @@ class RoundingRule(Individual):
         """Return the limits that decide whether a number is tiny.
 
         The first is the word of 2^emin (or of infinity, if that is less). The second is the number of bits that
-        rounding to p bits discards in the binade below 2^emin. The last two are the smallest words, for positive and
-        for negative numbers, that this rounds up to 2^emin.
+        rounding to the format's precision discards in the binade below 2^emin. The last two are the smallest words, for
+        positive and for negative numbers, that this rounding rounds up to 2^emin.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
@@ -217,7 +217,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding first to odd in `word` never changes the result in `format`; `drawn`: whether under SR.
+    """Return whether rounding first to odd in `word` never changes the result in `format`; `drawn`: under SR.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)
@@ -242,7 +242,7 @@ def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
 
 @lru_cache(maxsize=256)
 def rounding_rule_for(format: Format, context: Context, source: Format) -> RoundingRule:
-    """Return the rule for words of a format `source`, binary32 or binary64."""
+    """Return the parameters to round words of the format `source`, which is binary32 or binary64."""
 
     def rounded(x: Exact) -> tuple[int, Flags]:
         found = round_exact(x, format, context)

@@ -1,9 +1,9 @@
 """Look-ups from words of binary32 to codes of formats given by a table: faster than a search, and exact.
 
-The upper bits of a word select a bucket, which has an entry. Each class computes its entries from the starts of
-`table_segments`, which are the first words that are rounded to each code. The few buckets for which no entry is correct
-are left to the search ("open" buckets).
-The compiled forms are in _kernels_table.h.
+A word is a number as the integer of its bits. Its upper bits select a bucket, which has an entry. Each class computes
+its entries from the starts of `table_segments`, which are the first words that are rounded to each code. The few
+buckets for which no entry is correct are left to the search ("open" buckets). The compiled forms are in
+_kernels_table.h.
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ class NarrowLookup:
 
 
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
-    """Return the words at which ranks 1, 2, … and NaR start; None if infinity has its own code."""
+    """Return the first words that are rounded to ranks 1, 2, … (the codes of positive numbers), and to NaR.
+
+    NaR is the single NaN of posits and takums. The result is None unless infinity becomes NaR or the largest number.
+    """
     of_sign, most, inf = segments(rule, negative), (1 << 15) - 1, SINGLE.infinity_magnitude
     infinity, nan = of_sign.codes[-2:]
     if infinity not in (nan, of_sign.codes[most]):

@@ -1,7 +1,7 @@
-"""Codes of up to 8 bits from words of binary32, with tables that fit into vector registers (_kernels_registers.h).
+"""Rounds words of binary32 to codes of up to 8 bits, by tables that fit into vector registers (_kernels_registers.h).
 
-Each class fits its tables to the starts of `table_segments`. For other processors, `table_lookups` gives the same
-codes.
+A word is a number as the integer of its bits. Each class computes its tables from the starts in `table_segments`: the
+first word that is rounded to each code. For other processors, `table_lookups` gives the same codes.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class ByteLookup:
 
     @staticmethod
     def _fit(ranks: Array, kept: Array) -> tuple[int, int, int] | None:
-        """Return the entries of a binade: a number to add to the kept bits, a right shift, and the first rank.
+        """Return the entries of a binade: a number to add to the kept bits, a right shift, and its first rank.
 
         The result is None if no such numbers give all ranks of the binade.
         """

@@ -116,7 +116,7 @@ def _settle(found: tuple[int, Flags] | UnsupportedError) -> tuple[int, int]:
 
 
 def search(rule: RoundingRule, words: Array) -> tuple[Array, Array]:
-    """Return the codes of words, and the flags that their segments raise."""
+    """Return the codes to which words are rounded, and the flags of their segments, by a search among the starts."""
     signs = words >> words.dtype.type(rule.source.width - 1)
     magnitudes = words & words.dtype.type((1 << rule.source.width - 1) - 1)
     codes, flags = np.empty(len(words), container(rule.format)), np.empty(len(words), np.uint8)

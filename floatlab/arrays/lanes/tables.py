@@ -1,4 +1,7 @@
-"""Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back."""
+"""Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back.
+
+A *word* is a binary32 or binary64 number as the integer of its bits.
+"""
 
 from __future__ import annotations
 

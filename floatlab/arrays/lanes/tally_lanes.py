@@ -96,7 +96,9 @@ class Tally(Record):
         return self.relative_sum / count if count else 0.0
 
     def relative_quantile(self, share: float) -> float:
-        """Return a quantile of the relative errors, which `share` of them do not exceed; up to 1/128 too large.
+        """Return a quantile of the relative errors: a number that `share` of them do not exceed.
+
+        It may be up to 1/128 too large, relative to the exact quantile.
 
         >>> from floatlab.arrays.round_trips.tally import tally
         >>> x = np.arange(1, 1001, dtype=np.float32)

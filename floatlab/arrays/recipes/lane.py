@@ -31,7 +31,7 @@ _DISTANCE, _SUM, _SQUARE = parse_formula("q * scale - x"), parse_formula("a + b"
 
 
 class FormulaLane:
-    """Quantizes a matrix whose rows are blocks, by a rule that rounds each operation; holds what all blocks share."""
+    """Quantizes a matrix whose rows are blocks, by a rule that rounds each operation."""
 
     def __init__(self, recipe: Recipe, source: Format, context: Context) -> None:
         """Compute the constants of the formulas; `source` is the format of the values."""
@@ -53,6 +53,7 @@ class FormulaLane:
     ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
         """Return the codes of scales and elements, the tensor's (or each row's) scale, and the groups' exponents.
 
+        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4.
         `rows` has the number of the row in which each block lies; it is given if each row has its own tensor scale.
         `width` is the number of columns of a block.
         """
@@ -132,7 +133,7 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of the elements; if a choice needs them, also their values."""
+        """Return the codes of the elements, and their values if the rule chooses between scales (else `x`)."""
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
         scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape))
@@ -160,7 +161,7 @@ class FormulaLane:
         return codes, values.astype(np.float32)
 
     def _integers(self, kind: Integers, scaled: Array, lost: Array) -> Array:
-        """Return the codes of integers; there may be one more negative than positive integers."""
+        """Return the codes of scaled values rounded to integers; the negative range may have one integer more."""
         wide, half = wider(self.numbers), 1 << kind.width - 1
         unit = 2.0**kind.quantum
         n = decode_array(self._rounded(scaled, wide), wide, np.float64, threads=1) / unit

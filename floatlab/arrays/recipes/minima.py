@@ -1,7 +1,7 @@
 """Rounds blocks whose formats store a minimum beside each scale (q4_1, q4_k), and decodes them.
 
-The values have the same bits as those of `arith.blocks`. If the rule has a search (q4_k), blocks with NaNs or
-infinities are computed there.
+The values have the same bits as those of `arith.blocks`. If the rule has a search (q4_k), `arith.blocks` computes
+the blocks with NaNs or infinities.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEPS, _TOP = 20, np.float32(15)
 
 
 class ShiftedBlocks(NamedTuple):
-    """Decoded values of blocks, one block a row; and for each block its stored scale, its factor, and its minimum.
+    """Decoded blocks: values, one block a row; and for each block the stored scale, the factor and the minimum.
 
     A value is element × factor + minimum.
     """
@@ -75,7 +75,7 @@ def _exactly(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _difference(a: Array, b: Array) -> Array:
-    """Return a − b rounded to odd, after which a second rounding is harmless."""
+    """Return a − b rounded to odd, so that rounding the result again is the same as rounding a − b once."""
     a, b = np.broadcast_arrays(a, -b)
     found: Array = pairs.to_odd(pairs.two_sum(np.ascontiguousarray(a), np.ascontiguousarray(b))).view(np.float64)
     return np.where(a == -b, 0.0, found)

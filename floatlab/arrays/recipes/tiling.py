@@ -95,7 +95,7 @@ def joined(blocks: Array, shape: tuple[int, int], tile: tuple[int, int]) -> Arra
 
 
 def in_tiles(matrix: Array, tile: tuple[int, int]) -> Array:
-    """Return the elements of a matrix tile by tile."""
+    """Return the elements of a matrix along one axis, tile by tile."""
     rows, columns = matrix.shape
     if tile[0] == 1 or tile[1] == columns:
         return np.ascontiguousarray(matrix).reshape(-1)

@@ -52,7 +52,10 @@ def limits_of(element: Format | Integers) -> Limits:
 
 
 def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | None = None) -> Tally:
-    """Count and measure a round trip; the matrix begins at index `first` of an array whose rows have `row_length`.
+    """Return the tally of a round trip.
+
+    The matrix may be a part of an array. Then `first` is the index in the array of the matrix's first element, and
+    `row_length` the length of the array's rows.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> recipe = parse_recipe("mxfp4")
