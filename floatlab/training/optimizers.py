@@ -314,7 +314,7 @@ class ProgramWriter:
         self.vanished: list[str] = []
 
     def constant(self, name: str, value: Fraction | float) -> str:
-        """Add a constant in the update's format."""
+        """Add a constant in the update's format; return its name."""
         fmt = self.setup.update
         datum = encode(value, fmt)
         if not datum.is_finite:
@@ -325,12 +325,12 @@ class ProgramWriter:
         return name
 
     def schedule(self, name: str, values: Schedule) -> str:
-        """Add a number that has a different value in each step, in the update's format."""
+        """Add a number that depends on the step, in the update's format; return its name."""
         self.schedules.append((name, values))
         return name
 
     def state(self, name: str) -> str:
-        """Add a row whose initial numbers are zero."""
+        """Add a row whose initial numbers are zero; return its name."""
         self.states.append((name, self.setup.state if name != COMPENSATION else self._kept()))
         return name
 

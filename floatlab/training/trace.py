@@ -135,7 +135,7 @@ class UpdateTrace(Answering, Record):
 
     @property
     def chance(self) -> Fraction | None:
-        """The probability that such a step moves w, if w is rounded stochastically; else None."""
+        """The probability, over the random draws, that the step moves w; None if w is not rounded stochastically."""
         drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
         rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
         if rounded is None or not self.before.is_finite:

@@ -184,7 +184,10 @@ class KernelPass:
     def __init__(
         self, rule: RoundingRule, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
     ) -> None:
-        """Pack the kernel's parameters; without a target, codes of the rule's format are written."""
+        """Pack the kernel's parameters; `sources` are the formats of the operands.
+
+        The pass writes values in `target` or, without a target, codes of the rule's format.
+        """
         self._refuses, self._marks = rule.refuses, operation != OPERATIONS[0]
         of_operands = [None if each == rule.source else packed_reading(each, rule.source) for each in sources]
         self._readings = *of_operands, None if target is None else packed_reading(rule.format, target)

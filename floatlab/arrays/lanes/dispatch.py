@@ -78,7 +78,7 @@ def is_compiled(lane: str | None) -> bool:
 
 
 def convert_results(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
-    """Return a function like `work` that converts the codes it writes into values in `target`, which contains them."""
+    """Return a function that does `work`, and converts the codes that it writes into values in `target`."""
     if target is None or target == format:
         return work
     read, held = reader(format, target, lane), container(format)

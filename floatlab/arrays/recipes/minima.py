@@ -56,7 +56,7 @@ def round_blocks(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _exactly(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
-    """Divide the range of each block into equal parts; every result is rounded once."""
+    """Round blocks by the exact rule: a block's range is divided into equal parts, and results are rounded once."""
     fmt, numbers = recipe.format, recipe.format.magnitudes
     saturating, elements = Context(overflow="saturate"), element_context(Context(), fmt)
     finite = np.isfinite(blocks).all(axis=1, keepdims=True)
