@@ -1,4 +1,4 @@
-"""Times of an audit's work: rounding a float32 file by recipes and back, and the figures of the result.
+"""Times of what an audit does: round a float32 file by recipes, decode it, and compute its errors.
 
     pip install ml_dtypes
     python benchmarks/audit.py [--elements N] [--rounds N] [--recipes NAME,...] [--markdown] [--sparse GIB]
