@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf, isinf, prod
@@ -64,7 +65,9 @@ class AuditedTensor(Record):
 class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
-    `original` is the name of the original checkpoint; it is empty if none was given.
+    `original` is the name of the original checkpoint; it is empty if none was given. `unchecked` has each dtype of the
+    tensors that are not quantised, with their number: an audit does not look at them. `missing` has the tensors of the
+    original that the checkpoint lacks; it is empty if some weights have other names than their originals.
     """
 
     _ASKS = ".is_sound"
@@ -72,6 +75,8 @@ class Audit(Record, Answering):
     source: str
     original: str
     tensors: tuple[AuditedTensor, ...]
+    unchecked: tuple[tuple[str, int], ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -205,7 +210,26 @@ def audit(
             if original is not None:
                 original.close()
     found.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.fidelity.left if each.fidelity else 0.0)))
-    return Audit(read.name, "" if original is None else original.name, tuple(found))
+    return Audit(
+        source=read.name,
+        original="" if original is None else original.name,
+        tensors=tuple(found),
+        unchecked=() if only else _unchecked(read),
+        missing=() if only or original is None else _missing(read, original, found),
+    )
+
+
+def _unchecked(read: QuantizedCheckpoint) -> tuple[tuple[str, int], ...]:
+    """Return each dtype of the tensors that are not quantised, with their number."""
+    return tuple(Counter(stored.dtype for stored in read.plain.values()).items())
+
+
+def _missing(read: QuantizedCheckpoint, original: QuantizedCheckpoint, found: list[AuditedTensor]) -> tuple[str, ...]:
+    """Return the tensors of the original that the checkpoint lacks, as far as equal names can tell."""
+    if any(each.original for each in found):
+        return ()
+    there = {*read.names, *(each.name for each in found)}
+    return tuple(name for name in original.names if name not in there)
 
 
 def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) -> AuditedTensor:

@@ -11,9 +11,13 @@ from floatlab.page.measures import number
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, Text, heading, hint
 from floatlab.page.words import counted, listed
 from floatlab.verbs.audit.codes_answer import codes_answers
+from floatlab.verbs.audit.tensor_columns import shown_name
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _LISTED = 200  # at most this many weights whose originals have other names are listed
+_NAMED = 3  # at most this many missing tensors are named
+_CODES = ("f8", "f6", "f4", "float8", "float6", "float4")  # dtypes that are rarely used without scales
+_LEFT_OUT = (("not checked", False, "not quantised"), ("no scales", True, "codes without scales"))
 _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
 
@@ -61,6 +65,7 @@ def audit_page(found: Audit) -> Page:
     conventions = Counter(each.convention for each in found.tensors if each.convention)
     if conventions:
         blocks.append(Row("read as", listed([f"{name} ({count:,})" for name, count in conventions.items()])))
+    blocks += _left_out(found)
     header: tuple[str, ...] = ("weight", "verdict", "largest")
     if found.original:
         header = (*header, "rel. error", "SQNR", "cosine", "max. error")
@@ -76,6 +81,22 @@ def audit_page(found: Audit) -> Page:
         words = "Without --against ORIGINAL, a wrong scale of plausible size cannot be distinguished from a right one."
         blocks += [Gap(), hint(words)]
     return Page(tuple(blocks), title)
+
+
+def _left_out(found: Audit) -> list[Block]:
+    """Return rows about the tensors that were not checked, and about those that only the original has."""
+    blocks: list[Block] = []
+    for title, are_codes, lack in _LEFT_OUT:
+        kinds = [each for each in found.unchecked if each[0].lower().startswith(_CODES) is are_codes]
+        if total := sum(count for _, count in kinds):
+            named = listed([f"{count:,} of {dtype}" for dtype, count in kinds])
+            said = f"{counted(total, 'tensor')} {'is' if total == 1 else 'are'} {lack}: {named}"
+            blocks.append(Row(title, Span(said, Role.FLAG if are_codes else Role.PLAIN)))
+    if found.missing:
+        names = [shown_name(name) for name in found.missing[:_NAMED]]
+        names += [f"{len(found.missing) - _NAMED:,} more"] * (len(found.missing) > _NAMED)
+        blocks.append(Row("missing", Span(f"the original also has {listed(names)}", Role.FLAG)))
+    return blocks
 
 
 def _compared_with(found: Audit) -> list[Block]:
