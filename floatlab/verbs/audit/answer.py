@@ -16,7 +16,7 @@ from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _LISTED = 200  # at most this many weights whose originals have other names are listed
 _NAMED = 3  # at most this many missing tensors are named
-_CODES = ("f8", "f6", "f4", "float8", "float6", "float4")  # dtypes that are rarely used without scales
+_CODES = ("f8", "f6", "f4", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1")  # dtypes that are rarely used without scales
 _LEFT_OUT = (("not checked", False, "not quantised"), ("no scales", True, "codes without scales"))
 _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
