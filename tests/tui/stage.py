@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import shlex
 from contextlib import asynccontextmanager, contextmanager
 from time import monotonic
 from unittest.mock import patch
@@ -131,7 +132,7 @@ async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
 
     `wait` waits between the actions of a person; `grace` is how long screens wait for answers, so that none is late.
     """
-    start = read_question(command.split()) if command else None
+    start = read_question(shlex.split(command)) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
     with prompt(app, wait), patch.multiple(QuestionScreen, GRACE=grace, QUIET=0.0):
         async with app.run_test(size=size) as pilot:

@@ -58,10 +58,11 @@ async def test_all_columns_can_be_seen(size):
                 break
         assert set(seen) == set(table.table.header)
         assert all(" binary16 " in f" {text} " for text in [table.text.splitlines()[1]])
-        await person.pilot.click(table, offset=(0, 0))
+        header = table.content_region.offset - table.region.offset  # inside the frame, if there is one
+        await person.pilot.click(table, offset=header)
         await person.press(*["left"] * 9)
         assert table.turned == 0
-        await person.pilot.click(table, offset=(5, 0))
+        await person.pilot.click(table, offset=header + (5, 0))
         assert table.turned > 0
 
 
