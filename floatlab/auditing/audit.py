@@ -18,7 +18,7 @@ from floatlab.auditing.originals.counterparts import Originals, heads_of
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
 from floatlab.auditing.relations import RESCALED, SAMPLE, factor_off, relation
 from floatlab.auditing.repairs import is_scale, repairs
-from floatlab.auditing.stored_parts import Weight, bits_of
+from floatlab.auditing.stored_parts import Weight, bits_of, group_of
 from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import audit_recipes
@@ -352,7 +352,7 @@ def _reasons(
         left, words = min(causes)
         return (f"{words}; corrected, the relative error is {left:.2g} instead of {fidelity.left:.3g}",)
     with weight.open() as q:
-        words = factor_off(q, x) if fidelity.fits else relation(q, x)
+        words = factor_off(q, x) if fidelity.fits else relation(q, x, group_of(weight, read.checkpoint.tensors))
     return (words,) if words else ()
 
 

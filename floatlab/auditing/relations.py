@@ -24,6 +24,7 @@ _OFF = 0.08  # quantisers change the mean size of numbers of medium size by less
 _MOST_ROWS, _BEGINNING = 1 << 13, 1 << 8  # rows that are compared with each other, and numbers of long rows
 _SHORTEST = 24
 _ALIKE = 0.8
+_BLOCKS = (128, 64, 32, 16)  # the usual sizes of blocks that share a scale
 # If a step of its computation is left out, a scale is too large or too small by one of these factors.
 _STEPS = (
     (448, "448 is the largest number of e4m3"), (57344, "57344 is the largest number of e5m2"),
@@ -44,8 +45,10 @@ def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None
     return (np.where(bad, 0.0, q), np.where(bad, 0.0, x)) if bad.any() else (q, x)
 
 
-def relation(read: ArraySource, original: ArraySource) -> str:
+def relation(read: ArraySource, original: ArraySource, group: int = 0) -> str:
     """Return how a weight relates to its original, in words; empty if no relation is found.
+
+    `group` is the number of elements in a row that share a scale; 0 if it is not known.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(8, 64))
@@ -58,7 +61,7 @@ def relation(read: ArraySource, original: ArraySource) -> str:
     if pair is None or not pair[0].any() or not pair[1].any():
         return ""
     q, x = pair
-    words = next((words for words in _relations(q, x, read.shape) if words), "")
+    words = next((words for words in _relations(q, x, read.shape, group) if words), "")
     if words or q.size == read.size or prod(read.shape[:-1]) > _MOST_ROWS:
         return words
     return _order_of(_beginnings(read), _beginnings(original), read.shape, "rows")
@@ -75,11 +78,11 @@ def _beginnings(source: ArraySource) -> Array:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _relations(q: Array, x: Array, shape: tuple[int, ...]) -> Iterator[str]:
+def _relations(q: Array, x: Array, shape: tuple[int, ...], group: int) -> Iterator[str]:
     yield _one_factor(q, x)
     yield _factor_of_rows(q, x)
     yield _factor_of_columns(q, x)
-    yield _factor_of_blocks(q, x)
+    yield _factor_of_blocks(q, x, group)
     yield _shifted(q.reshape(-1), x.reshape(-1))
     yield _order_of(q, x, shape, "rows")
     if q.size == np.prod(shape) and len(shape) == 2:
@@ -209,9 +212,10 @@ def _factor_of_columns(q: Array, x: Array) -> str:
     return RESCALED if np.median(left) < 0.8 * blocks else ""
 
 
-def _factor_of_blocks(q: Array, x: Array) -> str:
+def _factor_of_blocks(q: Array, x: Array, group: int) -> str:
     rows, length = q.shape
-    for size in (128, 64, 32, 16):
+    # Several blocks with one wrong scale among them have a mean factor that no scale has.
+    for size in (group,) if group in _BLOCKS else _BLOCKS:
         if length % size or (size == length and rows < 2):
             continue
         factor, left = _fitted(q.reshape(-1, size), x.reshape(-1, size))

@@ -18,10 +18,14 @@ from floatlab.auditing.stored_parts import FLOATS, Weight
 from floatlab.auditing.weight_streams import unswizzled
 from floatlab.errors import FloatlabError
 from floatlab.files.checkpoints import StoredTensor
+from floatlab.files.gguf import block_of
 from floatlab.record import Individual
 
 _MOST_OTHERS = 32  # the scales of this many other weights are tried, those with the most similar names first
 _SCALE_WORDS = ("scale", "absmax")
+_OTHER_ORDER = "the nibbles are in the other order"
+# Types of ggml whose codes are nibbles, and the place of the first byte with codes in a block; these bytes come last.
+_NIBBLES = {"Q4_0": 2, "Q4_1": 4, "Q4_K": 16, "IQ4_NL": 2, "IQ4_XS": 8, "MXFP4": 1, "NVFP4": 4}
 
 
 class Repair(Individual):
@@ -47,10 +51,14 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight) -> Iterator[Repair]
                 change = partial(_shifted, shift)
                 yield from _changed(checkpoint, weight, scale, f"{scale.name} has {words}", change)
     codes = tensors[weight.codes]
+    block = block_of(codes.dtype)
+    if not codes.kind and block is not None and codes.dtype in _NIBBLES:
+        change = partial(_swapped_in_blocks, block[1], _NIBBLES[codes.dtype])
+        yield from _changed(checkpoint, weight, codes, _OTHER_ORDER, change)
     if codes.kind == "int32":
-        yield from _changed(checkpoint, weight, codes, "the nibbles are in the other order", _swapped_words)
+        yield from _changed(checkpoint, weight, codes, _OTHER_ORDER, _swapped_words)
     if codes.kind == "uint8" and weight.shape != codes.shape:
-        yield from _changed(checkpoint, weight, codes, "the nibbles are in the other order", _swapped)
+        yield from _changed(checkpoint, weight, codes, _OTHER_ORDER, _swapped)
         for size in (32, 16):
             if codes.shape and codes.shape[-1] % (size // 2) == 0:
                 words = f"the codes are packed in halves of blocks of {size}, as in GGUF"
@@ -136,6 +144,14 @@ def _shifted(shift: int, codes: Array) -> Array:
 
 def _swapped(octets: Array) -> Array:
     return octets >> 4 | octets << 4
+
+
+def _swapped_in_blocks(size: int, first: int, octets: Array) -> Array:
+    """Return ggml's blocks of `size` bytes with the nibbles of each byte exchanged, from byte `first` of a block on."""
+    blocks = octets.reshape(-1, size).copy()
+    blocks[:, first:] = _swapped(blocks[:, first:])
+    found: Array = blocks.reshape(octets.shape)
+    return found
 
 
 def _swapped_words(words: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from math import prod
 
@@ -20,6 +20,7 @@ FLOATS = ("float32", "bfloat16", "float16", "float64")
 FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 _SQUARES, _GROUPS = (16, 32, 64, 256), (16, 32, 64, 128, 256)
 _LONG = 90
+_SCALES = ("scale", "scale_inv", "scales", ".absmax", ".SCB")
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 Shape = tuple[int, ...]
@@ -50,6 +51,27 @@ def bits_of(weight: Weight, codes: StoredTensor) -> float:
         return 8 * block[1] / block[0]
     width = np.dtype(codes.kind).itemsize * 8 if codes.kind in _INTEGERS else 8
     return width * prod(codes.shape) / max(prod(weight.shape), 1)
+
+
+def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:
+    """Return how many neighbouring elements in a row share a scale, at most; 0 if this is not known.
+
+    In GGUF, these are the elements of a block, which may have several scales.
+    """
+    codes, rows = tensors[weight.codes], weight.shape[:-1]
+    if not codes.kind and (block := block_of(codes.dtype)) is not None:
+        return block[0]
+    if any(name.endswith("g_idx") for name in weight.parts):
+        return weight.shape[-1]  # columns of a group need not be neighbours
+    scales = [tensors[name] for name in weight.parts if name.endswith(_SCALES)]
+    if not scales or not weight.shape:
+        return 0
+    scale = max(scales, key=lambda each: prod(each.shape))
+    by_rows = rows in (scale.shape, scale.shape[:-1]) or (len(rows) == 1 and scale.shape[1:] == rows)
+    # Blocks of bitsandbytes (absmax) divide the whole tensor, without regard to rows.
+    count = prod(scale.shape) if by_rows or scale.name.endswith(".absmax") else 0
+    total = prod(weight.shape)
+    return total // count if count and total % count == 0 else 0
 
 
 class StoredParts:

@@ -174,6 +174,44 @@ def q8_0(x):
     return np.concatenate([d.view(np.uint8).reshape(-1, 2), codes.view(np.uint8)], axis=1).tobytes()
 
 
+def q4_0(x, swapped=False):
+    """Return a tensor in ggml's Q4_0; `swapped` exchanges the nibbles of each byte of codes."""
+    blocks = x.reshape(-1, 32)
+    d = (blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)] / -8).astype("<f2")
+    codes = np.clip(np.rint(blocks / d.astype(np.float32)[:, None]) + 8, 0, 15).astype(np.uint8)
+    low, high = (codes[:, 16:], codes[:, :16]) if swapped else (codes[:, :16], codes[:, 16:])
+    return np.concatenate([d.view(np.uint8).reshape(-1, 2), low | high << 4], axis=1).tobytes()
+
+
+def test_exchanged_nibbles_of_gguf_are_the_cause(tmp_path):
+    """With its nibbles exchanged, the columns of a weight are also those of the original in another order."""
+    x, y = weights((64, 128))
+    data = q4_0(x, swapped=True) + q4_0(y)
+    entries = [entry("blk.0.ffn_up.weight", (128, 64), 2), entry("blk.0.ffn_down.weight", (128, 64), 2, len(data) // 2)]
+    (tmp_path / "m.gguf").write_bytes(gguf(entries, data))
+    original = {"model.layers.0.mlp.up_proj.weight": x, "model.layers.0.mlp.down_proj.weight": y}
+    found = {each.name: each for each in fl.audit(tmp_path / "m.gguf", original).tensors}
+    assert found["blk.0.ffn_up.weight"].verdict == "broken"
+    assert found["blk.0.ffn_up.weight"].reasons[0].startswith("the nibbles are in the other order; corrected")
+    assert found["blk.0.ffn_down.weight"].verdict == "sound"
+
+
+def test_a_scale_of_0_is_not_told_as_a_factor_of_a_longer_block(tmp_path):
+    make, config = CONVENTIONS["modelopt nvfp4"]
+    x, y = weights((64, 128))
+    parts = make("x", x) | make("y", y)
+    parts["x.weight_scale"][1][9, 3] = 0
+    found = audited(tmp_path, parts, config, named("", x, y))["x"]
+    assert found.verdict == "broken"
+    assert found.reasons[0].startswith("1 scale in x.weight_scale are 0, though")
+    assert not any("times too" in each for each in found.reasons)
+    parts = changed(
+        make("x", x), "x.weight_scale", lambda scales: np.where(np.arange(512).reshape(64, 8) == 75, 1, scales)
+    )
+    found = audited(tmp_path, parts | make("y", y), config, named("", x, y))["x"]
+    assert not any("block of 32" in each for each in found.reasons)
+
+
 def test_gguf_names_and_rows_permuted_for_rope(tmp_path):
     x, y = weights((64, 128))
     permuted = x.reshape(4, 2, 8, 128).swapaxes(1, 2).reshape(64, 128)
