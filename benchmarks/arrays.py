@@ -70,7 +70,11 @@ def timed(clock: Callable[[], float], call: Call) -> float:
 
 
 def compare(task: str, format: str, count: int) -> list[tuple[str, list[float], int]]:
-    """Return all implementations of a task: name, nanoseconds per element (new, out; NaN for none), elements."""
+    """Measure all implementations of a task.
+
+    Return, for each one: its name, the nanoseconds per element with a new result and with an existing array (NaN if
+    there is no such call), and the number of elements.
+    """
     clock = time.process_time if THREADS[0] == 1 else time.perf_counter
     x, copy = values(format, count), buffer(values(format, 1).dtype, count, 1)
     running: list[tuple[str, Calls, int]] = [("copy", (None, lambda: np.copyto(copy, x)), count)]

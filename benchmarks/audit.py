@@ -1,13 +1,13 @@
-"""Times of an audit's work: rounding a float32 file by recipes and back, and the figures of the result.
+"""Times of what an audit does: round a float32 file by recipes, decode it, and compute its errors.
 
     pip install ml_dtypes
     python benchmarks/audit.py [--elements N] [--rounds N] [--recipes NAME,...] [--markdown] [--sparse GIB]
 
 All rows run in one process, alternately and after a warm-up, on the same file of normally distributed numbers, which is
 in the system's cache. Times are the shortest processor time of a row, in nanoseconds an element. "script" is a plain
-program for the same figures, with NumPy and ml_dtypes. "audit" is `audit --to`, with everything included. --sparse also
-audits a sparse file of this many GiB in a process, and prints its largest memory. To measure the code for processors
-without AVX-512, build the extension with CFLAGS=-DFLOATLAB_MOST=3.
+program for the same counts and errors, with NumPy and ml_dtypes. "audit" is `audit --to`, with everything included.
+--sparse also audits a sparse file of this many GiB in a process, and prints its largest memory. To measure the code for
+processors without AVX-512, build the extension with CFLAGS=-DFLOATLAB_MOST=3.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Row = Callable[[], object]
 
 
 def script(path: Path) -> dict[str, object]:
-    """Compute the figures of the file in e4m3, as a user would write it; numbers beyond 448 saturate."""
+    """Round the file to e4m3 and compute counts and errors, as a user would; numbers beyond 448 saturate."""
     kind = import_module("ml_dtypes").float8_e4m3fn
     x = np.load(path)
     finite = np.isfinite(x)
@@ -60,7 +60,7 @@ def script(path: Path) -> dict[str, object]:
 
 
 def pieces(path: Path, work: Callable[[np.ndarray], object]) -> None:
-    """Read the file piece by piece into one buffer, and do the work on each."""
+    """Read the file part by part into one buffer, and call `work` on each part."""
     buffer = np.empty(PIECE, np.float32)
     with path.open("rb", buffering=0) as file:
         file.seek(128)  # the header of a .npy file
@@ -69,7 +69,7 @@ def pieces(path: Path, work: Callable[[np.ndarray], object]) -> None:
 
 
 def rows(path: Path, recipes: list[str]) -> dict[str, Row]:
-    """Return what is measured, by name."""
+    """Return the functions whose times are measured, by the names of their rows in the table."""
     found: dict[str, Row] = {"read": lambda: pieces(path, lambda x: None), "script, e4m3": lambda: script(path)}
     into = np.empty(PIECE, np.float32)
 

@@ -8,7 +8,10 @@ from tests.reduce.blind_trial import Trial
 
 
 def main(count: int, start: int) -> None:
-    """Print the diagnoses of blind cases of each kind, the totals, and every wrong diagnosis."""
+    """Print how generated cases of each kind are diagnosed, the totals, and every wrong diagnosis.
+
+    `count` is the number of cases of each kind, and `start` the first seed.
+    """
     total = Trial()
     began = time.process_time()
     for kind in (*KINDS, *INPUT_KINDS):

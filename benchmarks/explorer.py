@@ -116,10 +116,10 @@ async def keys(command: str, presses: list[str], focus: str | None = None) -> li
 
 
 async def keys_meanwhile(command: str, presses: list[str]) -> tuple[list[float], list[float], float, bool]:
-    """Return the times of keys on Inspect while a command is computed; and the time to quit.
+    """Press keys on the screen Inspect while another screen computes a command.
 
-    The times of the keys are those on the clock, and the processor times of all threads. The last value is whether the
-    command was still being computed.
+    Return the wall time of each key, the processor time of all threads for each key, the processor time to quit, and
+    whether the command was still being computed at the end. All times are in seconds.
     """
     from floatlab.cli.parser import read_question
     from floatlab.tui.app.app import Explorer

@@ -20,7 +20,10 @@ class FirstFrameDriver(HeadlessDriver):
         return False
 
     def write(self, data: str) -> None:
-        """Print the processor time of all threads if this is a frame, and end; unfinished answers are dropped."""
+        """If `data` is a frame, print the processor time of all threads and end the process.
+
+        Computations that still run in other threads are not awaited. Data other than frames are dropped.
+        """
         if len(data) >= _FRAME:
             os.write(sys.__stdout__.fileno(), f"{time.process_time()}\n".encode())
             os._exit(0)

@@ -3,9 +3,10 @@
     python benchmarks/order_maps.py [--shapes N] [--most-terms N] [--kernels NAME,...] [--threads 1,2]
     python benchmarks/order_maps.py --target torch.matmul [--shapes N] …
 
-Each kernel runs in a separate process (`OPENBLAS_CORETYPE`), which checks the kernel that OpenBLAS has selected. The
-shapes are three fixed ones and random ones: 1 to 600 rows and columns, 1 to `--most-terms` terms; half of the shapes
-are uniformly distributed, half log-uniformly. For each shape, the map is made, and then two products of new random
+An order map says, for each element of a matrix product, in which order its terms are added. Each kernel runs in a
+separate process (`OPENBLAS_CORETYPE`), which checks the kernel that OpenBLAS has selected. The shapes are three fixed
+ones and random ones: 1 to 600 rows and columns, 1 to `--most-terms` terms; half of the shapes are uniformly
+distributed, half log-uniformly. For each shape, the map is made, and then two products of new random
 matrices are replayed. `explained` is the share of elements for which the map has an order, `replayed` is the share of
 elements whose replay has the same bits. With `--target`, the function of another library is examined instead, once for
 each number of threads (OMP_NUM_THREADS).
@@ -89,7 +90,7 @@ def measure(shapes: list[tuple[int, int, int]], name: str) -> None:
 def measured(
     kernel: str, threads: int, shapes: list[tuple[int, int, int]], target: str = NUMPY
 ) -> list[dict[str, Any]]:
-    """Return the measurements of a process with one kernel."""
+    """Measure in a process with one kernel; return its lines: the kernel, then one for each shape and dtype."""
     chosen = {"OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
     if target == NUMPY:
         chosen["OPENBLAS_CORETYPE"] = kernel

@@ -86,7 +86,10 @@ def timed(clock: Callable[[], float], work: Work) -> float:
 
 
 def by_turns(first: Work, others: list[Work], rounds: int) -> list[tuple[float, float]]:
-    """Return the shortest processor times in alternating rounds, and their ratios to the first one."""
+    """Call the functions in alternating rounds, after a warm-up.
+
+    Return, for each function, its shortest processor time, and the median of its ratios to the first function.
+    """
     works = [first, *others]
     for work in works:
         work()
@@ -117,7 +120,7 @@ def within(context: Callable[[], AbstractContextManager[Any]], work: Work) -> Wo
 
 
 def c_loop(body: str, folder: Path) -> Callable[[Any, Any], Any] | None:
-    """Return a plain product of square matrices in C; None if there is no compiler."""
+    """Return a function that multiplies square matrices by a plain C loop; None if there is no compiler."""
     source, library = folder / "loop.c", folder / f"loop{abs(hash(body))}.so"
     source.write_text(LOOP % body)
     flags = ["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]
@@ -162,7 +165,7 @@ def products(rounds: int, markdown: bool) -> None:
 
 
 def orders(rounds: int, most: int, markdown: bool) -> None:
-    """Print the times of revealed orders."""
+    """Print the times of `examine` and `reveal`, which find the order of the additions in a sum."""
     rows = [["target", "terms", "examine", "probing alone", "published algorithm here", "ratio", "published figure"]]
     functions = {"numpy.sum": np.sum, "numpy.dot": lambda x: np.dot(x, np.ones_like(x))}
 
@@ -185,7 +188,7 @@ def orders(rounds: int, most: int, markdown: bool) -> None:
 
 
 def claimed(name: str, n: int) -> None:
-    """Examine a function; print a line if no claim is made."""
+    """Call `examine` for a function; print a line if it claims no order."""
     found = examine(name, n)
     if found.claim is None:
         print(f"{name} {n}: no claim", found.replays[:1])

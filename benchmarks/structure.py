@@ -1,9 +1,9 @@
 """The size of the package, and the part of it that single commands use: `python -m benchmarks.structure`.
 
-Prints the lines of code of each room (without docstrings, comments and blank lines), files and folders beyond the size
-limits, and the lines with `Any`. For some commands, it also prints the number of modules that they load, and the number
-of files of the package in which they call a function. Goals are beside the numbers, and `!` marks a number that misses
-its goal.
+Prints the lines of code of each subpackage (without docstrings, comments and blank lines), files and folders beyond the
+size limits, and the lines with `Any`. For some commands, it also prints the number of modules that they load, and the
+number of files of the package in which they call a function. Goals are beside the numbers, and `!` marks a number that
+misses its goal.
 """
 
 from __future__ import annotations

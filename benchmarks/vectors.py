@@ -22,7 +22,7 @@ ROUNDS = 3
 
 
 def measured(name: str, count: int, folder: Path) -> tuple[float, float]:
-    """Return the lines per second written and checked, the best of several rounds."""
+    """Return the lines generated and written per second, and the lines checked per second (best of several rounds)."""
     path = folder / f"{name}.txt"
     context = DEFAULT.replace(nan="x86")
     start = time.perf_counter()

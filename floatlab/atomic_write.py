@@ -40,7 +40,11 @@ def state_of(path: str) -> os.stat_result | None:
     try:
         state = os.stat(path)
     except FileNotFoundError:
-        if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
+        # Resolving "nowhere/../file" gives an existing file, although no folder "nowhere" leads to it.
+        real = os.path.realpath(path)
+        if os.path.lexists(real) or not (
+            os.path.isdir(os.path.dirname(path) or ".") and os.path.isdir(os.path.dirname(real))
+        ):
             raise
         if path.endswith(os.sep):
             raise FileFormatError(no_file(stat.S_IFDIR)) from None

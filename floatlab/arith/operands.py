@@ -172,7 +172,7 @@ class DerivationBuilder:
         return self.close(rounded.code, rounded.flags, truth)
 
     def special(self, rule: Rule, code: int, flags: Flags) -> Derivation:
-        """Close the derivation by a rule instead of a rounding."""
+        """Close the derivation with a code that a rule gives, without a rounding."""
         self.steps.append(Special(rule, flags))
         return self.close(code, flags, None)
 
@@ -253,7 +253,7 @@ def _read_operand(value: object, format: Format, context: Context) -> Datum:
 
 
 def exact_integer(n: int, format: Format) -> Datum:
-    """Return an integer as a number of a format; raises UnsupportedError, with a remedy, if it is not exact.
+    """Return an integer as a number of a format; raises UnsupportedError if it is not exact.
 
     >>> exact_integer(2048, parse_format("fp16"))
     Datum(binary16 0x6800 = 2048)

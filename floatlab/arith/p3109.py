@@ -99,7 +99,7 @@ def convert_to_block_max_abs_finite(
     context: AnyContext = DEFAULT,
     scale_context: AnyContext = DEFAULT,
 ) -> ScaledBlock:
-    """Round the largest finite magnitude into the scale's format, and convert to a block with this scale.
+    """Convert numbers to a block whose scale is their largest finite magnitude, rounded into the format of scales.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def _sum(a: Extended, b: Extended) -> Extended:
 
 
 def _quotient(x: Extended, by: Extended) -> Extended | Ratio:
-    """Return an element before it is rounded: x/s, with the report's rules for special scales."""
+    """Return an element before it is rounded: x / by, with the report's rules for scales that are 0, ∞ or NaN."""
     if x is None or by is None:
         return None
     negative = x.negative != by.negative

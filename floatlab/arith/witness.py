@@ -185,7 +185,10 @@ def _placed(fmt: Format, c: int, q: int) -> Datum | None:
 
 
 def _all(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield all operands whose product is inexact, from 1 outward, with a ≥ 0 (by symmetry) and every product once."""
+    """Yield all operands whose product a·b is inexact, beginning with factors near 1.
+
+    Because of symmetry, only a ≥ 0 is tried, and every product only once.
+    """
     data = [each for each in (Datum(fmt, code) for code in range(1 << fmt.width)) if each.is_finite]
     one = round_exact(Exact(False, 1, 0), fmt).code
     data.sort(key=lambda datum: (abs(datum.magnitude - one), datum.sign_bit))

@@ -102,7 +102,7 @@ class Job:
         )
 
     def scales(self) -> tuple[Array, np.float32 | None]:
-        """Return the codes of the scales, of shape (rows of blocks, 1, columns), and the tensor's scale."""
+        """Return the codes of the scales, with the shape (rows, 1, inner) of `BlockLayout`, and the tensor's scale."""
         amax = self.largest()
         top = float(amax.max(initial=0))
         self.finite = top < np.inf
@@ -129,7 +129,11 @@ class Job:
     def round(
         self, scales: Array, tensor: np.float32 | None, into: Array | None, target: Format | None = None
     ) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield slices of rows of blocks, the codes of their elements (or values in `target`), and the factors s·t."""
+        """Round the elements, a few rows of blocks at a time.
+
+        Yield, for each part: the slice of the rows, the codes of their elements (or values in the format `target`), and
+        the factors s·t, scale times tensor scale. The results are written to `into` if given.
+        """
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)
         for rows in cut.slabs():
@@ -212,7 +216,7 @@ def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -
 
 @lru_cache(maxsize=64)
 def reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
-    """Return a function that decodes codes of elements, or sign-magnitude codes, to a dtype."""
+    """Return a function that decodes elements to a dtype; `as_magnitudes`: codes of integers are sign-magnitude."""
     element = fmt.element
     if isinstance(element, Format):
         return partial(decode_array, format=element, dtype=kind, threads=1)

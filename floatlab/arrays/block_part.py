@@ -1,4 +1,4 @@
-"""One block of an array, quantized exactly with every step, while the other blocks only give the tensor's scale."""
+"""Quantizes one block of an array exactly, with every step; the other blocks only determine the tensor's scale."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class BlockPart(Record):
     """Elements of one block of an array, and where they are.
 
     `places` are the positions of the elements in the array, in C order. `start` is the position of the first one in
-    the block, which has `size` elements. `before` and `after` are positions of the previous and the next part; None at
-    the ends of the array.
+    the block, which has `size` elements. `before` and `after` are positions of elements in the previous and
+    the next part, of this block or of its neighbours; None at the ends of the array.
     """
 
     block: BlockDerivation
@@ -123,7 +123,10 @@ def _part(
     first: int,
     ends: tuple[int | None, int | None],
 ) -> BlockPart:
-    """Return the part that begins at position `first` of a block; `derived` are the positions of its elements."""
+    """Return the part that begins at position `first` of a block.
+
+    `own` are the positions of the block's elements in the array, and `derived` those of the elements that `block` has.
+    """
     places = own[first : first + MOST]
     kept = [i for i, place in enumerate(derived) if places[0] <= place <= places[-1]]
     last = first + len(places)
@@ -150,7 +153,7 @@ def _end(places: Array, number: int, which: int) -> int | None:
 
 
 def _extremes(values: Array, magnitudes: Array) -> list[int]:
-    """Return the positions on which the quantities of a block depend: amax, low, high, peak and a NaN."""
+    """Return the positions of the values that a rule's formulas use (amax, peak, low and high), and that of a NaN."""
     nans = np.isnan(magnitudes)
     found = [int(np.argmax(nans))] if nans.any() else []
     if not nans.all():

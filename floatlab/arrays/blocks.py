@@ -1,8 +1,9 @@
 """Block formats on arrays: MX and NVFP4, with the same bits as `arith.blocks`.
 
-`arith.blocks` computes the quotients amax / (largest·t) and x / (s·t) exactly and rounds them once. Here they are
-computed in float64 and then rounded; `scales` explains why the bits are the same. Division by a power of two is exact
-in any case.
+Let amax be the largest magnitude of a block, x an element, s the scale of the block, t that of the tensor (or 1), and
+largest the largest element. `arith.blocks` computes the quotients amax / (largest·t) and x / (s·t) exactly and rounds
+them once. Here they are computed in float64 and then rounded; `scales` explains why the bits are the same. Division by
+a power of two is exact in any case.
 """
 
 from __future__ import annotations
@@ -111,7 +112,10 @@ def encode_blocks(
 
 
 def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
-    """Return whether the last block of a row is padded. With binary32 scales it is; MX and NVFP4 refuse short ones."""
+    """Return whether the last block along the axis is shorter than the others, and is padded.
+
+    Only formats with binary32 scales pad it; MX and NVFP4 refuse short blocks.
+    """
     fmt = recipe.format
     if fmt.family != "fp32" or fmt.block is None or not shape or not hasattr(axis, "__index__"):
         return False
@@ -120,7 +124,10 @@ def _is_padded(shape: tuple[int, ...], recipe: Recipe, axis: object) -> bool:
 
 
 def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) -> Blocks:
-    """Cut the array into tiles; encode these as rows of a matrix, and put the codes together again."""
+    """Encode an array in blocks that may span several rows ("tiles").
+
+    The tiles become the rows of a matrix, which is encoded; then the codes are put back into the array's shape.
+    """
     fmt, rule = recipe.format, recipe.rule
     context = saturating_context(rules_of(options.get("context"), options.get("rounding", "RNE")), fmt)
     if context.rounding.is_stochastic:
@@ -345,12 +352,12 @@ def _in_singles(fmt: BlockFormat, codes: Array, by: Array) -> Array | None:
 
 
 def _digits(fmt: BlockFormat) -> list[int]:
-    """Return the precisions of the factors of a value."""
+    """Return the precisions of the factors of a decoded value: of elements, scales and the tensor's scale."""
     return [each.precision for each in (fmt.magnitudes, fmt.scale, fmt.tensor) if each is not None]
 
 
 def _decode_tiles(blocks: Blocks, tensor_scale: object, recipe: Recipe, axis: int, dtype: object) -> Array:
-    """Return the values of the tiles of an array by the rule's formula, each rounded once."""
+    """Return the values of an array that `_encode_tiles` encoded, by the rule's formula; each is rounded once."""
     scales, codes, groups = blocks.scales, blocks.codes, blocks.groups
     fmt, rule = recipe.format, recipe.rule
     tiling = Tiling(codes.shape, fmt, axis)

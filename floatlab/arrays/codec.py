@@ -1,4 +1,4 @@
-"""Shared parts of calls on arrays: keywords, operands, dtypes, results and flags; and the codec of plain formats."""
+"""Shared parts of calls on arrays: keywords, operands, dtypes, results, flags; and rounding and decoding."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return the rules of a processor or library; raises UnsupportedError if `rules` has what a dialect fixes."""
+    """Return `rules` with the choices of a processor or library; raises UnsupportedError if `rules` sets one, too."""
     from floatlab.numbers.dialects import parse_dialect
 
     for field in ("overflow", "absent", "nan", "negative"):
@@ -122,7 +122,7 @@ def decode_array(
 
 
 def native(piece: Piece) -> Array:
-    """Return a piece as numbers for NumPy: unchanged, or the values of its codes.
+    """Return numbers for NumPy: an array unchanged, a `Source` as the values of its codes.
 
     >>> native(Source(np.uint8([0x38, 0x40]), Format("mine", 4, 4))).tolist()
     [1.0, 2.0]

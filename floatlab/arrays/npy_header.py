@@ -26,7 +26,7 @@ _VERSIONS = {
 
 
 class Header(Record):
-    """The header of a `.npy`; the numbers begin `offset` bytes from the start."""
+    """The header of a `.npy`; `by_columns`: column-major order. The numbers begin `offset` bytes from the start."""
 
     shape: tuple[int, ...]
     by_columns: bool

@@ -32,7 +32,10 @@ def _width(width: int | str | Format) -> int:
 
 
 def _places(width: int) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return the size of a group of codes that fills whole bytes, its bytes, and each code's first byte and bit."""
+    """Return the number of codes in the smallest group that fills whole bytes, and the number of these bytes.
+
+    The third result has, for each code of the group, its first byte and its first bit in this byte.
+    """
     group = 8 // int(np.gcd(8, width))
     return group, group * width // 8, [divmod(width * i, 8) for i in range(group)]
 
@@ -48,7 +51,7 @@ def packed_length(count: int, width: int | str | Format) -> int:
 
 @in_default_mode
 def pack(codes: Any, width: int | str | Format | None = None) -> Array:
-    """Return codes packed along the last axis as uint8; each row ends on a byte, its spare bits zeros.
+    """Return codes packed along the last axis as uint8; the spare bits of a row's last byte are zeros.
 
     Parameters
     ----------

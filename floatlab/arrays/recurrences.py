@@ -64,7 +64,10 @@ def advance_draws(context: Context, index: int) -> Context:
 
 
 class _History:
-    """The rows before a step, and after each of the next steps; limited in number, to stay in the cache."""
+    """The rows of numbers before a step, and after each of the steps that follow.
+
+    The number of steps is limited, so that the history stays in the cache.
+    """
 
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
         """Start with rows, of which `kept` are not changed by any stage; `memory` of an earlier history is reused."""
@@ -77,11 +80,14 @@ class _History:
         self.states[1:, kept] = rows[kept]
 
     def fill(self, row: int, numbers: Array) -> None:
-        """Fill one row in every step, with a number per element or with one number per step."""
+        """Fill one row of every step; `numbers` has the shape (steps, count), or (steps,) for one number per step."""
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return the number of valid steps, up to the first with a non-finite row, and whether there is one."""
+        """Return the number of valid steps, and whether the last of them made a row of `finite` non-finite.
+
+        Later steps are not valid. If all rows are finite, all `did` steps are valid.
+        """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):
             return did, False
@@ -89,7 +95,10 @@ class _History:
         return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
-        """For each element, record the last step that changed it in a watched row, and count such steps."""
+        """For each element, note which steps changed it in a watched row.
+
+        `last` receives the number of the last such step, and `moves` is increased by the number of such steps.
+        """
         if not watched:
             return
         before, after = self.states[:did], self.states[1 : did + 1]
@@ -285,7 +294,9 @@ def round_in_blocks(numbers: Array, format: BlockFormat, context: Context) -> Ar
 
 
 def recurrence_format(name: str | Format) -> Format:
-    """Return a valid format for rows; raises FormatError, or UnsupportedError if binary64 does not contain it.
+    """Return the format `name` for the rows of a recurrence.
+
+    Raises FormatError if there is none, and UnsupportedError if binary64 does not contain it.
 
     >>> recurrence_format("bf16").name
     'bfloat16'

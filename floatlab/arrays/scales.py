@@ -1,7 +1,8 @@
 """Splits arrays into blocks, and computes the codes of the blocks' scales, and the values of these codes.
 
 `BlockScales` computes once everything that depends only on the block format and the rule. These are tables indexed by
-code and, for rules that use only exponents, a table indexed by the exponent field of the largest magnitude.
+code and, for rules that use only exponents, a table indexed by the exponent field of amax, the largest magnitude of a
+block.
 
 Quotients are computed in float64 and then rounded again, but the result is the same as after a single rounding. Let d
 be the divisor, and m a number of the target format, or a tie between two, such that m·d is exact in float64. Then the
@@ -75,7 +76,11 @@ class Blocks(Record):
 
 
 class BlockLayout:
-    """The split of an array into blocks along an axis: `rows` blocks of `size` elements, with `inner` columns each."""
+    """The split of an array into blocks of `size` elements along an axis.
+
+    The array is viewed with the shape (`rows`, `size`, `inner`), where `inner` is the number of elements in the axes
+    after the blocks' axis. Each of the rows × inner columns of this view is a block.
+    """
 
     def __init__(self, shape: tuple[int, ...], axis: object, fmt: BlockFormat) -> None:
         """Check the axis; raises UnsupportedError."""
@@ -98,15 +103,15 @@ class BlockLayout:
         self.rows = math.prod(self.scales_shape[: at + 1])
 
     def blocks(self, array: Array) -> Array:
-        """Return elements as (rows, elements of a block, columns)."""
+        """Return an array of elements with the shape (rows, size, inner)."""
         return array.reshape(self.rows, self.size, self.inner)
 
     def scales(self, array: Array) -> Array:
-        """Return an array with one number per block as (rows, 1, columns)."""
+        """Return an array that has one number per block with the shape (rows, 1, inner)."""
         return array.reshape(self.rows, 1, self.inner)
 
     def slabs(self) -> Iterator[slice]:
-        """Yield the rows of blocks that are computed together."""
+        """Yield slices of the rows that are computed together."""
         step = max(SLAB // max(self.size * self.inner, 1), 1)
         for first in range(0, self.rows, step):
             yield slice(first, first + step)
@@ -293,8 +298,8 @@ class BlockScales:
     ) -> tuple[Array, Array]:
         """Return two arrays: numbers that round into the element format as x / (s·t) does, and the divisors s·t.
 
-        `finite`: whether all elements of the array are finite; `narrows`: whether float64 results are converted to
-        float32.
+        s is the scale of a block, and t that of the tensor. `finite`: whether all elements of the array are finite;
+        `narrows`: whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)

@@ -109,7 +109,8 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 def spacing(x: object, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format; NaN for infinities and NaNs.
 
-    It is a power of two, but in formats given by a table the distance to the next larger magnitude, as `Datum.ulp`.
+    It is a power of two. In formats given by a table, it is the distance to the next larger magnitude instead, as in
+    `Datum.ulp`.
 
     Parameters
     ----------
@@ -266,7 +267,7 @@ def _hidden(format: Format) -> int:
 
 
 def _ranks(codes: Array, format: Format) -> Array:
-    """Return the ranks of codes."""
+    """Return the ranks of codes as int64; NaNs have `NAN_RANK`."""
     if format.is_table:
         from floatlab.arrays.lanes.tables import ranks_table
 
@@ -303,7 +304,7 @@ def _gaps(format: Format) -> Array:
 
 
 def _moved_in_table(codes: Array, format: Format, ranks: Array, step: Array | int, minus: Array | bool) -> Array:
-    """Do `_moved` for a format given by a table."""
+    """Return the same as `_moved`, for a format given by a table."""
     from floatlab.arrays.lanes.tables import codes_table
 
     by_rank, zero = codes_table(format)

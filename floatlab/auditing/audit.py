@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf, isinf, prod
@@ -64,7 +65,9 @@ class AuditedTensor(Record):
 class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
-    `original` is the name of the original checkpoint; it is empty if none was given.
+    `original` is the name of the original checkpoint; it is empty if none was given. `unchecked` has each dtype of the
+    tensors that are not quantised, with their number: an audit does not look at them. `missing` has the tensors of the
+    original that the checkpoint lacks; it is empty if some weights have other names than their originals.
     """
 
     _ASKS = ".is_sound"
@@ -72,6 +75,8 @@ class Audit(Record, Answering):
     source: str
     original: str
     tensors: tuple[AuditedTensor, ...]
+    unchecked: tuple[tuple[str, int], ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -141,7 +146,8 @@ def audit(
         A glob that chooses weights by name.
     progress
         A function that is called with the number of elements. It returns a function that is called with the number of
-        elements done since its last call. With `to`, bytes are counted, and the number of tensors is another argument.
+        elements done since its last call. With `to`, the first function is called with the number of bytes and the
+        number of tensors, and the second one with the number of bytes read since its last call.
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
     **options
@@ -204,7 +210,26 @@ def audit(
             if original is not None:
                 original.close()
     found.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.fidelity.left if each.fidelity else 0.0)))
-    return Audit(read.name, "" if original is None else original.name, tuple(found))
+    return Audit(
+        source=read.name,
+        original="" if original is None else original.name,
+        tensors=tuple(found),
+        unchecked=() if only else _unchecked(read),
+        missing=() if only or original is None else _missing(read, original, found),
+    )
+
+
+def _unchecked(read: QuantizedCheckpoint) -> tuple[tuple[str, int], ...]:
+    """Return each dtype of the tensors that are not quantised, with their number."""
+    return tuple(Counter(stored.dtype for stored in read.plain.values()).items())
+
+
+def _missing(read: QuantizedCheckpoint, original: QuantizedCheckpoint, found: list[AuditedTensor]) -> tuple[str, ...]:
+    """Return the tensors of the original that the checkpoint lacks, as far as equal names can tell."""
+    if any(each.original for each in found):
+        return ()
+    there = {*read.names, *(each.name for each in found)}
+    return tuple(name for name in original.names if name not in there)
 
 
 def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) -> AuditedTensor:
@@ -279,9 +304,10 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
 def _beside(
     read: QuantizedCheckpoint, weight: Weight, originals: Originals | None
 ) -> tuple[Fidelity | None, tuple[str, ...], str]:
-    """Return the errors relative to the original, the reasons to call the weight broken, and what the original is.
+    """Return the errors relative to the original, the reasons to call the weight broken, and words for the original.
 
-    If the errors are small, there is a reason only if a repair removes most of the error.
+    The words say which tensors of the original were compared. If the errors are small, there is a reason only if
+    correcting its cause removes most of the error.
     """
     if originals is None:
         return None, (), ""
@@ -311,7 +337,10 @@ def _not_found(weight: Weight, originals: Originals) -> str:
 def _reasons(
     read: QuantizedCheckpoint, weight: Weight, x: ArraySource, fidelity: Fidelity, bits: float
 ) -> tuple[str, ...]:
-    """Return the cause of the error, if it is found; if the error is small, the cause must explain most of it."""
+    """Return a sentence about the cause of the error; an empty tuple if no cause is found.
+
+    If the error is small, a cause counts only if correcting it removes most of the error.
+    """
     causes = []
     most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
     for repair in repairs(read, weight):

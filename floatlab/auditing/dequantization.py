@@ -29,8 +29,10 @@ Progress = Callable[[int], None]
 
 
 class ReadWeight(Record):
-    """A quantised weight that was written as numbers: its convention, its formula, and the evidence for these.
+    """A quantised weight that was written as numbers.
 
+    `convention` names the way in which it was stored, and `evidence` says how that was recognised. `formula` says how
+    a code becomes a number.
     `overflows` is the number of values that were too large for the written format and became infinite.
     """
 

@@ -32,7 +32,7 @@ class Fidelity(Record):
     if there is no error. `cosine` is the cosine of the angle between both weights. `largest_error` and `mse` are
     absolute. `nans` elements are NaN or infinite but finite in the original; all other measures leave them out.
     `bad_blocks` of `blocks` (of 32 or 16 elements in a row) have a larger relative error than any quantiser causes.
-    `most` is the largest relative error of a weight with the right scales.
+    `most` is a limit: with the right scales, `left` is below it.
     """
 
     elements: int
@@ -108,13 +108,14 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None, b
 
 
 def _exponent(x: float) -> int:
-    """Return the index in the array of bad blocks for blocks whose largest error is x."""
+    """Return the index in the result of `_bad_blocks` at which blocks with the largest error x are counted."""
     return int(np.frexp(x)[1]) + (1 << 11)
 
 
 def _bad_blocks(error: Array, x: Array, first: int, in_row: int) -> Array:
-    """Count the blocks whose error is larger than that of a quantiser, by the exponent of the largest error.
+    """Count the blocks whose error is larger than any quantiser causes.
 
+    The result has a count for each binary exponent of a block's largest error, at the index that `_exponent` returns.
     `first` is the number of the first block, and `in_row` the number of blocks in a row.
     """
     noise, signal = np.square(error).sum(axis=1), np.square(x).sum(axis=1)

@@ -30,7 +30,7 @@ _UE4M3[0x7F], _UE4M3[0xFF] = 0.0, 480.0
 
 
 def reader(source: ArraySource, dtype: str) -> Reader:
-    """Return a reader of a tensor of a quantised type, whose bytes `source` holds; raises UnsupportedError."""
+    """Return a reader of a tensor of a quantised type; `source` has its bytes. Raises UnsupportedError for others."""
     block, decode = block_of(dtype), _DECODERS.get(dtype)
     if decode is None or block is None:
         raise unsupported(source.name, dtype)
@@ -100,7 +100,7 @@ def scales_and_minima(packed: Array) -> tuple[Array, Array]:
 
 
 def _of_k(blocks: Array, codes: Array) -> Array:
-    """Return d·scale·code − dmin·minimum; `codes` has eight groups of 32 codes."""
+    """Return the numbers of K blocks, d·scale·code − dmin·minimum; `codes` has eight groups of 32 codes a block."""
     scales, minima = scales_and_minima(blocks[:, 4:16])
     d, least = (_half(blocks, 0) * scales)[..., None], (_half(blocks, 2) * minima)[..., None]
     found: Array = d * codes - least
@@ -161,7 +161,10 @@ def _iq4_xs(blocks: Array) -> Array:
 
 
 def _trits(octets_: Array, count: int) -> Array:
-    """Return numbers −1, 0 and 1: the first `count` base-3 digits of each byte, divided by 256, less 1."""
+    """Return numbers −1, 0 and 1.
+
+    A byte b stands for the fraction b/256. Its first `count` digits in base 3, less 1, are the numbers.
+    """
     shifted = octets_[:, None, :] * _POWERS_OF_3[:count, None]  # modulo 256, so that the preceding digits are lost
     return (shifted.astype(np.uint16) * 3 >> 8).reshape(len(octets_), -1) - 1.0
 

@@ -55,7 +55,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
     As a mapping, it gives each tensor as an array of float32 (correctly rounded), or of float64 if the tensor is
     float64. Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name,
     with their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
-    to the reason, and `unsupported` has the names of those that are of a kind that is not read. Close the checkpoint
+    to the reason, and `unsupported` has the names of those whose kind floatlab does not read. Close the checkpoint
     after use, or open it in a `with` statement.
     """
 
@@ -92,7 +92,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         self._find_orphans()
 
     def _find_orphans(self) -> None:
-        """Record scales that do not belong to a weight as unreadable."""
+        """Record each scale whose weight is missing as unreadable."""
         for name in list(self.plain):
             for end, owners in _OWNERS:
                 stem = name.removesuffix(end)
@@ -145,7 +145,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         return self.array(name)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether the checkpoint has a readable tensor of this name."""
+        """Return whether the checkpoint has a tensor of this name; it may be one that cannot be read."""
         return name in self.weights or name in self.plain or name in self.unreadable
 
     def __iter__(self) -> Iterator[str]:

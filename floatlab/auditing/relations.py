@@ -89,11 +89,11 @@ def _relations(q: Array, x: Array, shape: tuple[int, ...]) -> Iterator[str]:
 
 
 def factor_off(read: ArraySource, original: ArraySource) -> str:
-    """Return the factor by which a weight is too large or too small, in words, though its error is small; or "".
+    """Return in words by which factor a weight is too large or too small, though its error is small; "" if by none.
 
     The factor is measured on the numbers between 1/8 and 1/2 of the largest one in their block. If they have many
-    different values, rounding hardly changes their mean size. The numbers of some blocks are almost equal, and may all
-    be rounded in the same direction.
+    different values, rounding hardly changes their mean size. Otherwise, all of them may be rounded in the same
+    direction, and no factor is returned.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -126,7 +126,10 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
 
 
 def _fitted(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return the factor between each row of x and of q, and the relative error that it leaves."""
+    """Return for each row the factor f with the least error |q − f·x|, and this error relative to |q|.
+
+    Rows of zeros are left out.
+    """
     with np.errstate(all="ignore"):
         signal, own = np.square(x).sum(axis=-1), np.square(q).sum(axis=-1)
         factor = (q * x).sum(axis=-1) / signal
@@ -165,7 +168,7 @@ def _times(factor: float) -> str:
 
 
 def _step(factor: float) -> str:
-    """Return a remark on a factor that is a power of two, or that remains if a step of a scale is left out."""
+    """Return a remark on a factor that is a power of two or one of `_STEPS`; an empty text for other factors."""
     ratio = max(factor, 1 / factor)
     for number, words in _STEPS:
         if abs(ratio / number - 1) < 0.01:

@@ -144,7 +144,7 @@ def _swapped_words(words: Array) -> Array:
 
 
 def _from_halves(size: int, octets: Array) -> Array:
-    """Return bytes with two neighbouring elements each; in a stored byte, two elements are half a block apart."""
+    """Return bytes that hold two neighbouring elements each, from bytes whose two elements are half a block apart."""
     blocks = octets.reshape(-1, size)
     codes = np.concatenate((blocks & 15, blocks >> 4), axis=1)
     found: Array = (codes[:, ::2] | codes[:, 1::2] << 4).reshape(octets.shape)
@@ -159,14 +159,14 @@ def _stepped(step: int, words: Array) -> Array:
 
 
 def _turned(scales: Array) -> Array:
-    """Transpose scales."""
+    """Return scales as they are meant if they were stored transposed; the shape stays the same."""
     *outer, rows, columns = scales.shape
     found: Array = np.ascontiguousarray(np.swapaxes(scales.reshape(*outer, columns, rows), -1, -2))
     return found
 
 
 def _straightened(shape: tuple[int, ...], codes: Array) -> Array:
-    """Return scales of the 128×4 layout in rows; unchanged if their number does not fit this layout."""
+    """Return swizzled scales (128×4 layout) as rows × columns; unchanged if their number does not fit this layout."""
     rows, columns = int(np.prod(shape[:-1])), shape[-1]
     try:
         found = unswizzled(HeldSource(np.ascontiguousarray(codes)), (rows, columns)).whole()

@@ -148,9 +148,10 @@ def _by_rounding(candidates: list[NarrowedCopy]) -> list[list[NarrowedCopy]]:
 
 
 def _copies(copy: Piece, whole: Piece, candidates: list[NarrowedCopy]) -> list[NarrowedCopy]:
-    """Return the candidates for which `copy` is `whole` after rounding. They differ only in the result of overflows.
+    """Return the candidates for which `copy` is `whole` after rounding.
 
-    Without overflows, all of them round alike, so that the numbers are rounded only once.
+    All `candidates` differ only in the result of overflows. Without overflows, all of them round alike, so that the
+    numbers are rounded only once.
     """
     kept, first = [], candidates[0]
     with np.errstate(all="ignore"):

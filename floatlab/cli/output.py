@@ -325,7 +325,7 @@ def check_outputs(manner: Manner, read: list[str], resumed: str | None = None) -
 
 
 def _states(word: str) -> Iterator[os.stat_result]:
-    """Yield the states of the files that a word may name: as a whole, before a `::`, or between commas."""
+    """Yield `os.stat` of the files that a word may name: as a whole, before a `::`, or between commas."""
     parts = word.split("::")
     for name in {*("::".join(parts[:n]) for n in range(1, len(parts) + 1)), *word.split(",")}:
         with suppress(OSError, ValueError):
@@ -334,7 +334,7 @@ def _states(word: str) -> Iterator[os.stat_result]:
 
 
 def _parts(name: str) -> Iterator[os.stat_result]:
-    """Yield the states of the files of a checkpoint that is a folder or an index."""
+    """Yield `os.stat` of the files of a checkpoint, if `name` is a folder or an index."""
     folder = name if os.path.isdir(name) else os.path.dirname(name) or "." if name.endswith(".index.json") else None
     if folder is not None:
         from itertools import islice

@@ -64,7 +64,10 @@ class GgufHeader(Record):
 
 
 class _Header:
-    """The bytes of the header, read in pieces; raises FileFormatError if the file or the longest header ends."""
+    """The bytes of the header, read in pieces.
+
+    Reading past the end of the file, or past the longest accepted header, raises FileFormatError.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.length = file, length_of(file)

@@ -29,7 +29,10 @@ class Journal:
     """An open journal; `len` is the number of its lines after the first. Close it after use."""
 
     def __init__(self, path: str, what: str, belongs: Mapping[str, object]) -> None:
-        """Open or create the journal of some work, such as "audit", which belongs to what `belongs` says.
+        """Open or create the journal of some work.
+
+        `what` is the kind of work, such as "audit". `belongs` has the inputs and settings of the work: a journal whose
+        first line says otherwise belongs to other work.
 
         Raises FileFormatError for a file that is no journal or belongs to other work, and RefusedError in a confined
         process. Such files are not changed.
@@ -126,7 +129,7 @@ def _line(entry: Mapping[str, object]) -> bytes:
 
 
 def _ends(file: IO[bytes], size: int) -> Iterator[int]:
-    """Yield the end of each line that has one; raises FileFormatError if a line is too long."""
+    """Yield the position after each complete line; raises FileFormatError if a line is too long."""
     last = 0
     for place in range(0, size, _PIECE):
         found, at = read_bytes(file, place, min(_PIECE, size - place)), -1

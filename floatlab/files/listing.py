@@ -1,4 +1,4 @@
-"""Lists the entries that can be opened: folders and array files in a folder, and arrays in a file of several."""
+"""Lists the entries that can be opened: folders and array files in a folder, and arrays in a file that has several."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
 class FileEntry(Record):
     """An entry that can be opened by its path `word`; `is_container`: it is a folder or archive, not an array.
 
-    `size` is the size of a file in bytes; `kind` and `shape` describe an array in a file of several. If unknown, they
-    are None or empty.
+    `size` is the size of a file in bytes; `kind` and `shape` describe an array in a file that has several. If unknown,
+    they are None or empty.
     """
 
     word: str

@@ -42,7 +42,10 @@ _LEFT_OUT = (
 
 
 class PrintedLayout(Record):
-    """The positions of a printed array's first and last bracket, and the dtype that it states or implies."""
+    """Where the numbers of a printed array are in the text, and the dtype that the array states or implies.
+
+    `first` is the index of the first bracket, and `stop` is the index after the last one.
+    """
 
     first: int
     stop: int

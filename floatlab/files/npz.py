@@ -156,7 +156,10 @@ class Bundle:
 
 
 class NpzEntry:
-    """Opens an array of an open `.npz`; in another process, to which it can be sent, it opens the file there."""
+    """A function without arguments that opens an array of an open `.npz`.
+
+    It can be sent to another process, where it opens the file again.
+    """
 
     def __init__(self, bundle: Bundle, name: str) -> None:
         """Take the file and the name of the array."""
@@ -167,7 +170,7 @@ class NpzEntry:
         return self.bundle.open(self.name)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return what opens the file again."""
+        """Return how another process rebuilds it: as a function that opens the file again."""
         return partial, (open_npz, self.bundle.path, self.name)
 
 
@@ -179,7 +182,7 @@ def npz_names(path: str) -> list[str]:
 
 
 def open_npz(path: str, name: str | None) -> ArraySource:
-    """Open an array of a `.npz` by its name, or the only one; raises FileFormatError in one line."""
+    """Open an array of a `.npz` by its name, or its only array; raises FileFormatError in one line."""
     bundle = Bundle(path)
     try:
         with named(path):

@@ -76,7 +76,11 @@ def bits_of(kind: Format | DType) -> int:
 
 
 def piece(stored: Array, source: ArraySource) -> Piece:
-    """Return stored numbers as a piece of the source; raises FileFormatError for codes with too many bits."""
+    """Return stored numbers in the form in which `ArraySource.read` returns them.
+
+    The form is a `Source` (codes with their format), or an array of the source's dtype. Raises FileFormatError for
+    codes with too many bits.
+    """
     if source.dtype is None:
         format = source.format
         if stored.size and int(stored.max()) >> format.width:

@@ -45,7 +45,11 @@ def is_nested(text: str) -> bool:
 
 
 class Reader:
-    """Converts literals to codes: decimals through binary64 if that rounds the same way, all others exactly."""
+    """Converts literals to codes.
+
+    Decimals are read as binary64 numbers and rounded from there if that certainly gives the right code. All other
+    literals are read exactly, which is slower.
+    """
 
     def __init__(self, format: Format) -> None:
         """Start without literals; raises FormatError for a format that arrays do not support."""
@@ -87,7 +91,10 @@ class Reader:
             self.take(word)
 
     def _exactly(self, word: str) -> tuple[int, bool]:
-        """Read a literal exactly; return its code, and whether it is inexact. Raises LiteralError for too many."""
+        """Read a literal exactly; return its code, and whether it is inexact.
+
+        Raises LiteralError after too many such literals, since exact reading is slow.
+        """
         if (known := self._read.get(word)) is None:
             self._slow += 1
             if self._slow > MAX_EXACT:
@@ -99,7 +106,10 @@ class Reader:
         return known
 
     def _settle(self) -> None:
-        """Round a batch of literals. A literal whose binary64 value is a tie is read exactly: it may not be a tie."""
+        """Round a batch of literals.
+
+        A literal whose binary64 value is a tie is read exactly, since the literal itself may lie beside the tie.
+        """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
         held = np.ones(len(values), bool)  # True if the binary64 value is a number of the format

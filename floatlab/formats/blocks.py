@@ -132,7 +132,7 @@ class BlockFormat(Record):
 
     @property
     def family(self) -> str:
-        """The family of scale rules for this format, by its scales: such as `mx`, `nvfp4`, `fp32`, `minimum`."""
+        """The name of the family of scale rules that fit the scales of this format, such as `mx`, `nvfp4` or `fp32`."""
         if self.groups:
             return "hif4"
         if self.minimum:
@@ -145,7 +145,11 @@ class BlockFormat(Record):
 
     @property
     def scale_bits(self) -> int:
-        """Width of a scale as it is stored; its last code is the NaN."""
+        """Width of a scale in bits, as it is stored.
+
+        Where `first_scale` is subtracted (in HiF4), it is one bit less than the width of the scale's format, and the
+        last code is the NaN.
+        """
         return self.scale.width - bool(self.first_scale)
 
     @property

@@ -1,4 +1,4 @@
-"""Enclosures of powers of √e, the values of logarithmic takums: integers only, to any number of digits."""
+"""Computes bounds on powers of √e, the values of logarithmic takums, to any number of digits, with integers only."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Format(Record):
 
     @property
     def lowest_magnitude(self) -> int:
-        """Magnitude of the most negative number; a format given by a table may have fewer negative ones."""
+        """Magnitude of the most negative number; it may differ from `largest_magnitude` in formats given by a table."""
         return self.largest_magnitude
 
     @property

@@ -21,7 +21,9 @@ _TOKEN = re.compile(r"\s*([0-9][0-9.]*(?:e-?[0-9]+)?(?:\^-?[0-9]+)?|[A-Za-z_][A-
 
 
 class Formula(Record):
-    """A number (its value), a name (no arguments), or an operation: + - * / or a function, with its arguments.
+    """A formula as a tree: a number, a name, or an operation whose arguments are formulas.
+
+    A number has its value in `number`. An operation is + - * / or a function.
 
     >>> parse_formula("amax / 6").arguments[0].name
     'amax'
@@ -36,7 +38,7 @@ class Formula(Record):
         return _text(self, 0)
 
     def names(self) -> frozenset[str]:
-        """Return the names of the quantities in the formula.
+        """Return the names of the variables in the formula.
 
         >>> sorted(parse_formula("amax / (6 * tensor)").names())
         ['amax', 'tensor']

@@ -44,12 +44,13 @@ class RuleLine(Record):
 
 
 class ScaleChoice(Record):
-    """A choice between scales: the block is rounded with each factor `grow`; the smallest error decides.
+    """A choice between scales: a block is rounded once for each factor, and the result with the smallest error is kept.
 
-    `error` is the formula of an element's error, where `q` is the rounded element. `measure` says how the errors of a
-    block are combined: the sum of their squares (`square`), the sum of their magnitudes (`absolute`), or the `largest`
-    magnitude. A sum adds the elements of each row one after the other. It then adds the rows in pairs, row i to row i +
-    n/2. If several factors give the same error, the first one is kept.
+    The lines of the rule use the factor as `grow`. `error` is the formula of an element's error, where `q` is the
+    rounded element. `measure` says how the errors of a block are combined: the sum of their squares (`square`), the sum
+    of their magnitudes (`absolute`), or the `largest` magnitude. A sum adds the elements of each row one after the
+    other. It then adds the rows in pairs, row i to row i + n/2. If several factors give the same error, the first one
+    is kept.
     """
 
     factors: tuple[str, ...]
@@ -67,9 +68,10 @@ class ScaleRule(Record):
     of a NaN in formats without NaN. If `wraps` is true, elements beyond the largest number do not saturate; the excess
     bits of the exponent are lost. `elements` are the element formats to which the rule applies; if it is empty, the
     rule applies to all floating-point formats. `value` is the exact formula that decodes an element `q`. `search` names
-    an algorithm (`arith.blocks.searches`) that finds quantities of a block for the lines, such as `step`. `tensor_step`
-    is then the largest step in the tensor, and `found` is the element that the search gave. `takes` is the format to
-    which values are rounded first; if it is empty, they are rounded to binary32 or keep a narrower format.
+    an algorithm (`arith.blocks.searches`) that computes more variables of a block for the lines, such as `step`.
+    `tensor_step` is then the largest step in the tensor, and `found` is the element that the search gave. `takes` is
+    the format to which values are rounded first; if it is empty, they are rounded to binary32 or keep a narrower
+    format.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")
     >>> [str(line) for line in rule.steps()]

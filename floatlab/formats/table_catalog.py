@@ -44,7 +44,9 @@ def midpoint(x: Real, y: Real) -> Real:
 
 
 class HiFloat8(Listed):
-    """HiF8: a prefix, the dot, says how many bits the exponent has, from 0 to 4; the exponent has its own sign.
+    """HiF8, whose exponent has 0 to 4 bits and a sign of its own.
+
+    After the sign follows the field `dot`, of 2 to 4 bits, which says how many bits the exponent has.
 
     >>> hif8 = HiFloat8("hif8", 8)
     >>> hif8.largest, hif8.smallest.denominator == 2**22, [each.bits for each in hif8.fields(0x41)]
@@ -64,13 +66,13 @@ class HiFloat8(Listed):
 
     @staticmethod
     def _split(code: int) -> tuple[int, int]:
-        """Return the lengths of the dot and of the exponent."""
+        """Return the lengths of the fields `dot` and `exponent` in bits."""
         bits = code & 0x7F
         leading = 7 - bits.bit_length()
         return (2, 4 - (bits >> 5 ^ 3)) if leading < 2 else (3, 1) if leading == 2 else (4, 0)
 
     def number(self, code: int, width: int) -> Real:
-        """Return 1.M·2^E; below the last dot, 2^(M − 23)."""
+        """Return the magnitude: 1.M·2^E, or 2^(M − 23) for codes whose four bits after the sign are 0000."""
         bits = code & 0x7F
         if bits < 8:
             return (1, bits - 23) if bits else (0, 0)
@@ -107,8 +109,8 @@ class HiFloat8(Listed):
 class ValueList(Listed):
     """Sixteen values of binary32 that bitsandbytes scales and packs; each boundary is a midpoint, rounded to binary32.
 
-    Its rule counts the boundaries below a number, so a tie goes to the lower value; for fp4, below its magnitude, so a
-    tie goes toward zero. Numbers beyond an end are rounded to it.
+    To round a number, bitsandbytes counts the boundaries below it, so a tie goes to the lower value. For fp4, it counts
+    the boundaries below the magnitude, so a tie goes toward zero. Numbers beyond an end are rounded to it.
     """
 
     values: tuple[float, ...]  # by code

@@ -37,9 +37,9 @@ class Field(Record):
 class Place(Record):
     """The position of a number among the entries of a table.
 
-    `rank` is that of the entry at or below its magnitude. `rest2` compares with `unit` as the number does with the
-    boundary to the next entry. For stochastic rounding, rest2/(2·unit) is the relative position of the number between
-    these two entries.
+    `rank` is that of the entry at or below its magnitude. `rest2` is below, equal to or above `unit` if the number is
+    below, on or above the boundary to the next entry. For stochastic rounding, rest2/(2·unit) is the relative position
+    of the number between these two entries.
     """
 
     rank: int
@@ -53,8 +53,8 @@ class TableFormat(Format):
     """A format given by a table; a subclass defines its numbers (`number`), their order and the fields of codes.
 
     `ties` says what happens on a boundary when rounding to nearest: `even` code, `away` from zero, toward `zero`, or
-    `down` to the lower value. `saturates`: numbers beyond the largest become the largest, since the format
-    defines no overflow.
+    `down` to the lower value. `saturates`: numbers beyond the largest become the largest, since the format defines no
+    overflow.
     """
 
     ties: str
@@ -68,7 +68,11 @@ class TableFormat(Format):
         self, name: str, width: int, precision: int, largest: int, *, ties: str, saturates: bool, lowest: int = 0,
         infinities: bool = False, has_nan: bool = True, negative_zero: bool = False, smallest_normal: int = 1,
     ) -> None:  # fmt: skip
-        """Set all fields. `precision` is the largest of any number or boundary; magnitudes are ranks."""
+        """Set all fields.
+
+        `precision` is the largest number of digits that a number or a boundary has. `largest`, `lowest` and
+        `smallest_normal` are ranks of numbers.
+        """
         settled: dict[str, object] = {
             "name": name, "width": width, "precision": precision, "trailing_bits": precision - 1, "bias": 0,
             "exponent_bits": 0, "magnitude_bits": width - 1, "nans": 0, "zero": True, "signed": True,
@@ -138,7 +142,10 @@ class TableFormat(Format):
         return found
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return bounds of a positive number: equal if it is rational, else one unit of the last digit apart."""
+        """Return a lower and an upper bound of a positive number, which are equal if it is rational.
+
+        Otherwise, they have at least `digits` binary digits, and differ by one unit of the last digit.
+        """
         exact = self.real(rank)
         return exact, exact
 
@@ -168,7 +175,7 @@ class TableFormat(Format):
 
     @property
     def nan_code(self) -> int:
-        """The NaN's code, that of −0 in formats with sign and magnitude."""
+        """The NaN's code: the sign bit alone, which would be −0 in a sign-magnitude format."""
         if not self.has_nan:
             return super().nan_code
         return 1 << (self.width - 1)
@@ -190,15 +197,15 @@ class TableFormat(Format):
         return None
 
     def compare(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with that of a number: −1, 0 or 1."""
+        """Return −1, 0 or 1 as a magnitude is below, equal to or above that of the number with this rank and sign."""
         return compare(x, self.real(rank, negative))
 
     def reaches(self, x: Real, rank: int, negative: bool) -> int:
-        """Compare a magnitude with the boundary above a rank: −1, 0 or 1."""
+        """Return −1, 0 or 1 as a magnitude is below, on or above the boundary between `rank` and the next."""
         return compare(x, self.boundary(rank, negative))
 
     def place(self, x: Real, negative: bool, linear: bool = False) -> Place:
-        """Find a magnitude among the numbers of a sign; `linear`: for stochastic rounding (see `Place`)."""
+        """Return the place of a magnitude among the numbers of a sign; `linear` is for stochastic rounding."""
         most = self.most(negative)
         if not x[0]:
             return Place(0, 0, 1, None)
@@ -235,7 +242,7 @@ class TableFormat(Format):
 
 
 def compare(x: Real, y: Real) -> int:
-    """Compare c·2^q with another: −1, 0 or 1.
+    """Compare two magnitudes c·2^q: return −1, 0 or 1, like the sign of x − y.
 
     >>> compare((3, -1), (1, 1)), compare((4, 0), (1, 2))
     (-1, 0)
@@ -286,7 +293,7 @@ class TwosComplementFormat(TableFormat):
         return code
 
     def real(self, rank: int, negative: bool = False) -> Real:
-        """Return a magnitude by its rank; the signs mirror each other."""
+        """Return the magnitude of a rank; it is the same for both signs."""
         return super().real(rank)
 
     @property
@@ -295,7 +302,10 @@ class TwosComplementFormat(TableFormat):
         return "between the codes: the number whose code has one bit more"
 
     def boundary(self, rank: int, negative: bool) -> Real:
-        """Return the number whose code, one bit longer, lies between those of two neighbours; above zero, it is 0."""
+        """Return the number whose code, which is one bit longer, lies between the codes of `rank` and `rank` + 1.
+
+        The boundary above zero is 0, since no other number is rounded to zero.
+        """
         return self.number(2 * rank + 1, self.width + 1) if rank else (0, 0)
 
 
@@ -306,7 +316,7 @@ class Listed(TableFormat):
     _ranks: dict[int, int]
 
     def _order(self, entries: list[tuple[bool, Real] | None], infinities: tuple[int, ...] = ()) -> None:
-        """Sort the codes by their entries: the sign and the magnitude of each, None for special values."""
+        """Sort the codes by value; `entries` has the sign and magnitude of each code, or None for special values."""
         least = min(entry[1][1] for entry in entries if entry)
         sides: list[tuple[int, ...]] = []
         ranks: dict[int, int] = {}
@@ -323,7 +333,7 @@ class Listed(TableFormat):
         object.__setattr__(self, "_ranks", ranks)
 
     def compose(self, negative: bool, magnitude: int) -> int:
-        """Return the code of a sign and a rank; past the most negative number, that number's."""
+        """Return the code of a sign and a rank; a rank past the last one gives the last code."""
         codes = self._codes[negative]
         return codes[min(magnitude, len(codes) - 1)]
 

@@ -1,7 +1,8 @@
 """Posits and takums: the further a number is from 1, the more bits its exponent takes, and the fewer its fraction has.
 
 Codes are in two's complement. The fields of a negative number are read from its code without negating it; the formulas
-include the sign. Rounding is halfway between codes: the boundary is the number with one bit more.
+include the sign. The boundary between two neighbours, at which rounding to nearest changes, is the number whose code
+lies between their codes and has one bit more.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Posit(TwosComplementFormat):
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int, int]:
-        """Return r, the length of the regime, e, the fraction and its length."""
+        """Return the regime's value r and its length, the exponent e, and the fraction and its length.
+
+        Lengths are in bits. The fraction is an integer: its bits without the binary point.
+        """
         bits = code & ((1 << (width - 1)) - 1)
         first = bits >> (width - 2)
         flipped = bits ^ ((1 << (width - 1)) - 1) if first else bits
@@ -82,7 +86,11 @@ class Takum(TwosComplementFormat):
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int]:
-        """Return r, the characteristic c, the mantissa and its length, with zeros after a narrow code."""
+        """Return r (the length of the characteristic), the characteristic c, and the mantissa and its length.
+
+        Lengths are in bits. The mantissa is an integer: its bits without the binary point. A code of fewer than 12 bits
+        is read as if zeros followed.
+        """
         ghosts = max(_GHOSTED - width, 0)
         code, width = code << ghosts, width + ghosts
         up, regime = code >> (width - 2) & 1, code >> (width - 5) & 7

@@ -64,7 +64,7 @@ class Datum(Drawn, Record):
 
     @property
     def magnitude(self) -> int:
-        """The code without its sign and stored integer bit: its rank among the codes of its sign."""
+        """The code without its sign and (in x87) its integer bit; this is its rank among the codes of its sign."""
         return self.format.magnitude(self.code)
 
     @property
@@ -86,7 +86,7 @@ class Datum(Drawn, Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value gives this code (3.3); false for redundant codes (x87, flushing formats, NaNs)."""
+        """Whether encoding the value gives this code (3.3), and not another code of the same value or another NaN."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False
@@ -156,7 +156,7 @@ class Datum(Drawn, Record):
 
     @property
     def finite_value(self) -> Exact | None:
-        """The value, exactly; None for NaN, ∞ and unsupported codes. One look-up thus classifies and decodes a code."""
+        """The value, exactly; None for NaN, ∞ and unsupported codes, for which `exact` raises an error."""
         fmt, code = self.format, self.code
         magnitude = fmt.magnitude(code)
         if magnitude > fmt.largest_magnitude:
@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return bounds of a finite value: equal if it is rational, else one unit of the last digit apart."""
+        """Return bounds of a finite value: equal if rational, else one unit apart in the last of `digits` digits."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 
@@ -189,7 +189,7 @@ class Datum(Drawn, Record):
 
     @property
     def symbol(self) -> str:
-        """The value as a power of √e, if it is irrational (in logarithmic takums); else empty."""
+        """An irrational value (in logarithmic takums) as text, such as `sqrt(e)^(3/8)`; empty text for all others."""
         if not given_by_table(self.format):
             return ""
         from floatlab.numbers.table_values import symbol
@@ -321,9 +321,9 @@ def decode(code: int, format: Format | str) -> Datum:
 
 
 def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
-    """Return the code of a NaN operand converted to another format and quieted, and `invalid` if it was signaling.
+    """Convert a NaN operand to a quiet NaN; return its code and the flags, with `invalid` if the operand was signaling.
 
-    The payload keeps its leading digits, as in hardware (6.2.3 recommends preserving it).
+    Unless `context.nan` asks for the default NaN, the payload keeps its leading digits, as in hardware (6.2.3).
     """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
     if context.nan.is_default:
@@ -348,7 +348,7 @@ def special_code(datum: Datum, format: Format, context: Context = DEFAULT) -> tu
 
 
 def code_in(datum: Datum, format: Format) -> int:
-    """Return the code of a datum converted to another format, to nearest."""
+    """Return the code of a datum that is converted to another format, rounding to nearest."""
     if datum.symbol:
         return round_exact(datum.bounds(format.precision + GUARD_DIGITS)[datum.sign_bit], format, sticky=True).code
     value = datum.finite_value
@@ -368,7 +368,7 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text: `special_text` if it is not a number, a power of √e if irrational.
+    """Return a datum's exact value as decimal text, or `symbol` if it is irrational, or `special_text` for NaN and ∞.
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')

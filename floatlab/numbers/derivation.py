@@ -99,7 +99,10 @@ class Promote(Step):
 
 
 class Align(Step):
-    """Two terms brought to one scale: the one with the smaller leading digit is shifted right by `shift` places."""
+    """Two terms of a sum, aligned at one exponent.
+
+    The term whose leading digit has the smaller exponent is shifted right by `shift` places.
+    """
 
     left: Exact
     right: Exact
@@ -163,7 +166,7 @@ class Encode(Step):
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth, exactly; None if either is not a finite number, or irrational.
+        """Result − truth, exactly; None if either is irrational or not a finite number.
 
         Raises UnsupportedError if it is too long to expand.
         """
@@ -253,13 +256,13 @@ class Derivation(Answering, Record):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal if the error is rational, close if the truth is a square root."""
+        """Bounds on the error: equal if the error is rational, else close to each other; None if there is no error."""
         last = self.steps[-1]
         return last.error_bounds if isinstance(last, Encode) else None
 
     @property
     def rounding_format(self) -> Format:
-        """The format whose digits the result was rounded to: the result's, but narrower under precision control."""
+        """The format to whose precision the result was rounded: its own, or a narrower one under precision control."""
         own = self.result.format
         if self.context.precision >= own.precision or not own.explicit_integer_bit:
             return own
@@ -267,16 +270,17 @@ class Derivation(Answering, Record):
 
     @property
     def error_unit(self) -> Exact:
-        """The unit of errors in ulps: the last digit that the result was rounded to."""
+        """One ulp, the unit of `error_ulps`: the weight of the last digit to which the result was rounded."""
         ulp = self.result.ulp
         return Exact(False, ulp.c, ulp.q + self.result.format.precision - self.rounding_format.precision)
 
     @property
     def approximate_error_ulps(self) -> Fraction | None:
-        """The error in ulps to at least eight digits, computed quickly: from an enclosure if the exact one is long.
+        """The error in ulps, correct to at least eight digits, and computed quickly.
 
-        None if there is no error, or if the literal was so far out of range that a substitute was rounded
-        (`exact.FAR`).
+        The error of a very long literal is computed from the leading digits that the rounding received. None if there
+        is no error, if the error depends on the remaining digits, or if the literal was so far out of range that a
+        substitute was rounded (`exact.FAR`).
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -302,7 +306,10 @@ class Derivation(Answering, Record):
 
     @property
     def error_binade_ulps(self) -> int | None:
-        """An exponent k with |error| < 2^k ulp, computed from the digits kept; None if no literal was read."""
+        """An exponent k with |error| < 2^k ulp; None if no literal was read.
+
+        It is computed from the leading digits of the literal, which the rounding received.
+        """
         read = self._near_reading()
         if read is None or self.truth is None or not self.result.is_finite or self.result.symbol:
             return None

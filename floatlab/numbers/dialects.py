@@ -15,8 +15,9 @@ from floatlab.record import Record
 class Dialect(Record):
     """A processor's or library's conversions into formats, and the document that defines them.
 
-    `formats` are the formats that the document covers. `rules` has the settings of a Context for each format; the entry
-    "" is for all formats without an entry. `left` says what a Context cannot express.
+    `words` describes the dialect in a phrase. `formats` are the formats that the document covers. `rules` has the
+    settings of a Context for each format; the entry "" is for all formats without an entry. `left` says what a Context
+    cannot express.
     """
 
     name: str
@@ -27,7 +28,7 @@ class Dialect(Record):
     left: str = ""
 
     def context(self, format: Format, usual: Context) -> Context:
-        """Return the context for a format: the choices of the dialect, and all others from `usual`.
+        """Return the context for a format: the choices that the dialect makes, and all other choices of `usual`.
 
         For a format that the document does not cover, this is `usual`.
 

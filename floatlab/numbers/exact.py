@@ -201,7 +201,7 @@ FAR = 1 << 17
 
 
 def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
-    """Return whether all numbers between c·2^q and (c + 1)·2^q are on one side of each irrational boundary."""
+    """Return whether no irrational boundary of rounding lies between c·2^q and (c + 1)·2^q."""
     from floatlab.formats.table_format import TableFormat
 
     assert isinstance(format, TableFormat)
@@ -236,10 +236,11 @@ class Ratio(Record):
         return near - slack, near + slack
 
     def enclose(self, format: Format) -> tuple[Exact, bool]:
-        """Return (x, sticky) that rounds into the format like this number, in every direction.
+        """Return a binary number x and a sticky bit, which round into the format like this number in every direction.
 
-        If an exact x is short, sticky is false; otherwise x is truncated at least GUARD_DIGITS below the format's
-        precision. A number far outside the range (`FAR`) is replaced by a power of two there.
+        If the number has a binary form of moderate length, that is x. Otherwise x is truncated at least GUARD_DIGITS
+        below the format's precision. Sticky says whether nonzero digits were cut off. A number far outside the format's
+        range (`FAR`) is replaced by a power of two that is far outside, too.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))

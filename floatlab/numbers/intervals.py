@@ -41,8 +41,8 @@ class Interval(Record):
 def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     """Return the interval of reals that round to a datum, or None if no real does.
 
-    Under stochastic rounding: the reals that may round to it (with few random bits or a given draw, a superset). The
-    interval of −0 contains negative reals only; 0 belongs to that of +0.
+    Under stochastic rounding, the interval has all reals that may round to the datum; with few random bits or a given
+    draw, it may also have others. The interval of −0 contains negative reals only; 0 belongs to the interval of +0.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))
@@ -130,11 +130,11 @@ def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, .
 
 
 def _turns(format: Format) -> list[Exact]:
-    """Return the two points below the smallest normal number from which a result may no longer count as tiny.
+    """Return the two points just below the smallest normal number at which tininess may end.
 
     Tininess after rounding (7.5) is judged after rounding to p digits. The ulp of p digits is smaller there than the
-    ulp of subnormal numbers; the points lie one such ulp, and half such an ulp, below the smallest normal number. If
-    tiny results are flushed, the interval of zero ends at one of them.
+    ulp of subnormal numbers; the points lie one such ulp, and half such an ulp, below the smallest normal number. Which
+    one it is depends on the rounding direction. If tiny results are flushed, the interval of zero ends at this point.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]
@@ -147,7 +147,11 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Return the end of the interval around `start`, and whether it is closed; None if the interval is unbounded."""
+    """Return an end of the interval around `start`, and whether it is closed; None if the interval is unbounded.
+
+    `ends` are the candidates, magnitudes in the order of their distance from `start`. `lands` says whether a number
+    rounds to the datum; if `sign` is negative, it is called with the negated magnitudes.
+    """
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)
@@ -185,7 +189,7 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
 
 
 def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the magnitudes beyond the largest that round to the datum, for one sign."""
+    """Return the magnitudes beyond the largest number that round to the datum with this sign; None if none do."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

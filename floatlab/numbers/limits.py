@@ -54,7 +54,7 @@ class FloatInfo(Record):
 
     @property
     def maxexp(self) -> int:
-        """The smallest power of two that overflows: emax + 1."""
+        """Exponent of the smallest power of two that overflows: emax + 1."""
         return self.format.emax + 1
 
     @property

@@ -66,7 +66,11 @@ def decimal_within(x: Exact, limit: int) -> str | None:
 
 
 def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
-    """Return a literal's exact value: a decimal of at most `limit` digits if there is one, else N/D or powers.
+    """Return a literal's exact value as text.
+
+    An integer times a power of ten or of two is written as a decimal if that has at most `limit` digits. Other numbers
+    are written as a fraction N/D, or as a product with powers of 2 and 10. Of a fraction that is too long to write,
+    only the lengths of numerator and denominator are given.
 
     >>> ratio_text(Ratio(True, 1, 3)), ratio_text(Ratio(False, 1, tens=-999999999))
     ('-1/3', '1e-999999999')

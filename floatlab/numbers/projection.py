@@ -61,7 +61,7 @@ class Tail(Enum):
 
 
 class Between(Record):
-    """The two entries of a table format around a number, by code, and the boundary between them (rounding to nearest).
+    """The codes of the two entries of a table format around a number, and the rounding boundary between them.
 
     Both codes have the number's sign; `upper` has the larger magnitude. The boundary is a magnitude; None if it is
     irrational. Beyond the last entry, `lower` and `upper` are both the code of that entry.
@@ -75,9 +75,9 @@ class Between(Record):
 class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
-    `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/(2·`unit`) of its
-    last digit (plus something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position are
-    replaced by one digit at that place. `code` is the result's code.
+    `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/(2·`unit`) units of
+    its last digit (plus something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position
+    are replaced by one digit at that place. `code` is the result's code.
 
     In a format given by a table, `between` has the entries around the number, and `kept` is the rank of the lower one.
     `rest2` is below, equal to or above `unit` if the number is below, on or above the boundary between the entries.
@@ -141,7 +141,7 @@ class Rounded(Record):
 
 
 def direction_in(format: Format, context: Context) -> Direction:
-    """Return the direction effective in a format: at precision 1, ties may go to the larger power of two (4.3.1).
+    """Return the direction that applies in a format: RNA instead of RNE if its ties go away from zero (4.3.1).
 
     >>> from floatlab import parse_format
     >>> direction_in(parse_format("e8m0"), Context())
@@ -200,7 +200,7 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
 
 
 def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: bool, index: int) -> Rounded:
-    """Round into a format given by a table: the same decision, between two entries instead of two multiples."""
+    """Round into a format given by a table: the kernel decides between two entries instead of two multiples of 2^q."""
     direction, negative = direction_in(format, context), x.negative
     drawn, compared = _drawn(context, index) if direction.is_stochastic else (None, None)
     place = format.place((x.c, x.q), negative, linear=drawn is not None)
@@ -252,7 +252,7 @@ def _drawn(context: Context, index: int) -> tuple[int, int]:
 def _decide(
     x: Exact, quantum: int, sticky: bool, base: int, direction: Direction, compared: int | None
 ) -> tuple[int, int, int, bool, bool]:
-    """Split x at the quantum and call the kernel; return kept, 2·rest, unit, the code's parity and the increment."""
+    """Split x at 2^quantum; return kept, 2·rest, unit, whether the code base + kept is odd, and the increment."""
     c, shift = x.c, quantum - x.q
     if shift < 1:
         if sticky:

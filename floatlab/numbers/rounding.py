@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Direction(Enum):
-    """The rounding directions of IEEE 754-2019 clause 4.3, three that hardware and proofs use, and stochastic ones."""
+    """The rounding directions of IEEE 754-2019 clause 4.3, two that hardware and proofs use, and stochastic ones."""
 
     RNE = "RNE"  # to nearest, ties to even: roundTiesToEven
     RNA = "RNA"  # to nearest, ties away from zero: roundTiesToAway
@@ -157,7 +157,7 @@ STREAM = 0x9E3779B97F4A7C15  # increment of the seed from one draw to the next
 
 
 def draw(seed: int, index: Any = 0) -> Any:
-    """Return 32 random bits that depend only on (seed, index): output `index` of SplitMix64(seed), upper half.
+    """Return 32 random bits that depend only on (seed, index): the upper half of output `index` of SplitMix64(seed).
 
     A uint64 array of indices gives an array of draws.
 
@@ -175,7 +175,7 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return whether the random draw says to step away from zero: probability floor(2³²·rest/unit) / 2³².
+    """Return whether the random draw says to step away from zero; the probability is floor(2³²·rest/unit) / 2³².
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -196,7 +196,7 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 
 
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
-    """Return how a draw becomes the number to compare with a threshold: `keep`, `plus`, `flip` and `low`.
+    """Return `keep`, `plus`, `flip` and `low`: with them, `compared_draw` makes the number to compare with a threshold.
 
     SR compares all 32 bits. The other rules compare R, the first N bits of the draw, with ν, the fraction that is cut
     off. P3109 (interim report 4.0, RoundToPrecision) steps away from zero if

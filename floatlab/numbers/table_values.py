@@ -54,7 +54,9 @@ def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact
 
 
 def is_boundary(format: Format, rank: int, source: Format, code: int) -> bool:
-    """Return whether the magnitude of another takum's code is the boundary above a rank, with the same ℓ in √e^ℓ.
+    """Return whether a number of another takum format lies exactly on the boundary above rank `rank`.
+
+    Both magnitudes are √e^ℓ, so it is enough to compare ℓ.
 
     >>> from floatlab.formats.table_catalog import TABLE_NAMES
     >>> narrow, wide = (TABLE_NAMES[name].format for name in ("takum_log8", "takum_log16"))
@@ -75,11 +77,11 @@ def gap(format: TableFormat, code: int) -> Exact:
 
 
 def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact, bool]:
-    """Return the magnitude of a nonzero number and the interval around it that rounds to it, to nearest.
+    """Return the magnitude of a nonzero number, and the interval of magnitudes that round to it (to nearest).
 
     Each end of the interval is returned with a flag that says whether the end belongs to the interval. Irrational ends
-    are moved into the interval by truncation. The interval of the largest number
-    may be unbounded; then it is cut off as far above the number as it extends below it.
+    are moved into the interval by truncation. The interval of the largest number may be unbounded; then it is cut off
+    as far above the number as it extends below it.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

@@ -1,4 +1,4 @@
-"""Layout of an axis in a given width: marks and spans to scale, and labels that never overlap."""
+"""Layout of an axis in a given width: marks and intervals at positions to scale, and labels that never overlap."""
 
 from __future__ import annotations
 
@@ -129,9 +129,10 @@ def _marks(lane: Lane, place: Place, width: int, ink: _Ink) -> list[_Cells]:
 def _label(
     rows: list[_Cells], column: int, mark: Mark, leader: str = "", waiting: set[int] | frozenset[int] = frozenset()
 ) -> None:
-    """Put a mark's label on the first line that has room near its column, and draw a leader to it; else omit the label.
+    """Put a mark's label on the first line that has room near its column; omit the label if no line has room.
 
-    On the last line, a label may cover or touch columns of marks that have no label yet; on other lines, it may not.
+    A leader (a stroke) is drawn from the mark to the label. `waiting` are the columns of marks that have no label yet.
+    On the last line, a label may cover or touch these columns; on other lines, it may not.
     """
     for label in (mark.label, mark.short):
         length = len(text_of(label))

@@ -44,7 +44,10 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
 
 
 def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
-    """Return one line of the ruler: the digit of each bit number at a power of ten; above the units, only changes."""
+    """Return one line of the ruler above the bits: one decimal digit of each bit number.
+
+    `power` is 100, 10 or 1, and selects the digit. Hundreds and tens are written only where they change.
+    """
     rows, bit = [], total
     for _, _, bits in fields:
         shown = range(bit - 1, bit - len(bits) - 1, -1)

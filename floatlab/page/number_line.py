@@ -132,7 +132,10 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
 
 
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
-    """Return all results of rounding near these numbers, including their next neighbours, both zeros, and ∞ or NaN."""
+    """Return all data to which numbers near these may round.
+
+    They are these numbers, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
+    """
     fmt = data[0].format
     around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]
     found: list[Datum] = []

@@ -1,4 +1,4 @@
-"""Helpers for pages of sums and products: the order, the formats, the origin of the terms, and short numbers."""
+"""Texts and rows for pages of sums and products: the order, the formats, the origin of the terms, and short numbers."""
 
 from __future__ import annotations
 

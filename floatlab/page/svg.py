@@ -50,7 +50,7 @@ def escaped(text: str) -> str:
 
 
 def _spans(runs: Line) -> str:
-    """Return the words of a line with explicit positions, so that columns line up in every font."""
+    """Return a line as `tspan` elements, whose explicit positions make columns line up in every font."""
     spans, column = [], 0
     for run in runs:
         style = f' fill="{SVG[run.role]}"' if run.role in SVG else ""

@@ -172,7 +172,11 @@ def flag_indicators(flags: Flags) -> Line:
 
 
 def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]:
-    """Draw the indicators of all flags: for one operation, or for an fma and for multiplication and addition."""
+    """Draw the indicators of all flags of an operation.
+
+    With `beside`, the operation is an fma; `beside` are the flags of the separate multiplication and addition, which
+    are drawn below those of the fma.
+    """
     if beside is None:
         return (Note(flag_indicators(flags)),)
     ways = (("fused     ", flags), ("separate  ", beside))

@@ -33,7 +33,7 @@ _NARROW = 24  # for formats of at most this precision, binary64 is treated as ex
 
 
 class Point(Record):
-    """One step size: the difference quotient, its error, and estimates of the two parts of the error."""
+    """The difference quotient for one step size, its error, and estimates of the two parts of the error."""
 
     h: float
     quotient: float
@@ -45,7 +45,7 @@ class Point(Record):
 
 @methods_in_default_mode
 class StepSweep(Answering, Record):
-    """Error against step size, for one kind of difference quotient in one format.
+    """The errors of one kind of difference quotient in one format, for many step sizes.
 
     `best` is the point with the least error. `advised` is the step that theory recommends: √u forward, ∛u central,
     times max(|x|, 1).

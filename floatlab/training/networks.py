@@ -200,8 +200,10 @@ def exact_loss(problem: Problem, weights: Array) -> float:
 
 @methods_in_default_mode
 class Configuration(Record):
-    """The formats of a network: operands forward and backward, outputs, the accumulator of products, and the setup.
+    """The formats of a network.
 
+    `forward` and `backward` are the formats of operands in the two passes, `outputs` that of the layers' outputs,
+    `accumulator` that in which products are summed; `setup` has the formats of the weights and their update.
     `machine` is a model of a matrix unit, such as `hopper.f16.f32`; it replaces the accumulator.
 
     >>> fp8 = Configuration.named("fp8+master")

@@ -1,7 +1,7 @@
 """A program: one step of an optimizer in a setup, as a sequence of rounded operations on named rows of numbers.
 
-It has three interpreters: `step` traces it with derivations, NumPy runs it stage by stage, and the compiled extension
-runs many steps at once.
+A row has one number for each weight. A program has three interpreters: `step` traces it with derivations, NumPy runs it
+stage by stage, and the compiled extension runs many steps at once.
 
 The first stage gives g, the gradient in its format, times the loss scale S. With a loss scale, the next stage computes
 g/S = g·(1/S) in the update's format. The optimizer's stages follow and end with the update u. The last stages are
@@ -55,7 +55,7 @@ class Updates(Record):
     adds = True
 
     def stages(self, to: ProgramWriter, gradient: str, kept: str) -> tuple[str, str]:
-        """Return the rows of w and the update."""
+        """Add no stage; return the names of the rows of w and of the update."""
         return kept, gradient
 
 
@@ -314,7 +314,7 @@ class ProgramWriter:
         self.vanished: list[str] = []
 
     def constant(self, name: str, value: Fraction | float) -> str:
-        """Add a constant in the update's format."""
+        """Add a constant in the update's format; return its name."""
         fmt = self.setup.update
         datum = encode(value, fmt)
         if not datum.is_finite:
@@ -325,12 +325,12 @@ class ProgramWriter:
         return name
 
     def schedule(self, name: str, values: Schedule) -> str:
-        """Add a number that has a different value in each step, in the update's format."""
+        """Add a number that depends on the step, in the update's format; return its name."""
         self.schedules.append((name, values))
         return name
 
     def state(self, name: str) -> str:
-        """Add a row whose initial numbers are zero."""
+        """Add a row whose initial numbers are zero; return its name."""
         self.states.append((name, self.setup.state if name != COMPENSATION else self._kept()))
         return name
 
@@ -339,7 +339,10 @@ class ProgramWriter:
         return kept if isinstance(kept, Format) else self.setup.accumulator
 
     def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
-        """Add a stage in the format of one part of the setup."""
+        """Add a stage, and return the name of the row that it writes.
+
+        `part` names the setup's format for the result; `kept` stands for the format of the stored weights.
+        """
         fmt = self._kept() if part == "kept" else getattr(self.setup, part)
         return self.add(to, operation, operands, fmt)
 

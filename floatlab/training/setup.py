@@ -141,7 +141,7 @@ class Setup(Record):
 
 
 def stream(context: Context, number: int) -> Context:
-    """Return the context with seed + `number`.
+    """Return the context with seed + `number`, or the context itself if it does not round stochastically.
 
     >>> stream(Context("SR", seed=7), 1).seed, stream(Context(seed=7), 1).seed
     (8, 7)

@@ -135,7 +135,7 @@ class UpdateTrace(Answering, Record):
 
     @property
     def chance(self) -> Fraction | None:
-        """The probability that such a step moves w, if w is rounded stochastically; else None."""
+        """The probability, over the random draws, that the step moves w; None if w is not rounded stochastically."""
         drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
         rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
         if rounded is None or not self.before.is_finite:
@@ -146,7 +146,7 @@ class UpdateTrace(Answering, Record):
 
 
 def single(format: AnyFormat) -> Format:
-    """Return an elementwise format unchanged; raises UnsupportedError for a block format."""
+    """Return a format of single numbers unchanged; raises UnsupportedError for a block format."""
     if not isinstance(format, Format):
         raise UnsupportedError(f"one weight cannot be in {format.name}: its rounding depends on its block")
     return format
@@ -156,10 +156,11 @@ def trace(
     program: Program, rows: Mapping[str, Datum], given: Fraction, index: int = 0, taken: int = 0,
     readings: tuple[tuple[str, Derivation], ...] = (),
 ) -> UpdateTrace:  # fmt: skip
-    """Trace one step. `rows` are the program's rows before the step, and `given` is the exact gradient or update.
+    """Trace one step of one weight.
 
-    `index` numbers the stochastic draws; `taken` is the number of earlier steps. Raises UnsupportedError for weights in
-    a block format, since the rounding of a weight depends on its block.
+    `rows` has the numbers of the program before the step (the weight, the gradient, …) by the names of their rows, and
+    `given` is the exact gradient or update. `index` numbers the stochastic draws; `taken` is the number of earlier
+    steps. Raises UnsupportedError for weights in a block format, since the rounding of a weight depends on its block.
     """
     after = dict(program.constants) | dict(rows)
     for name, values in program.schedules:

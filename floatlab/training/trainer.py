@@ -166,7 +166,7 @@ class Trainer:
             self._note_scale()
 
     def _first(self, format: AnyFormat) -> Array:
-        """Return the start in a format; raises UnsupportedError if it overflows."""
+        """Return the starting weights rounded to a format; raises UnsupportedError if one overflows."""
         numbers = self.start
         if isinstance(numbers, list):  # exact numbers, rounded once
             numbers = np.array([float(encode(x, format) if isinstance(format, Format) else x) for x in numbers])

@@ -168,7 +168,7 @@ class Training(Answering):
 
     @property
     def lines(self) -> tuple[Trajectory, ...]:
-        """The table: one row per remedy."""
+        """The table of results: a `Trajectory` for each remedy."""
         return tuple(self._line(each) for each in self.trainers)
 
     def _line(self, trainer: Trainer) -> Trajectory:

@@ -80,7 +80,10 @@ class ExplorerBase(App[None]):
         raise NotImplementedError
 
     def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question that was answered to the history; `replaces` if it is a further edit of the last one."""
+        """Add a question that was answered to the history.
+
+        `replaces` is true if it is a further edit of the last question, which it replaces there.
+        """
         raise NotImplementedError
 
     def copy(self, text: str, what: str) -> None:
@@ -96,15 +99,16 @@ class WidgetMessage(Message):
 
     @property
     def control(self) -> Widget:
-        """The widget."""
+        """The widget that sent the message."""
         return self.widget
 
 
 def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:
-    """Compute pieces on a daemon thread and pass each to `take` on the app's thread, until it returns False.
+    """Compute the items of `pieces` on a daemon thread, and pass each to `take` on the app's thread.
 
-    Textual's own workers delay the end of the app, but an import of a large library, or a clipboard program that hangs,
-    must not prevent users from quitting. The computation of a piece must not raise an exception.
+    This ends if `take` returns False. Textual's own workers delay the end of the app, but an import of a large library,
+    or a clipboard program that hangs, must not prevent users from quitting. The computation of an item must not raise
+    an exception.
     """
 
     def run() -> None:

@@ -1,4 +1,7 @@
-"""Colours: three themes, and colours of the roles of a page for other themes."""
+"""Colours: the themes of the explorer, and colours for Textual's other themes.
+
+A *role* says what a text on a page is, such as a sign, an exponent, or a hint. It determines the colour.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _DARK, _LIGHT, _SAFE, _ANSI = ({f"role-{role}": row[column] for role, row in _CO
 
 
 def _theme(name: str, roles: dict[str, str], ground: tuple[str, str, str, str], **colours: str) -> Theme:
-    """Return a theme with these colours of roles; `ground` has foreground, background, surface and panel."""
+    """Return a theme. `roles` has the colours of roles; `ground` those of foreground, background, surface and panel."""
     usual = {
         "primary": roles["role-significand"],
         "secondary": roles["role-implicit"],
@@ -122,7 +125,7 @@ class Chrome(Record):
 
 
 def chrome(variables: dict[str, str], plain: bool) -> Chrome:
-    """Return the styles of the frame from the variables of a theme; plain if the theme does not define them."""
+    """Return the styles of tabs, buttons and rows from the variables of a theme; plain if it does not define them."""
     if plain or "button" not in variables:
         return Chrome(plain=True)
     colours = {name: Color.parse(variables[name]).rich_color for name in ("button", "row", "row-left")}

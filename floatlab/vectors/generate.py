@@ -1,8 +1,9 @@
 """Generating vectors: operands are weighted towards hard cases of rounding, as in TestFloat's generator.
 
 The first lines combine the landmarks of the format with each other: the extreme numbers of each class, one, their
-neighbours, NaNs. The following lines mix landmarks, patterned significands at significant exponents, and random
-codes. One line in four is constructed to be on or near a tie, a cancellation or the end of the range (`hard.py`).
+neighbours, NaNs. The following lines mix landmarks, random codes, and numbers with patterns in their significands (such
+as runs of ones) at exponents near those of 1, of zero and of the largest number. One line in four is constructed to be
+on or near a tie, a cancellation or the end of the range (`hard.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LINES = {1: 10_000, 2: 200_000}  # default number of lines per level
 
 
 def landmarks(kind: Format | Integer) -> list[int]:
-    """Return the codes that every test should cover: the ends of each class, one, their neighbours, NaNs.
+    """Return the codes that every test should cover: the extreme numbers of each class, 1, their neighbours, and NaNs.
 
     >>> from floatlab import parse_format
     >>> [hex(code) for code in landmarks(parse_format("e2m1"))][:8]
@@ -58,7 +59,10 @@ def landmarks(kind: Format | Integer) -> list[int]:
 
 
 def _patterned(kind: Format, draws: RandomIntegers, level: int) -> int:
-    """Return a code with a significant exponent and a significand of mostly zeros, mostly ones, or one run."""
+    """Return a code with a pattern in its significand, and with the exponent near that of 1, 0 or the largest number.
+
+    The patterns are a run of ones, a single one, a single zero, and all zeros; some significands are random.
+    """
     t, w = kind.trailing_bits, kind.exponent_bits
     ones = (1 << t) - 1
     cut = draws.below(t + 1)
@@ -85,7 +89,7 @@ def _operand(kind: Format | Integer, marks: list[int], draws: RandomIntegers, le
 
 
 def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield operands endlessly: first the landmarks crossed with each other, then the weighted mixture."""
+    """Yield operands endlessly: first combinations of landmarks, then the mixture that the module describes."""
     kinds, result = function.operands, function.result
     marks = [landmarks(kind) for kind in kinds]
     if function.operation == "to" and result is not None:

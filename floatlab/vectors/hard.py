@@ -2,7 +2,8 @@
 
 A random product is almost never close to a tie. For products and quotients, the last digits of an operand are chosen to
 solve a congruence modulo a power of two, or modulo the divisor, so that the result is close to a tie. For square roots,
-a number is lifted to a root modulo a power of two, digit by digit.
+an integer of p + 1 digits is found (digit by digit) whose square is close to a multiple of a large power of two; the
+multiple is the operand.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ def pointed(
 
 
 def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Modify the last operand so that it nearly cancels the rest, or is about half a unit of the rest's last place."""
+    """Modify the last operand of an addition, a subtraction or an fma.
+
+    It then nearly cancels the other term (of an fma, the product), or is about half a unit of that term's last place.
+    """
     if len(operands) < 2:
         return operands
     if operation == "mulAdd":
@@ -105,7 +109,7 @@ def _placed(kind: Format, c: int, exponent: int, draws: RandomIntegers) -> int:
 
 
 def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
-    """Return a dividend and a divisor whose quotient is very close to a tie, or a subnormal tie."""
+    """Return a dividend and a divisor whose quotient is very close to a tie, or is a tie between subnormals."""
     p = kind.precision
     if kind.subnormals and not draws.below(4):  # an odd q ending in half of the least subnormal: a tie
         digits = draws.between(1, p - 1)

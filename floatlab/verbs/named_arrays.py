@@ -14,7 +14,7 @@ _OPERANDS = {"sum": (1, "one array"), "dot": (2, "two arrays"), "matmul": (2, "t
 
 
 def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]:
-    """Return the vectors of a preset, which replaces the arguments; raises UnsupportedError if there is none."""
+    """Return the vectors of a preset (a named example), which replaces the arguments; raises UnsupportedError."""
     if name not in PRESETS:
         known = list(PRESETS)
         raise UnsupportedError(f"--preset is one of {', '.join(known)}, not {quoted(name)}{guess(name, known)}")

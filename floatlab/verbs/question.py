@@ -340,7 +340,9 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
 
 
 def rules_of(dialect: str, context: Context) -> Callable[[Format], Context]:
-    """Return a function that gives the context of a format: the dialect's choices, and all others from `context`.
+    """Return a function from a format to its context.
+
+    The dialect (the rules of a processor or library) decides what it has rules for; the rest is from `context`.
 
     >>> from floatlab.formats import parse_format
     >>> rules_of("torch", Context(rounding="RTZ"))(parse_format("e4m3"))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _fields(datum: Datum) -> Wire | None:
-    """Return the fields of a code by name in formats given by a table, which have no E and no T."""
+    """Return the fields of a code by name in formats given by a table, which have no E and no T; None in others."""
     fmt = datum.format
     return {each.name: each.bits for each in fmt.fields(datum.code)} if given_by_table(fmt) else None
 
@@ -61,7 +61,7 @@ DATUM = Schema(
 
 
 def _later(name: str, codec: Codec) -> Member:
-    """Return the member of a choice that is omitted if it is the default, since older documents do not have it."""
+    """Return the member for a choice of `Context` that older documents lack; it is omitted for the default choice."""
     usual = getattr(DEFAULT, name)
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 
@@ -166,7 +166,7 @@ OPERANDS = Member(list_of(Codec(_write_operand, _read_operand)), _pairs, "pairs"
 
 
 def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
-    """Return the members of an error: exact, and in ulps of `value`; both are null if there is no error."""
+    """Return the JSON members of an error: `exact`, and `ulps` of `value`; both are null if there is no error."""
     if error is None or not value.is_finite:
         return {"exact": None, "ulps": None}
     ulps = error / value.ulp.as_fraction()
@@ -174,7 +174,11 @@ def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
 
 
 def error_of(derivation: Derivation) -> Wire:
-    """Return the members of a derivation's error: exact (symbolic if too long) and in ulps; null if there is none."""
+    """Return the JSON members of a derivation's error; they are null if there is no error.
+
+    `exact` and `ulps` are formulas if the numbers are too long. If the error is irrational, both are null, and
+    `ulps_bounds` encloses it.
+    """
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
         return {"exact": None, "ulps": None}

@@ -112,7 +112,7 @@ def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
 
 
 def variant(member: str, schemas: dict[str, Schema]) -> Codec:
-    """Return the codec of a record of one of several classes; the member `member` is the class name in lower case."""
+    """Return the codec of records of several classes; in JSON, the member named `member` is the class in lower case."""
 
     def write(record: object, scope: Scope) -> object:
         kind = type(record).__name__.lower()
@@ -181,7 +181,7 @@ def field_codecs(kind: type[Record], *names: str) -> dict[str, Codec]:
 
 
 def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **rows: Codec | Member) -> Schema:
-    """Return the schema of a record from the types of its fields; the given rows replace those of their names.
+    """Return the schema of a record from the types of its fields; `rows` replaces or adds members by name.
 
     `make` constructs the record from the values read; default: the class.
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,6 +12,8 @@ from floatlab.arrays.sources import HeldSource
 from floatlab.auditing.audit import AuditedTensor
 from floatlab.auditing.fidelity import measure
 from floatlab.cli.main import main
+from floatlab.page.text_layout import to_text
+from floatlab.verbs.audit.answer import audit_page
 from tests.auditing.making import nvfp4, write_checkpoint, write_examples
 from tests.auditing.test_conventions import swizzled
 from tests.auditing.test_libraries_checkpoints import BROKEN, FOLDER, SOUND
@@ -154,6 +157,24 @@ def test_another_original_is_not_explained(tmp_path):
         "its numbers are those of z.weight of the original: are weights or files exchanged?",
     )
     assert "the shapes of the weight and of the original differ: 256×128 and 5×128" in found["y.weight"].reasons
+
+
+def test_tensors_that_no_verdict_is_about_are_counted():
+    x = np.random.default_rng(5).normal(size=(4, 32)).astype(np.float32)
+    codes = np.round(x / 0.05).clip(-127, 127).astype(np.int8)
+    checkpoint = {
+        "a.weight": codes,
+        "a.weight_scale": np.float32([0.05]),
+        "norm": x[0],
+        "b.weight": x.astype(ml_dtypes.float8_e4m3fn),
+    }
+    found = fl.audit(checkpoint, {"a.weight": x, "b.weight": x, "c.weight": x, "norm": x[0]})
+    assert [each.verdict for each in found.tensors] == ["sound"]
+    assert [count for _, count in found.unchecked] == [1, 1]
+    assert found.missing == ("c.weight",)
+    page = to_text(audit_page(found), 90)
+    assert "1 tensor is not quantised: 1 of" in page
+    assert "the original also has c.weight" in page
 
 
 def test_the_measures_are_those_of_numpy():

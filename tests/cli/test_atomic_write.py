@@ -99,6 +99,16 @@ def test_an_input_is_never_replaced(command, arrays, words, option, path):
     assert before == {name: (arrays / name).read_bytes() for name in before}
 
 
+@pytest.mark.parametrize("path", ["nowhere/../good.npy", "link"])
+def test_a_path_through_a_folder_that_does_not_exist_is_no_file(command, arrays, path):
+    os.symlink("nowhere/../good.npy", "link")
+    before = (arrays / "good.npy").read_bytes()
+    ended = command("compare", "good.npy", "1,2,3", "--html", path)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"--html '{path}' cannot be written: No such file or directory" in ended.err
+    assert (arrays / "good.npy").read_bytes() == before
+
+
 def test_two_outputs_are_two_files(command, arrays):
     (arrays / "old").write_bytes(OLD)
     os.link("old", "same")

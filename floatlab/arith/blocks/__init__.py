@@ -1,4 +1,4 @@
-"""Blocks of numbers with common scales: quantized by a recipe exactly, with every step."""
+"""Quantizes blocks of numbers that share a scale, exactly as a recipe says, and records every step."""
 
 from floatlab.lazy_names import lazy_names
 

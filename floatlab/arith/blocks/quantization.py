@@ -89,9 +89,9 @@ def quantize_block(
 ) -> BlockDerivation:
     """Scale and round one block of a tensor as `quantize_blocks` does, without quantizing the other blocks.
 
-    `places` are the indices of the values in the tensor. `others` are the other blocks for which the scale of the
-    tensor (or of the row or group) is computed. If the recipe needs no search, only their largest magnitudes, NaNs and
-    infinities matter, so a few values can represent many blocks.
+    `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale (of
+    the tensor, the row or the group). If the recipe needs no search, only their largest magnitudes, NaNs and infinities
+    matter, so a few values can represent many blocks.
 
     >>> block = quantize_block(["1", "2"], [2, 3], parse_recipe("nvfp4"), others=[["2688", "0"]])
     >>> block.tensor.datum, block.scale

@@ -1,4 +1,7 @@
-"""The quantizer of the blocks of a tensor: the steps to the scales, and the rounding of the elements."""
+"""Quantizes the blocks of a tensor: computes the scales by a scale rule, and rounds the elements.
+
+A rule consists of lines, such as `scale = amax / largest`; `formats.scaling` explains them.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,10 @@ class Quantizer:
     def tensor_scales(
         self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
     ) -> list[OfTensor]:
-        """Return for each block the scale of its tensor, row or group, the steps to it, and all named values."""
+        """Return, for each block, what `tensor` returns for all blocks that share its tensor scale.
+
+        These are the blocks of the whole tensor, of a row, or of a group (`superblock`).
+        """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
         members: dict[int, list[int]] = {}
@@ -106,7 +112,10 @@ class Quantizer:
         return [found[group] for group in groups]
 
     def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
-        """Return the scale that these blocks share, the steps to it, and all named values."""
+        """Return the tensor scale of these blocks, the lines of the rule computed for it, and all variables by name.
+
+        The scale is None if the format has none.
+        """
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]
         if self.rule.is_exact:  # in exact rules, a NaN or an infinity affects only the block that contains it
@@ -177,7 +186,11 @@ class Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Return the scale, the steps to it, the elements, all named values, and the exponents of groups."""
+        """Round a block with one factor `grow`, which is in `known`.
+
+        Returns the scale, the lines of the rule that were computed for it, the elements, all variables by name, and the
+        exponents of groups (in HiF4).
+        """
         steps, kind = [], self.format.scale
         scale = Datum(kind, kind.compose(False, kind.smallest_magnitude))
         for line in self.rule.steps():
@@ -246,7 +259,10 @@ class Quantizer:
         return found, code, flags
 
     def _integer(self, kind: Integers, scaled: Ratio, found: Rounded, index: int) -> tuple[Rounded, int, Flags]:
-        """Return the rounding, code and flags of an integer; it may have one more negative than positive value."""
+        """Return the rounding, the code and the flags of an element that is an integer.
+
+        Rules of libraries also give the lowest integer, which is one step further from zero than the largest.
+        """
         n, numbers = kind.magnitudes.magnitude(found.code), wider(kind.magnitudes)
         if found.overflowed and found.negative and not self.rule.is_exact:
             n, wide = -kind.lowest, self._once(scaled, numbers, index)
@@ -279,7 +295,10 @@ class Quantizer:
         return best
 
     def _before_wrapping(self, element: Element) -> Value:
-        """Return the value of an element's code without the scales; if the code wrapped, the value before wrapping."""
+        """Return an element's value before it is multiplied by the scales.
+
+        If the code lost excess bits of its exponent (`ScaleRule.wraps`), this is the value before they were lost.
+        """
         found, numbers = element.rounded, self.format.magnitudes
         if not self.rule.wraps or found is None or not found.overflowed or element.scaled is None:
             return element_value(element.code, self.format) or NAN

@@ -109,7 +109,10 @@ class BlockDerivation(Answering, Record):
 
     @property
     def multiplier(self) -> Ratio | None:
-        """The factor that decodes an element, such as the product of both scales; None if it is not a finite number."""
+        """The factor that turns an element into its decoded value, such as the product of both scales.
+
+        None if it is not a finite number, or if it differs between the elements of a block (HiF4).
+        """
         if self.groups:
             return None
         known = {"scale": value_of(self.scale), "tensor": ratio(1)}

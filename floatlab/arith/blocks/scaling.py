@@ -62,7 +62,9 @@ def rounded(value: Value, working: Format | None, context: Context = DEFAULT) ->
 
 
 def stored(value: Value, kind: Format, saturates: bool, direction: str = "RNE") -> Datum:
-    """Return a rule's result as its format stores it; if it overflows, `saturates` selects the largest number, not ∞.
+    """Round a rule's result into the format in which it is stored.
+
+    If a finite result overflows, the largest number is stored if `saturates` is true or the format has no ∞, else ∞.
 
     >>> stored(ratio(1 << 20), parse_format("fp16"), False), stored(ratio(1 << 20), parse_format("e4m3"), False)
     (Datum(binary16 0x7c00 = inf), Datum(e4m3fn 0x7e = 450))
@@ -238,7 +240,7 @@ def _ceil(a: Value) -> Value:
 
 
 def _exponent(a: Value) -> Value:
-    """Return the exponent of the leading digit; for ∞, the exponent field of a binary32 ∞; for zero, −∞."""
+    """Return the exponent of the leading digit; for ∞, it is 128, as in binary32; for zero, it is −∞."""
     if isinstance(a, Infinity):
         return ratio(_BEYOND)
     assert isinstance(a, Ratio)
@@ -304,7 +306,7 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 
 
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
-    """Return the errors of a block, combined by the measure of a choice; every operation is rounded.
+    """Combine the errors of a block into one number by the measure of a choice; round every operation to `working`.
 
     >>> measured(ScaleChoice(("1",), "q - x", "absolute"), [ratio(-1), ratio(2)], None, 2).as_fraction()
     Fraction(3, 1)

@@ -22,13 +22,13 @@ _TOP = 15  # the largest element of q4_k
 
 
 class Found(Record):
-    """What a search found for a block: quantities by name, and a number for each element."""
+    """What a search found for a block: variables of the rule by name (`values`), and an integer for each element."""
 
     values: dict[str, Value] = {}
     elements: tuple[Value, ...] = ()
 
     def steps(self, search: str) -> tuple[ScaleStep, ...]:
-        """Return the quantities as steps of the rule."""
+        """Return the variables as computed lines of the rule."""
         return tuple(ScaleStep(name, f"{search}(x)", value) for name, value in self.values.items())
 
 
@@ -60,12 +60,12 @@ def _sum(terms: Sequence[float]) -> float:
 
 
 def qkx2(values: Sequence[Value]) -> Found:
-    """Return the scale `step` and the negated minimum `depth` of a block of q4_k, and its first elements.
+    """Return the scale `step` and the negated minimum `depth` of a block of q4_k, and the elements that go with them.
 
-    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The first trial divides the range of
-    the block into 15 steps; 21 more scales follow. For each scale the search computes the elements, and from these the
-    scale and the minimum with the least weighted square error. The minimum is at most 0. Later trials divide the range
-    from the best minimum so far.
+    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The search tries 22 scales. The first
+    divides the range of the block into 15 steps, and the others into 14 to 16 steps. From the elements that a tried
+    scale gives, the search computes the scale and the minimum with the least weighted square error. It keeps the best
+    pair. The minimum is at most 0. After each improvement, the range begins at the new minimum.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]
@@ -96,7 +96,7 @@ def qkx2(values: Sequence[Value]) -> Found:
 
 
 def _elements(x: list[float], count: float, low: float, high: float) -> tuple[float, list[int]]:
-    """Return the inverse of the scale that divides the range into `count` parts, and the elements."""
+    """Divide the range into `count` steps; return 1/step, and the elements as numbers of steps."""
     inverse = _quotient(count, _single(high - low))
     return inverse, [_nearest(_single(inverse * _single(each - low))) for each in x]
 

@@ -105,7 +105,9 @@ def greatest(values: Sequence[Value]) -> Value:
 
 
 def measures(values: Sequence[Value]) -> dict[str, Value]:
-    """Return the quantities of a block for the lines of a rule; if a value is NaN, all of them are NaN.
+    """Return the variables that the formulas of a scale rule use: amax, low, high and peak of a block.
+
+    `formats.scaling` defines them. If a value is NaN, all of them are NaN.
 
     >>> {name: str(each.as_fraction()) for name, each in measures([ratio(2), ratio(-3), ratio(3)]).items()}
     {'amax': '3', 'low': '-3', 'high': '3', 'peak': '-3'}

@@ -152,8 +152,8 @@ class Map(Record):
     """The number of selected elements in each tile of an array, which is viewed as a matrix and split into equal tiles.
 
     The columns of the matrix are the indices of the last axis, and its rows the indices of all other axes, flattened.
-    For an array in column-major order, the rows are the indices of the first axis. A tile has `part` rows and columns;
-    tiles at the end may be smaller.
+    For an array in column-major order, the rows are the indices of the first axis. `sides` are the numbers of rows and
+    columns of the matrix, and `part` those of a tile; tiles at the end may be smaller.
     """
 
     sides: tuple[int, int]

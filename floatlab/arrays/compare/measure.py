@@ -185,7 +185,7 @@ class _Extent:
 
 
 class _Measure:
-    """Single-pass accumulator for `compare`."""
+    """Reads both arrays once, and accumulates all counts and errors for `compare`."""
 
     def __init__(
         self, x: ArraySource, y: ArraySource, shape: tuple[int, ...], judge: ToleranceTest,
@@ -312,7 +312,7 @@ class _Measure:
 
 
 class Spread(ArraySource):
-    """A broadcast array."""
+    """An array that is broadcast to another shape."""
 
     def __init__(self, source: ArraySource, shape: tuple[int, ...]) -> None:
         """Load the array, and index it by its broadcast shape."""

@@ -3,10 +3,10 @@
 Three arguments determine the bits of a reduction:
 
 * `accumulator`: the format to which terms, products of operands, and partial sums are rounded, each once. By default
-fp32, or the operands' format if fp32 does not contain it. * `schedule`: `serial` is the order of a loop, ((x0 + x1) +
-x2) + …; `pairwise` adds pairs of neighbours, then pairs of neighbouring sums, and so on; an unpaired last term goes to
-the next round unchanged. Terms are in C order. * `format`: the format to which the result is finally rounded once more.
-By default the operands' format.
+  fp32, or the operands' format if fp32 does not contain it.
+* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `pairwise` adds pairs of neighbours, then pairs of
+  neighbouring sums, and so on; an unpaired last term goes to the next round unchanged. Terms are in C order.
+* `format`: the format to which the result is finally rounded once more. By default the operands' format.
 
 All roundings use the array's context; step n of a stochastic reduction uses seed + n. Products are not fused.
 """
@@ -77,7 +77,7 @@ class Accumulator:
         return self._floats(operate("multiply", (x, y), self.format, context=self._next(), as_codes=True))
 
     def _next(self) -> Context:
-        """Return the context of the next step, with its own draws."""
+        """Return the context of the next step, with its own random draws."""
         if not self.context.rounding.is_stochastic:
             return self.context
         self.steps += 1
@@ -135,7 +135,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Flatten the reduced axes into one first axis, in C order; also return the shape in which they have length 1."""
+    """Flatten the reduced axes into one, and move it to the front; also return the shape with length 1 for each."""
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
@@ -216,7 +216,7 @@ def matmul(
 
 
 def _tiled(a: CodedArray, b: CodedArray, found: Array, work: Accumulator, schedule: str) -> None:
-    """Multiply two matrices tile by tile, so that not all products are in memory at once; tiles do not split k."""
+    """Multiply two matrices tile by tile, so that not all products are in memory at once; no sum is split."""
     columns = max(1, min(b.shape[1], _TILE // a.shape[1]))
     rows = max(1, _TILE // (a.shape[1] * columns))
     for i in range(0, a.shape[0], rows):

@@ -70,7 +70,7 @@ def _entry(key: object, x: object) -> tuple[dict[str, Any], Array]:
 
 
 def _member(key: object, taken: set[str], number: int) -> str:
-    """Return the name of a key's member: the key if it is a plain name, else a number; never a path."""
+    """Return the name of the zip member for a key: the key if it is a plain name, else `array_` and a number."""
     name = str(key)
     plain = isinstance(key, str) and _NAME.fullmatch(name) and name.lower() not in taken
     found = name if plain and name != CONTENTS.removesuffix(".json") else f"array_{number}"
@@ -187,7 +187,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _line(trouble: Exception) -> str:
-    """Return a library's error message as the end of one line."""
+    """Return a library's error message on one line, in at most 80 characters."""
     words = " ".join(str(trouble).split()) or type(trouble).__name__
     return printable(words)[:80]
 

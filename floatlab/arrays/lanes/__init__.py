@@ -1,1 +1,1 @@
-"""The three lanes, which are implementations of rounding blocks of codes: compiled, NumPy, and the scalar codec."""
+"""The three lanes: implementations of the same operations on blocks of codes (compiled, NumPy, and scalar)."""

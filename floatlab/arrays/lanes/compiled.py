@@ -1,8 +1,11 @@
 """The compiled lane: packs the rules of rounding and decoding for the C extension `floatlab._kernels`, if it was built.
 
-An operation is one pass over the array, in binary32 rounded to odd if that is enough. The kernel marks elements for
-which binary32 may be too narrow (numbers far from 1 in products, overflow, infinities, NaNs, divisions by zero). Marked
-elements are computed again in binary64; elements marked there are computed by the pairs of `numpy_operations`.
+An operation is one pass over the array, in binary32 rounded to odd if that is enough. The kernel (the C function that
+does the pass) marks elements for which binary32 may be too narrow: numbers far from 1 in products, overflow,
+infinities, NaNs, divisions by zero. Marked elements are computed again in binary64. Elements marked there are computed
+by `numpy_operations`, as exact pairs of binary64.
+
+A *word* is a binary32 or binary64 number as the integer of its bits; a parameter `word` is the format of such numbers.
 """
 
 from __future__ import annotations
@@ -69,7 +72,7 @@ def is_built() -> bool:
 
 
 def extension() -> ModuleType | None:
-    """Return the extension itself, or None."""
+    """Return the extension module, or None if it was not built."""
     return _kernels
 
 
@@ -84,7 +87,10 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
 
 
 def _way(rule: RoundingRule) -> tuple[int, int]:
-    """Return the fastest method of rounding, and the largest word for which it is valid."""
+    """Return the fastest method of rounding (`_WHOLE` to `_MAGIC`), and the largest word for which it is valid.
+
+    The word is without its sign.
+    """
     if not rule.is_plain:
         return _WHOLE, -1
     fmt, direction = rule.format, rule.direction
@@ -99,7 +105,7 @@ def _way(rule: RoundingRule) -> tuple[int, int]:
 
 
 def _is_processors_own(rule: RoundingRule) -> bool:
-    """Return whether processors have this conversion, including its NaNs."""
+    """Return whether processors have an instruction with the results of this conversion, NaNs included."""
     pair = rule.source.name, rule.format.name
     known = rule.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
     same = rule.keeps_payloads and rule.context.replace(rounding=Direction.RNE, seed=0) == Context()
@@ -107,7 +113,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 
 
 def _rule(rule: RoundingRule) -> bytes:
-    """Pack the parameters of a rounding as a Rule of _kernels_word.h, and its rule of draws after them."""
+    """Pack the parameters of a rounding as a Rule of _kernels_word.h, followed by those of its random draws."""
     fmt, context, direction = rule.format, rule.context, rule.direction
     assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]
@@ -178,7 +184,10 @@ class KernelPass:
     def __init__(
         self, rule: RoundingRule, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
     ) -> None:
-        """Pack the kernel's parameters; without a target, codes of the rule's format are written."""
+        """Pack the kernel's parameters; `sources` are the formats of the operands.
+
+        The pass writes values in `target` or, without a target, codes of the rule's format.
+        """
         self._refuses, self._marks = rule.refuses, operation != OPERATIONS[0]
         of_operands = [None if each == rule.source else packed_reading(each, rule.source) for each in sources]
         self._readings = *of_operands, None if target is None else packed_reading(rule.format, target)
@@ -189,7 +198,11 @@ class KernelPass:
         self._program = packed_stage(operation, rule, operands, to, _place(1, 1), _place(2, 1))
 
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
-        """Round a block whose first element has index `first`; return all raised flags, and those of each element."""
+        """Round a block whose first element has index `first`.
+
+        Return the union of all raised flags and marks, and an array with those of each element: its marks after an
+        operation, its flags after a conversion.
+        """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
         marks = np.empty(len(to), np.uint8) if self._marks else None
@@ -211,7 +224,11 @@ def rounder(rule: RoundingRule, source: Format, target: Format | None) -> Rounde
 
 
 def run_in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
-    """Return an operation on blocks. Elements that a pass marks go to the next pass, and after the last to `rest()`."""
+    """Return a function that computes blocks by several passes.
+
+    The first pass computes all elements, and each further pass those that the pass before it marked. Elements that the
+    last pass marks are computed by the function that `rest()` returns.
+    """
     first_pass, others = passes[0], partial(run_in_passes, passes[1:], rest) if passes[1:] else rest
 
     def work(*arguments: Any) -> None:
@@ -250,7 +267,7 @@ def reader(format: Format, word: Format) -> Reader:
 
 
 class KernelProgram:
-    """The stages of a recurrence on rows of binary64, computed step by step.
+    """The stages of a recurrence (`arrays.recurrences`): operations on rows of binary64, repeated in each step.
 
     Each step has its own rows: its stages read rows of this step and of the previous one, and write rows of this step.
     """
@@ -263,7 +280,8 @@ class KernelProgram:
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
         """Add a stage that writes binary64.
 
-        An operand is a row and a truth value: whether the row belongs to this step (True) or to the last (False).
+        Rows are numbered from 0. An operand is the number of a row, and whether the row of this step is meant (True) or
+        that of the previous step (False). `to` is the number of the row that the stage writes.
         """
         rows, number = self._rows, -1
         if rule.format != rule.source:
@@ -274,7 +292,11 @@ class KernelProgram:
         self.packed += packed_stage(operation, rule, given, written, marks=_place(1, 1))
 
     def walk(self, states: Array, first: int) -> int:
-        """Continue from states[0], and write the steps into states[1:] (steps, rows, count); return their number."""
+        """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
+
+        `states` has the shape (steps + 1, rows, count). `first` steps were done before; the random draws continue after
+        theirs. Fewer steps are done if the kernel marks an element, which it cannot compute.
+        """
         steps, _, count = states.shape
         done: int = _kernels.run(
             self.packed, (states, np.empty(count, np.uint8)), tuple(self.readings), count, steps - 1, first * count
@@ -283,9 +305,10 @@ class KernelProgram:
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
-    """Add x[k]·y[k] to `sums` in place, for k in order; float32 or float64, x[k] and y[k] broadcast to sums.
+    """Add x[k]·y[k] to `sums` in place, for each k in ascending order; `fma`: by fused multiply-adds.
 
-    `sums` is contiguous and has at most two axes.
+    The arrays are float32 or float64. x[k] and y[k] broadcast to the shape of `sums`, which is contiguous and has at
+    most two axes.
     """
     lone = (1,) * (2 - sums.ndim)
     shape = (len(x), *lone, *sums.shape)

@@ -1,7 +1,8 @@
 """The compiled lane of blocks: finds amax, encodes scales and rounds elements in one pass over an array of binary32.
 
 It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero; the other
-lanes support every rule and element. `_kernels_blocks.h` has the loops.
+lanes support every rule and element. The kernel, a C function, is in `_kernels_blocks.h`. amax is the largest magnitude
+of a block.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ _MOST_SCALE = 32  # bits
 
 
 class ByField(Individual):
-    """The codes of scales for each exponent field of amax, after `carry` is added to its word.
+    """A table of scale codes, indexed by the exponent field of amax's binary32 code plus `carry`.
 
-    They hold for magnitudes from `normal` (a word) on.
+    The table is valid for magnitudes whose binary32 codes are at least `normal`.
     """
 
     codes: Array
@@ -37,9 +38,10 @@ class ByField(Individual):
 class BlockParameters(Individual):
     """What the kernel needs to know of a block format and its scale rule.
 
-    Elements are rounded to `numbers`. `stored` maps their codes to those that are stored, and `values` to numbers, if
-    these differ. `divisor` is the largest element. `by_field` is given if the scale depends only on the exponent of
-    amax. `by_power`: scales are powers of two; `in_double`: elements and scales are multiplied in binary64.
+    Elements are rounded to `numbers`. `stored` maps their codes to the codes that are stored; it is None if these are
+    the same. `values` decodes the codes of `numbers`, as `packed_reading` returns it. `divisor` is the largest element,
+    and `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
+    `by_power`: scales are powers of two; `in_double`: elements and scales are multiplied in binary64.
     """
 
     numbers: Format
@@ -54,7 +56,7 @@ class BlockParameters(Individual):
 
 
 def can_round_blocks(numbers: Format, context: Context, scale: Format) -> bool:
-    """Return whether the kernel has the rounding of these elements, and can encode and decode such scales.
+    """Return whether the kernel can round elements to `numbers`, and can encode and decode scales in `scale`.
 
     >>> from floatlab import parse_format
     >>> e2m1, e4m3 = parse_format("e2m1"), parse_format("e4m3")
@@ -74,7 +76,7 @@ class BlockKernel:
     """Rounds arrays of blocks of one format, by one rule and one context."""
 
     def __init__(self, of: BlockParameters, context: Context, stored: Context, size: int) -> None:
-        """Pack the parameters; `stored` is the context in which scales are rounded, `size` the elements of a block."""
+        """Pack the parameters; `stored` is the context in which scales are rounded, `size` the block size."""
         element, scale = rounding_rule_for(of.numbers, context, SINGLE), rounding_rule_for(of.scale, stored, DOUBLE)
         stages = b"".join(packed_stage("convert", rule, (NOWHERE,), NOWHERE) for rule in (element, scale))
         by_field = of.by_field
@@ -110,7 +112,10 @@ class BlockKernel:
 
 
 def largest_finite(x: Array, size: int) -> float:
-    """Return the largest magnitude in the blocks of contiguous float32 that are finite, 0 if there are none."""
+    """Return the largest magnitude in all blocks without infinities and NaNs; 0 if there is no such block.
+
+    `x` is contiguous float32, and `size` the number of elements of a block.
+    """
     kernels = compiled.extension()
     assert kernels is not None
     return float(np.uint32(kernels.largest_finite(x, size)).view(np.float32))

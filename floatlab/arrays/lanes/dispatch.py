@@ -1,4 +1,7 @@
-"""Chooses among the three lanes, and walks over arrays in blocks."""
+"""Chooses the lane that does a computation (compiled, NumPy or scalar), and splits arrays into blocks for it.
+
+A *word* is a binary32 or binary64 number as the integer of its bits. A parameter `word` is the format of such numbers.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ def is_compiled(lane: str | None) -> bool:
 
 
 def convert_results(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
-    """Return a function like `work` that converts the codes it writes into values in `target`, which contains them."""
+    """Return a function that does `work`, and converts the codes that it writes into values in `target`."""
     if target is None or target == format:
         return work
     read, held = reader(format, target, lane), container(format)
@@ -126,7 +129,11 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
 
 
 def _table_rounder(source: Format, format: Format, context: Context, lane: str | None, word: Format) -> Rounder | None:
-    """Return a function that rounds into a format given by a table, by way of a word that contains the source."""
+    """Return a function that rounds codes of `source` into a format given by a table.
+
+    It first decodes the codes into the format `word`, which contains `source`. The result is None if the rounding needs
+    the scalar lane.
+    """
     from floatlab.arrays.lanes import tables
 
     kernels = compiled.extension() if is_compiled(lane) else None
@@ -137,7 +144,7 @@ def _table_rounder(source: Format, format: Format, context: Context, lane: str |
 
 
 def _read_first(read: Reader, of_words: Rounder, word: Format) -> Rounder:
-    """Return a function that decodes codes into words, and rounds these."""
+    """Return a function that decodes codes into words, and then rounds the words."""
 
     def read_and_round(codes: Array, first: int, to: Array, flags: Array | None) -> None:
         words = np.empty(len(codes), container(word))
@@ -191,7 +198,7 @@ def reader(format: Format, target: Format, lane: str | None) -> Reader:
 
 
 def float_reader(format: Format, word: Format, lane: str | None) -> Callable[[Array], Array]:
-    """Return a function that decodes blocks of a format's codes into floats of a word that contains the numbers."""
+    """Return a function that decodes blocks of codes into floats of the format `word`, which contains the numbers."""
     read, held = None if format == word else reader(format, word, lane), container(word)
     number = np.dtype(f"f{held.itemsize}")
 
@@ -216,7 +223,10 @@ def threads_for(count: int, threads: int | None) -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Use one thread for each computation of this thread, in one of many processes that share the cores."""
+    """Make every computation of this thread use one thread only.
+
+    This is for processes that share the processor's cores with many others.
+    """
     before, _local.alone = getattr(_local, "alone", False), True
     try:
         yield
@@ -248,7 +258,7 @@ def map_blocks(
 
     The arrays may have any strides and byte order; `reads` are broadcast. Each thread has its own part of the elements.
     `start` is the index of the first element's random draw. `reads` must be copies if their memory overlaps that of
-    `to`, unless each element overlaps only itself.
+    `to`, unless each element of `to` overlaps only the same element of `reads`.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:

@@ -1,4 +1,4 @@
-"""Operations on blocks of arrays: results are computed exactly as pairs of binary64, and then rounded once.
+"""Operations on blocks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
 
 `OPERATIONS` has, for each operation, the function that returns its exact result as a pair, and the equivalent scalar
 operation. The scalar operation is used if a pair might be inexact (binary64 overflows, or the residual underflows), if
@@ -108,7 +108,7 @@ OPERATIONS = {
 
 
 class ScalarOperation:
-    """An operation element by element: the scalar lane, and the fallback of the other lanes."""
+    """Computes an operation element by element: the scalar lane, and the fallback of the other lanes."""
 
     def __init__(
         self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
@@ -137,7 +137,11 @@ class ScalarOperation:
     def put_nans(
         self, where: Array, numbers: list[Array], blocks: list[Array], codes: Array, flags: Array | None
     ) -> None:
-        """Write NaN results; they depend on few properties of the operands, so each kind is computed only once."""
+        """Write NaN results.
+
+        They depend only on a few properties of the operands (`_kinds`). So the operation is computed once for each
+        combination of these properties.
+        """
         kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
         if all(np.isfinite(number[where]).all() for number in numbers):
             kinds = []  # an invalid operation gives the same NaN for all finite operands
@@ -169,8 +173,9 @@ def calculator(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None,
     with_flags: bool,
 ) -> Work:  # fmt: skip
-    """Return a function on blocks; its arguments: operands' codes, index of the first element, output, flags or None.
+    """Return a function that computes an operation on blocks.
 
+    Its arguments are the operands' codes, the index of the first element, the output, and an array for flags or None.
     `with_flags`: whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
     alone = ScalarOperation(operation, sources, format, context)
@@ -192,7 +197,7 @@ def calculator(
 
 
 def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
-    """Return the passes of an operation, binary32's first; an empty list if it must be computed by pairs."""
+    """Return the compiled passes: in binary32, then in binary64. The list is empty if pairs must be used instead."""
     if context.flush_inputs or format.is_table or any(each.is_table for each in sources):
         return []
     words: tuple[Format, ...] = WORDS
@@ -218,13 +223,16 @@ def _passes(operation: str, sources: tuple[Format, ...], format: Format, context
 def _is_processors_own(
     operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
 ) -> bool:  # fmt: skip
-    """Return whether the processor has the operation for these formats."""
+    """Return whether the processor's own operation gives the results for these formats and this context."""
     same = rounds_as_processors(context) and context.nan is NanRule.FIRST
     return same and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
 
 
 def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None) -> Work:
-    """Return the processor's own operation: in binary32 or binary64, to nearest even, without flags."""
+    """Return a function that computes blocks by the processor's own operation.
+
+    The format is binary32 or binary64. Results are rounded to nearest even, and no flags are returned.
+    """
     readers = [dispatch.float_reader(each, alone.format, lane) for each in alone.sources]
 
     def work(*arguments: Any) -> None:
@@ -241,7 +249,11 @@ def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None
 
 
 class Pairwise:
-    """An operation on blocks: decodes to binary64, computes an exact pair, rounds it to odd and into the format."""
+    """Computes an operation on blocks.
+
+    Operands are decoded to binary64. The exact result is computed as a pair, which is rounded to odd, and then into the
+    format.
+    """
 
     def __init__(self, operation: Operation, alone: ScalarOperation, lane: str | None) -> None:
         """Prepare everything that is the same for all blocks."""
@@ -297,7 +309,10 @@ class Pairwise:
         return number
 
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
-        """Return masks of NaN results and of pairs that may be inexact; both are replaced by 1."""
+        """Return the indices of NaN results, and the indices of pairs that may be inexact.
+
+        In `pair`, all these results are replaced by 1. `whole`: whether all results are finite.
+        """
         s, e = pair
         doubtful: Any = np.False_
         if not self.narrow:
@@ -316,7 +331,7 @@ class Pairwise:
         return aside
 
     def _is_at_an_edge(self, s: Array) -> Array:
-        """Return a mask of results for the format binary64 to which a rule for overflow or flushing may apply."""
+        """Return a mask of the binary64 results to which a rule for overflow or for flushing may apply."""
         found = np.isfinite(s) & (np.abs(s) >= 2.0**DOUBLE.emax)
         if self.context.overflow is Overflow.SATURATE:
             found |= np.isinf(s)
@@ -338,7 +353,7 @@ class Pairwise:
     def _round_single(
         self, pair: pairs.Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
     ) -> None:
-        """Round through binary32, which is faster; results too large for binary32 are rounded from binary64."""
+        """Round to binary32 first, which is faster; results too large for binary32 are rounded from binary64."""
         if self.all_single:
             beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])
         else:
@@ -357,6 +372,6 @@ class Pairwise:
 
 
 def _negate_zeros(s: Array, terms: tuple[Array, Array]) -> None:
-    """Make a zero sum −0 unless both terms are +0 (6.3, toward −∞)."""
+    """Make a zero sum −0 unless both terms are +0 (IEEE 754-2019 6.3, rounding toward −∞)."""
     a, b = terms
     s[(s == 0) & (np.signbit(a) | np.signbit(b))] = -0.0

@@ -2,6 +2,8 @@
 
 The decision how to round is in `numbers.rounding`, which accepts arrays as well as integers. This module is the general
 path, with all rules. Most numbers take a faster path (`numpy_shortcuts`), or a table made by the general path.
+
+A *word* is a binary32 or binary64 number as the integer of its bits.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _FAR = 63  # the largest valid shift of a 64-bit integer
 
 
 def in_pieces(work: Work) -> Work:
-    """Return a function that does `work` in pieces; arguments: input blocks, first index, output block, flags or None.
+    """Return a function that does `work` on `PIECE` elements at a time.
+
+    Its arguments are those of `work`: input blocks, index of the first element, output block, flags or None.
 
     >>> lengths = []
     >>> in_pieces(lambda read, first, to, flags: lengths.append((first, len(to))))(range(10**5), 7, range(10**5), None)
@@ -48,7 +52,7 @@ def in_pieces(work: Work) -> Work:
 
 
 def draws(seed: int, first: int, count: int) -> Array:
-    """Return the draws of elements `first` to `first + count`, as `numbers.rounding.draw` but mostly in place."""
+    """Return the draws of `count` elements from `first` on, as `numbers.rounding.draw` but mostly in place."""
     z = np.arange(1, count + 1, dtype=np.uint64)
     z *= np.uint64(STREAM)
     z += np.uint64((seed + first * STREAM) % (1 << 64))
@@ -63,7 +67,10 @@ def draws(seed: int, first: int, count: int) -> Array:
 
 
 def compared_draws(context: Context, first: int, count: int) -> Array:
-    """Return the numbers with which the thresholds of elements `first` to `first + count` are compared."""
+    """Return the numbers that decide stochastic rounding, for `count` elements from index `first` on.
+
+    An element is rounded up if its number is less than its threshold.
+    """
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
         return drawn
@@ -121,7 +128,7 @@ def _cut(
 
 
 def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) -> tuple[Array, Array]:
-    """Return the codes (uint64) of a block of floats, and the flags of each (uint8).
+    """Return the codes (uint64) of a block of floats, which is given as bits, and the flags of each element (uint8).
 
     `drawn` has the random draws of the elements if the rounding is stochastic. Raises UnsupportedError if the context
     makes a value an error (`absent="error"`).
@@ -159,7 +166,7 @@ def encode_block(bits: Array, rule: RoundingRule, drawn: Array | None = None) ->
 
 
 def _reaches(parts: Parts, negative: Array, tiny: Array, rule: RoundingRule, drawn: Array | None) -> Array:
-    """Return a mask of the tiny numbers that would round up to 2^emin at p bits with an unbounded exponent range."""
+    """Return a mask of the tiny numbers that would round up to 2^emin if the exponent range were unbounded."""
     source_t, t = rule.source.trailing_bits, rule.format.trailing_bits
     reached = np.zeros_like(tiny)
     if rule.low > 1:
@@ -188,7 +195,11 @@ def _composed(rank: Array, negative: Array, rule: RoundingRule) -> Array:
 
 
 def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], negative: Array) -> None:
-    """Write the code and flags for each sign where the mask is set; raises UnsupportedError if they are an error."""
+    """Write a code and flags where the mask `where` is set.
+
+    `pair` has the code and the flags for positive and for negative numbers; UnsupportedError is raised if it has an
+    error instead.
+    """
     for sign, settled in enumerate(pair):
         here = where & (negative == bool(sign))
         if here.any():
@@ -217,7 +228,7 @@ _WORTH_A_TABLE = 1 << 15  # the table is used for at least this many elements
 
 
 def has_table(rule: RoundingRule) -> bool:
-    """Return whether a table indexed by the upper halves of words is enough for the rounding."""
+    """Return whether a table indexed by the upper 16 bits of binary32 codes is enough for the rounding."""
     fmt = rule.format
     return (
         rule.source.width == 32
@@ -230,7 +241,10 @@ def has_table(rule: RoundingRule) -> bool:
 
 @lru_cache(maxsize=64)
 def table_for(rule: RoundingRule) -> tuple[Array, Array]:
-    """Return two tables indexed by upper halves: of codes, and of codes with the flags in the bits above."""
+    """Return two tables indexed by the upper 16 bits of a binary32 code.
+
+    The first holds codes; the second holds codes with the flags in the bits above them.
+    """
     codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), rule)
     held = container(rule.format)
     both: Any = np.dtype(f"u{2 * held.itemsize}").type
@@ -265,7 +279,7 @@ def rounder(rule: RoundingRule) -> Rounder:
 
 
 def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Array | None) -> None:
-    """Round by tables of upper halves."""
+    """Round by the tables of `table_for`; if any of the lower 16 bits is set, the last bit of the index is set."""
     places = words & np.uint32(0xFFFF)
     places += np.uint32(0xFFFF)  # carries into bit 16 if any low bit is set
     places >>= np.uint32(16)

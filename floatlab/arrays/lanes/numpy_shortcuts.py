@@ -7,7 +7,8 @@ the exponent of M give the code of the result. The float (M + |x|) − M is exac
 the other rounding directions and the flag *inexact*. If the format has the source's exponent range, every number is
 rounded at the same bit, and integers are faster.
 
-Rare elements (NaNs, infinities, overflows to a NaN) are collected and go through the general path.
+Rare elements (NaNs, infinities, overflows to a NaN) are collected and go through the general path, which is
+`numpy_rounding.encode_block`. A *word* is a binary32 or binary64 number as the integer of its bits.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _known(settled: Settled) -> tuple[int, int]:
 
 
 class FastRounder:
-    """A rounding by the fast path; `slow` is the general path."""
+    """Rounds blocks by the fast path; `draws` gives random draws, and `slow` is the general path."""
 
     def __init__(self, rule: RoundingRule, draws: Draws, slow: Slow) -> None:
         """Prepare everything that is the same for all blocks."""
@@ -73,7 +74,11 @@ class FastRounder:
         self.unit_below = 1 << places  # the unit in the last place below 2^emin with an unbounded exponent range
 
     def _limits(self) -> tuple[int, int, int] | None:
-        """Return the unsigned codes for positive and negative overflow, and the flags; None if there are none."""
+        """Return the results of overflow: the codes without sign for positive and for negative numbers, and the flags.
+
+        The result is None if a code is neither that of the largest number nor the next one, or if the flags differ.
+        Such numbers take the general path.
+        """
         fmt = self.rule.format
         found: list[tuple[int, int]] = []
         for sign, settled in enumerate(self.rule.overflow if self.signed else self.rule.overflow[:1]):
@@ -110,7 +115,10 @@ class FastRounder:
     def _round(
         self, words: Array, codes: Array, flags: Array | None, drawn: Array | None
     ) -> tuple[Array, Array] | None:
-        """Round a piece; return indices and words of elements for the general path (codes may overwrite words)."""
+        """Round a part of a block; return the indices and the words of the elements that need the general path.
+
+        The words are copies, since `codes` may share its memory with `words`. The result is None without such elements.
+        """
         whole: Array = words.view(self.word)
         if self.rule.drops_signs:
             whole = whole & self.word((1 << (self.width - 1)) - 1)
@@ -142,7 +150,12 @@ class FastRounder:
         return aside
 
     def _seldom(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
-        """Return a mask for the general path: NaNs, infinities, numbers below the smallest, tiny numbers under SR."""
+        """Return masks of the numbers that need the general path.
+
+        These are NaNs and infinities; in formats without zero, numbers below the smallest; and, if flags are requested
+        under stochastic rounding, numbers for which the draw decides whether they are tiny. `top` is the largest of the
+        magnitudes.
+        """
         found = []
         if top >= self.special:
             found.append(magnitude >= self.special)
@@ -156,7 +169,10 @@ class FastRounder:
     def _added(
         self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
     ) -> tuple[Array, Array | None]:
-        """Return the rank of each code, computed by floating-point additions, and a mask of inexact elements."""
+        """Round by floating-point additions, as the module describes.
+
+        Return the rank (the code without sign) of each result, and a mask of the inexact ones.
+        """
         x, direction, t = magnitude.view(self.float), self.direction, self.t
         power = magnitude & self.word(((1 << (self.width - 1)) - 1) >> t << t)
         np.clip(power, self.low << t, self.beyond, out=power)
@@ -178,7 +194,10 @@ class FastRounder:
         return rank, inexact
 
     def _correct(self, rank: Array, x: Array, back: Array, power: Array, whole: Array, drawn: Array | None) -> None:
-        """Change ranks rounded to nearest even (whose values are `back`) to the rounding direction."""
+        """Correct ranks that were rounded to nearest even, so that they follow the rounding direction.
+
+        `back` has the values of the ranks.
+        """
         direction = self.direction
         if direction is Direction.RNE:
             return
@@ -211,7 +230,7 @@ class FastRounder:
     def _shifted(
         self, magnitude: Array, whole: Array, drawn: Array | None, with_flags: bool
     ) -> tuple[Array, Array | None]:
-        """Return the rank of each code if all numbers are rounded at the same bit, and a mask of inexact elements."""
+        """Return the same as `_added`, by integer operations; all numbers must be rounded at the same bit."""
         cut, word, direction = self.cut, self.word, self.direction
         unit = 1 << cut
         if not cut:
@@ -246,7 +265,7 @@ class FastRounder:
         return rank, inexact
 
     def _tell(self, flags: Array, inexact: Array, magnitude: Array, whole: Array, rank: Array | None) -> None:
-        """Write the flags of finite numbers; `rank` is given if there may be overflows."""
+        """Write the flags of finite numbers; `rank` (the codes without sign) is given if there may be overflows."""
         positive, negative = self.tiny
         if positive != negative:
             by_sign = whole >> self.word(self.width - 1)

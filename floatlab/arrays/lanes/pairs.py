@@ -46,14 +46,14 @@ def _halves(a: Array) -> tuple[Array, Array]:
 
 
 def quotient(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a/b in binary64 as a pair, if |a| and |a/b| are at least 2^-900."""
+    """Return a/b in binary64 as a pair; |a| and |a/b| must be at least 2^-900."""
     s = a / b
     product, rest = two_product(s, b)
     return s, ((a - product) - rest) * np.copysign(1.0, b)  # a − s·b is a float
 
 
 def root(a: Array) -> tuple[Array, Array]:
-    """Return √a in binary64 as a pair, if a is at least 2^-900."""
+    """Return √a in binary64 as a pair; a must be at least 2^-900."""
     s = np.sqrt(a)
     square, rest = two_product(s, s)
     return s, (a - square) - rest
@@ -78,7 +78,10 @@ def missed(pair: Pair) -> Array | np.bool:
 
 
 def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
-    """Return the number truncated toward zero, as words; whether bits are lost; whether s is larger in magnitude."""
+    """Return three arrays: the number truncated toward zero, whether bits are lost, and whether |s| exceeds it.
+
+    The truncated numbers are floats in the form of the integers of their bits ("words").
+    """
     s, e = pair
     words = s.view(_WORDS[s.itemsize])
     if e is None:
@@ -89,13 +92,19 @@ def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
 
 
 def to_odd(pair: Pair) -> Array:
-    """Return a pair rounded to odd, as words: truncated toward zero, with the last bit set if bits are lost."""
+    """Return a pair rounded to odd: truncated toward zero, with the last bit set if bits are lost.
+
+    The floats are returned as the integers of their bits.
+    """
     kept, inexact, _ = _cut(pair)
     return kept | inexact
 
 
 def narrowed(pair: Pair) -> Pair:
-    """Return a pair of binary64 as a pair of binary32, for rounding to odd; infinite on overflow."""
+    """Convert a pair of binary64 into a pair of binary32 that rounding to odd treats alike; infinite on overflow.
+
+    Of the residual, only the sign is exact.
+    """
     s, e = pair
     near = s.astype(np.float32)
     rest = s - near
@@ -103,7 +112,10 @@ def narrowed(pair: Pair) -> Pair:
 
 
 def in_direction(pair: Pair, direction: Direction) -> Array:
-    """Return a pair of binary64 rounded in any direction but SR, as words; for quotients and roots, RNA equals RNE."""
+    """Return a pair of binary64 rounded in any direction but SR, as the integers of the floats' bits.
+
+    For quotients and roots, ask for RNE in place of RNA: they have no ties, and their residuals show only a sign.
+    """
     if direction is Direction.RNE:
         return pair[0].view(np.int64)
     kept, inexact, back = _cut(pair)

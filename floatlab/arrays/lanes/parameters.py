@@ -29,7 +29,7 @@ _DRAWN = 33  # the extra bits for stochastic rounding: 32 bits of the draw, and 
 
 
 class DecodingRule(Individual):
-    """Parameters to decode codes of a format into words; all its numbers must be numbers of `word`."""
+    """Parameters to decode codes of a format into words; the format `word` must contain all its numbers."""
 
     format: Format
     word: Format
@@ -64,7 +64,7 @@ class RoundingRule(Individual):
 
     @property
     def is_by_word(self) -> bool:
-        """Whether the result depends on the word alone: no draw, nothing flushed or refused."""
+        """Whether the result depends on the word alone: no random draw, no flushing, no value that is an error."""
         flushes = self.context.flush_inputs or self.context.flush_results
         return not (self.direction.is_stochastic or flushes or self.refuses)
 
@@ -90,8 +90,8 @@ class RoundingRule(Individual):
         """Return the limits that decide whether a number is tiny.
 
         The first is the word of 2^emin (or of infinity, if that is less). The second is the number of bits that
-        rounding to p bits discards in the binade below 2^emin. The last two are the smallest words, for positive and
-        for negative numbers, that this rounds up to 2^emin.
+        rounding to the format's precision discards in the binade below 2^emin. The last two are the smallest words, for
+        positive and for negative numbers, that this rounding rounds up to 2^emin.
         """
         source, fmt = self.source, self.format
         normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
@@ -136,7 +136,7 @@ def word_of(datum: Datum, word: Format) -> int:
 
 @lru_cache(maxsize=256)
 def decoding_rule_for(format: Format, word: Format) -> DecodingRule:
-    """Return the parameters to decode a format into words that contain it."""
+    """Return the parameters to decode a format into the format `word`, which contains it."""
     adjust, table = word.bias - format.bias, None
     if format.width <= 8 and not (format.is_table and not holds(word, format)):
         table = np.zeros(256, container(word))
@@ -160,7 +160,7 @@ def can_read(format: Format, word: Format) -> bool:
 
 
 def words_containing(format: Format) -> list[Format]:
-    """Return the words (binary32, binary64) that contain a format, narrowest first.
+    """Return those of the formats binary32 and binary64 that contain a format, the narrower one first.
 
     >>> [word.name for word in words_containing(parse_format("e11m9"))]
     ['binary64']
@@ -217,7 +217,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding first to odd in `word` never changes the result in `format`; `drawn`: whether under SR.
+    """Return whether rounding first to odd in `word` never changes the result in `format`; `drawn`: under SR.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)
@@ -242,7 +242,7 @@ def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
 
 @lru_cache(maxsize=256)
 def rounding_rule_for(format: Format, context: Context, source: Format) -> RoundingRule:
-    """Return the rule for words of a format `source`, binary32 or binary64."""
+    """Return the parameters to round words of the format `source`, which is binary32 or binary64."""
 
     def rounded(x: Exact) -> tuple[int, Flags]:
         found = round_exact(x, format, context)

@@ -1,8 +1,9 @@
 """Look-ups from words of binary32 to codes of formats given by a table: faster than a search, and exact.
 
-The upper bits of a word select a bucket, which has an entry. Each class computes its entries from the starts of
-`table_segments`; the few buckets for which no entry is correct are left to the search ("open" buckets).
-The compiled forms are in _kernels_table.h.
+A word is a number as the integer of its bits. Its upper bits select a bucket, which has an entry. Each class computes
+its entries from the starts of `table_segments`, which are the first words that are rounded to each code. The few
+buckets for which no entry is correct are left to the search ("open" buckets). The compiled forms are in
+_kernels_table.h.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MAGNITUDE = 0x7FFFFFFF  # of binary32
 
 
 class NarrowLookup:
-    """Codes of up to 8 bits: the entry of a bucket has the start inside the bucket, and the codes on both sides."""
+    """Codes of up to 8 bits: a bucket's entry has the start inside the bucket, and the codes before and after it."""
 
     def __init__(self, rule: RoundingRule) -> None:
         """Find the smallest number of significand bits for which each bucket has at most one start inside.
@@ -53,7 +54,7 @@ class NarrowLookup:
                 return
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a function that writes codes of words, compiled."""
+        """Return a compiled function that rounds words and writes their codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             if kernels.look_up_narrow(words, self.entries, codes, self.shift):
@@ -87,7 +88,10 @@ class NarrowLookup:
 
 
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
-    """Return the words at which ranks 1, 2, … and NaR start; None if infinity has its own code."""
+    """Return the first words that are rounded to ranks 1, 2, … (the codes of positive numbers), and to NaR.
+
+    NaR is the single NaN of posits and takums. The result is None unless infinity becomes NaR or the largest number.
+    """
     of_sign, most, inf = segments(rule, negative), (1 << 15) - 1, SINGLE.infinity_magnitude
     infinity, nan = of_sign.codes[-2:]
     if infinity not in (nan, of_sign.codes[most]):
@@ -105,7 +109,7 @@ class BinadeLookup:
     shift = SINGLE.trailing_bits
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Fit each binade; `entries` is empty if a binade of normal words does not fit."""
+        """Find the entry of each binade; `entries` is empty if a binade of normal words has none."""
         self.rule, entries = rule, []
         for negative in (False, True):
             starts = _wide_starts(rule, negative)
@@ -122,7 +126,10 @@ class BinadeLookup:
         self.entries = np.array(entries if complete else [], np.uint64)
 
     def _fit(self, base: int, offsets: Array) -> int | None:
-        """Return the entry of a binade from the starts inside it, or None."""
+        """Return the entry of a binade, or None if no entry is correct.
+
+        `base` is the rank at the binade's start, and `offsets` are the starts inside it, relative to its first word.
+        """
         count = max(len(offsets), 1)
         shift = self.shift - (count.bit_length() - 1)
         unit = 1 << shift
@@ -139,7 +146,7 @@ class BinadeLookup:
         codes[here] = search(self.rule, words[here])[0]
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a function that writes codes of words, compiled."""
+        """Return a compiled function that rounds words and writes their codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             if kernels.look_up_binades(words, self.entries, codes, self.shift):
@@ -148,7 +155,7 @@ class BinadeLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same with NumPy."""
+        """Return the same function as `compiled`, in NumPy."""
         parts = [(0, 24), (24, 5), (29, 1), (32, 16)]
         add, shift, odd, base = (
             (self.entries >> np.uint64(low) & np.uint64((1 << bits) - 1)).astype(np.uint32) for low, bits in parts
@@ -178,15 +185,16 @@ class BinadeLookup:
 
 
 class WideLookup:
-    """Codes of 16 bits in two's complement from binary32: a line through the starts of a bucket, and a comparison.
+    """Codes of 16 bits in two's complement, from binary32.
 
-    Buckets through which no line fits are left to the search.
+    In each bucket, a straight line gives the rank of a word, or the rank below it. A comparison with one start decides
+    between the two. Buckets that no line fits are left to the search.
     """
 
     shift = 16
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Fit lines that give the index of the last start up to a word, or of the one after it."""
+        """Find the lines: each gives, for a word, the index of the last start up to it, or of the start after that."""
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]
         if len(both) < len((False, True)):
@@ -227,7 +235,7 @@ class WideLookup:
         return lines | np.where(opened, _OPEN_ENTRY, np.uint64(0))
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a function that writes codes of words, compiled."""
+        """Return a compiled function that rounds words and writes their codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             kernels.look_up_wide(words, self.entries, self.starts, codes, self.shift)
@@ -235,7 +243,7 @@ class WideLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same with NumPy."""
+        """Return the same function as `compiled`, in NumPy."""
         heights, slopes = self.entries >> np.uint64(16), self.entries & np.uint64((1 << 16) - 1)
         opened = self.entries >= _OPEN_ENTRY
         has_open = bool(opened.any())

@@ -1,7 +1,7 @@
-"""Codes of up to 8 bits from words of binary32, with tables that fit into vector registers (_kernels_registers.h).
+"""Rounds words of binary32 to codes of up to 8 bits, by tables that fit into vector registers (_kernels_registers.h).
 
-Each class fits its tables to the starts of `table_segments`. For other processors, `table_lookups` gives the same
-codes.
+A word is a number as the integer of its bits. Each class computes its tables from the starts in `table_segments`: the
+first word that is rounded to each code. For other processors, `table_lookups` gives the same codes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _INFINITY = SINGLE.infinity_magnitude
 
 
 def _distinct(rule: RoundingRule, negative: bool, end: int) -> tuple[Array, Array]:
-    """Return the starts of a sign below a word, and their codes, without empty segments and repeated codes."""
+    """Return the starts of one sign's segments that are below the word `end`, and their codes.
+
+    Empty segments are left out, and neighbouring segments with the same code are merged.
+    """
     of_sign = segments(rule, negative)
     starts = of_sign.starts.astype(np.int64)
     used = np.append(starts[1:] != starts[:-1], True) & (starts < end)
@@ -39,7 +42,7 @@ def _reversed(number: int, bits: int) -> int:
 
 
 class FewLookup:
-    """Codes of at most 32 segments of both signs: a binary search."""
+    """A look-up by binary search, for roundings that have at most 32 segments, both signs together."""
 
     def __init__(self, rule: RoundingRule) -> None:
         """Order the segments of both signs by value; `table` is empty if there are too many."""
@@ -62,7 +65,7 @@ class FewLookup:
         self.table = np.concatenate([levels, of_places.view(np.int32)])
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a function that writes codes of words."""
+        """Return a function that rounds words and writes their codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             kernels.look_up_few(words, self.table, codes, 0)
@@ -71,13 +74,14 @@ class FewLookup:
 
 
 class ByteLookup:
-    """Codes whose starts are the same for both signs, and evenly spaced in each binade, at few bits of the significand.
+    """A look-up for segments that start at the same magnitudes for both signs, evenly spaced in each binade.
 
-    Infinities, NaNs and, if they do not fit, subnormal words are left to the search.
+    It uses only the leading bits of the significand (`_KEPT`), which must determine the code. Infinities, NaNs and, if
+    they do not fit, subnormal words are left to the search.
     """
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Fit each binade; `tables` is empty if one of normal words does not fit."""
+        """Find the table entries of each binade; `tables` is empty if a binade of normal words has none."""
         self.rule, self.tables, self.searched = rule, np.empty(0, np.uint8), _SPECIAL
         starts, codes = _distinct(rule, False, _INFINITY)
         below, low = _distinct(rule, True, _INFINITY)
@@ -104,7 +108,10 @@ class ByteLookup:
 
     @staticmethod
     def _fit(ranks: Array, kept: Array) -> tuple[int, int, int] | None:
-        """Return the number to add, the shift, and the rank at the start of a binade; None if it does not fit."""
+        """Return the entries of a binade: a number to add to the kept bits, a right shift, and its first rank.
+
+        The result is None if no such numbers give all ranks of the binade.
+        """
         base, steps = int(ranks[0]), np.flatnonzero(np.diff(ranks)) + 1
         if not len(steps):
             return 0, _KEPT | _NO_PARITY, base
@@ -118,7 +125,7 @@ class ByteLookup:
         return None
 
     def compiled(self, kernels: ModuleType) -> Callable[[Array, Array], None]:
-        """Return a function that writes codes of words."""
+        """Return a function that rounds words and writes their codes."""
 
         def look_up(words: Array, codes: Array) -> None:
             found = kernels.look_up_bytes(words, self.tables, codes, 0) & self.searched

@@ -1,7 +1,8 @@
-"""The segments of a rounding into a format given by a table: for each code, the first word that is rounded to it.
+"""The segments of a rounding into a format given by a table: the words that are rounded to the same code.
 
-The scalar kernel finds the starts, once for a format, a direction and a sign, so that no lane decides again. A search
-among them is the general way to round; `table_lookups` has faster ones.
+A *word* is a binary32 or binary64 number as the integer of its bits. The *start* of a segment is its first word. The
+rules of the scalar lane give the starts, once for a format, a direction and a sign, so that no lane decides again. A
+search among the starts is the general way to round; `table_lookups` has faster ones.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from floatlab.record import Individual
 
 
 class Segments(Individual):
-    """The segments of a sign: the first word of each without the sign, its code, and the flags that it raises."""
+    """The segments of the numbers of one sign, in ascending order of magnitude.
+
+    Each has its first word (without the sign), the code to which its words are rounded, and the flags that they raise.
+    """
 
     starts: Array
     codes: Array
@@ -30,7 +34,7 @@ class Segments(Individual):
 
 
 def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
-    """Truncate a magnitude to a word; also return whether anything is lost, and whether at least half a unit is."""
+    """Truncate a magnitude to a word; also return whether a part is lost, and whether it is at least half a unit."""
     c, q = x
     if not c:
         return 0, False, False
@@ -52,7 +56,11 @@ def first_word(x: Real, strict: bool, word: Format) -> int:
 
 @lru_cache(maxsize=64)
 def _starts(format: TableFormat, direction: Direction, negative: bool, word: Format) -> Array:
-    """Return the first words, without sign, of ranks 1, 2, … of a sign; the last one overflows, if numbers overflow."""
+    """Return the first word, without sign, that is rounded to each of the ranks 1, 2, … of one sign.
+
+    Ranks number the magnitudes of a sign in ascending order, from 0 for zero. If numbers can overflow, the last word is
+    the first that does.
+    """
     most, beyond = format.most(negative), format.next_beyond()
     exact = not format.is_irrational
     found = []
@@ -76,7 +84,7 @@ def _starts(format: TableFormat, direction: Direction, negative: bool, word: For
 
 @lru_cache(maxsize=64)
 def segments(rule: RoundingRule, negative: bool) -> Segments:
-    """Return the segments of a rounding: from zero through all numbers to infinity and NaN."""
+    """Return the segments of one sign: those of zero, of all other numbers, of overflow, of infinity and of NaN."""
     format, word = rule.format, rule.source
     assert given_by_table(format)
     mirrored = {Direction.RTP: Direction.RTN, Direction.RTN: Direction.RTP}
@@ -108,7 +116,7 @@ def _settle(found: tuple[int, Flags] | UnsupportedError) -> tuple[int, int]:
 
 
 def search(rule: RoundingRule, words: Array) -> tuple[Array, Array]:
-    """Return the codes of words, and the flags that their segments raise."""
+    """Return the codes to which words are rounded, and the flags of their segments, by a search among the starts."""
     signs = words >> words.dtype.type(rule.source.width - 1)
     magnitudes = words & words.dtype.type((1 << rule.source.width - 1) - 1)
     codes, flags = np.empty(len(words), container(rule.format)), np.empty(len(words), np.uint8)

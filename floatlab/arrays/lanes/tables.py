@@ -1,4 +1,7 @@
-"""Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back."""
+"""Formats given by a table, in the NumPy and the compiled lane: look-ups from words to codes and back.
+
+A *word* is a binary32 or binary64 number as the integer of its bits.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).va
 
 
 def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> None:
-    """Add to the flags of each word's segment: inexact if the value changed, underflow, and invalid."""
+    """Add the flags that the segment of a word does not determine: inexact, underflow, and invalid (signaling NaNs)."""
     format, word = rule.format, rule.source
     assert given_by_table(format)
     sign = words.dtype.type((1 << word.width - 1) - 1)
@@ -47,7 +50,7 @@ def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> 
 
 @lru_cache(maxsize=64)
 def _looking_up(rule: RoundingRule, kernels: ModuleType | None) -> Callable[[Array, Array], None]:
-    """Return the fastest function that writes the codes of words."""
+    """Return the fastest applicable function that rounds words and writes their codes."""
     if rule.source == SINGLE and rule.format.width <= 8:
         if kernels and kernels.has_registers():
             few, by_bytes = FewLookup(rule), ByteLookup(rule)
@@ -126,14 +129,14 @@ def reader(format: Format, word: Format, kernels: ModuleType | None) -> Reader:
 
 @lru_cache(maxsize=64)
 def ranks_table(format: Format, unranked: int) -> Array:
-    """Return the rank of each code as int64, with its sign; `unranked` for NaNs."""
+    """Return the rank of each code (`Datum.ordinal`, negative below zero) as int64; `unranked` for NaNs."""
     data = (Datum(format, code) for code in range(1 << format.width))
     return np.array([unranked if datum.is_nan else datum.ordinal for datum in data], np.int64)
 
 
 @lru_cache(maxsize=64)
 def codes_table(format: Format) -> tuple[Array, int]:
-    """Return the code of each rank in ascending order, infinities included, and the index of zero."""
+    """Return the codes in ascending order of their numbers, infinities included; and the index of zero among them."""
     assert given_by_table(format)
     top = [format.most(sign) + format.infinities for sign in (False, True)]
     ranks = range(-top[1], top[0] + 1)

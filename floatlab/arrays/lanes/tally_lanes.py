@@ -1,6 +1,6 @@
-"""The figures of an array and its rounded copy, as the lanes of `arrays.tally` compute them: compiled, or in NumPy.
+"""The statistics of an array and its rounded copy (`Tally`), computed by the compiled extension or in NumPy.
 
-Both give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk
+Both ways give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk
 i // 2048 and to lane i mod 16. The numbers of a chunk and a lane are added one after the other, then the lanes in
 halves (lane j and lane j + 8, then 4, 2, 1), then the chunks one after the other. No operation is fused.
 """
@@ -42,23 +42,24 @@ class Histogram(Record):
 
 
 class Tally(Record):
-    """The figures of an array x and its rounded copy y. `merge` combines the tallies of several pieces.
+    """The statistics of an array x and its rounded copy y. `merge` combines the tallies of several parts of arrays.
 
     Counts of elements:
 
     * `elements`: all elements; `nonfinite`: x is NaN or infinite;
     * `zeros`: x is 0; `exact`: y equals x;
-    * `lost`: x is finite, but y is NaN or infinite; `saturated`: x is finite, and at least the overflow threshold;
+    * `lost`: x is finite, but y is NaN or infinite; `saturated`: both are finite, and |x| is at least the overflow
+      threshold;
     * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but below the smallest normal number.
 
-    `exponents` has the finite nonzero numbers of x by the exponent field of binary64, which is floor(log2 |x|) + 1023,
+    `exponents` counts the finite nonzero numbers of x by the exponent field of binary64: it is floor(log2 |x|) + 1023,
     and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest of their magnitudes, 0 and ∞ if x has
     no such number.
 
     Errors and sums are those of the elements that are finite in both arrays. `largest_error` is the largest |y − x|;
     `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. Relative
-    errors |y − x| / |x| are computed for the nonzero x among them: `relative_errors` has them by the upper 16 bits of
-    their binary32 numbers, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at` the
+    errors |y − x| / |x| are computed for the nonzero x among them: `relative_errors` counts them by the upper 16 bits
+    of their binary32 codes, `relative_sum` is their sum, `largest_relative` the largest, and `largest_relative_at` the
     index of the first element that has it (−1 if there is none).
     """
 
@@ -95,7 +96,9 @@ class Tally(Record):
         return self.relative_sum / count if count else 0.0
 
     def relative_quantile(self, share: float) -> float:
-        """Return a quantile of the relative errors, which `share` of them do not exceed; up to 1/128 too large.
+        """Return a quantile of the relative errors: a number that `share` of them do not exceed.
+
+        It may be up to 1/128 too large, relative to the exact quantile.
 
         >>> from floatlab.arrays.round_trips.tally import tally
         >>> x = np.arange(1, 1001, dtype=np.float32)
@@ -122,7 +125,11 @@ _SUMS = ("error_squares", "squares", "rounded_squares", "products", "relative_su
 
 
 def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, built: bool) -> Tally:
-    """Return the figures of contiguous arrays, which have limits for each run; `built`: use the compiled lane."""
+    """Return the tally of contiguous arrays.
+
+    `smallest` (smallest normal numbers) and `threshold` (overflow thresholds) have one number for each `run` elements.
+    `built`: use the compiled lane if it was built.
+    """
     kernels = compiled.extension()
     if not built or kernels is None:
         return _measure(x, y, run, smallest, threshold)
@@ -150,7 +157,7 @@ def nonempty(counts: Array) -> tuple[Array, Array]:
 
 
 def _measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array) -> Tally:
-    """Return the figures, computed in NumPy."""
+    """Return the tally, computed in NumPy."""
     exponents, relative = np.zeros(EXPONENTS, np.int64), np.zeros(UPPER_HALVES, np.int64)
     counts = np.zeros(7, np.int64)
     extremes = np.array([0.0, -inf, 0.0, -inf])  # |x|, −|x|, |y − x|, relative error

@@ -31,7 +31,7 @@ _DISTANCE, _SUM, _SQUARE = parse_formula("q * scale - x"), parse_formula("a + b"
 
 
 class FormulaLane:
-    """Quantizes a matrix whose rows are blocks, by a rule that rounds each operation; holds what all blocks share."""
+    """Quantizes a matrix whose rows are blocks, by a rule that rounds each operation."""
 
     def __init__(self, recipe: Recipe, source: Format, context: Context) -> None:
         """Compute the constants of the formulas; `source` is the format of the values."""
@@ -53,6 +53,7 @@ class FormulaLane:
     ) -> tuple[Array, Array, Array | None, tuple[Array, ...]]:
         """Return the codes of scales and elements, the tensor's (or each row's) scale, and the groups' exponents.
 
+        A group is a part of a block that has its own exponent, 0 or 1, as in HiF4.
         `rows` has the number of the row in which each block lies; it is given if each row has its own tensor scale.
         `width` is the number of columns of a block.
         """
@@ -81,7 +82,10 @@ class FormulaLane:
         return scales[:, 0], codes, tensor, groups
 
     def _tensor(self, known: dict[str, Array], rows: Array | None, given: object) -> Array | None:
-        """Evaluate the tensor's lines, and return the tensor's scale as it is stored; None if the rule has none."""
+        """Evaluate the rule's formulas for the whole tensor.
+
+        Return the tensor's scale as it is stored (one for each row if `rows` is given); None if the rule has none.
+        """
         kind, amax = self.fmt.tensor, known["amax"]
         tensor: Array | None = None
         if rows is None:
@@ -106,7 +110,10 @@ class FormulaLane:
         return np.broadcast_to(tensor, (len(rows), 1))[firsts, 0]
 
     def _attempt(self, known: dict[str, Array], factor: str) -> tuple[Array, Array, Array]:
-        """Return the codes of scales and elements for one factor, and the elements' errors if there is a choice."""
+        """Quantize the blocks with one of the factors among which the rule chooses (`grow` in its formulas).
+
+        Return the codes of the scales, the codes of the elements and, if the rule has a choice, the elements' errors.
+        """
         known["grow"] = np.asarray(factor, np.float32)
         scales = np.zeros((len(known["x"]), 1), container(self.fmt.scale))
         for line in self.rule.steps():
@@ -126,7 +133,7 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of the elements; if a choice needs them, also their values."""
+        """Return the codes of the elements, and their values if the rule chooses between scales (else `x`)."""
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
         scaled = np.ascontiguousarray(np.broadcast_to(known["scaled"], known["x"].shape))
@@ -154,7 +161,7 @@ class FormulaLane:
         return codes, values.astype(np.float32)
 
     def _integers(self, kind: Integers, scaled: Array, lost: Array) -> Array:
-        """Return the codes of integers; there may be one more negative than positive integers."""
+        """Return the codes of scaled values rounded to integers; the negative range may have one integer more."""
         wide, half = wider(self.numbers), 1 << kind.width - 1
         unit = 2.0**kind.quantum
         n = decode_array(self._rounded(scaled, wide), wide, np.float64, threads=1) / unit
@@ -162,7 +169,7 @@ class FormulaLane:
         return np.where(lost, self.rule.nan, codes & (2 * half - 1)).astype(np.uint8)
 
     def _rounded(self, scaled: Array, numbers: Format) -> Array:
-        """Return codes of scaled values, rounded in the rule's direction; a caller's direction replaces it."""
+        """Return the codes of scaled values, rounded in the caller's direction; if that is RNE, in the rule's."""
         context, direction = self.context, self.rule.rounding
         if direction != "RNE" and context.rounding is Direction.RNE:
             if direction == TIES_TO_ZERO:
@@ -190,7 +197,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return the size of each block's errors, of shape (blocks, 1), like `arith.blocks.scaling.measured`."""
+        """Return one measure of each block's errors, with the shape (blocks, 1), as `arith.blocks.scaling.measured`."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"

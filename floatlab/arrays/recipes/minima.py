@@ -1,7 +1,7 @@
 """Rounds blocks whose formats store a minimum beside each scale (q4_1, q4_k), and decodes them.
 
-The values have the same bits as those of `arith.blocks`. If the rule has a search (q4_k), blocks with NaNs or
-infinities are computed there.
+The values have the same bits as those of `arith.blocks`. If the rule has a search (q4_k), `arith.blocks` computes
+the blocks with NaNs or infinities.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEPS, _TOP = 20, np.float32(15)
 
 
 class ShiftedBlocks(NamedTuple):
-    """Decoded values of blocks, one block a row; and for each block its stored scale, its factor, and its minimum.
+    """Decoded blocks: values, one block a row; and for each block the stored scale, the factor and the minimum.
 
     A value is element × factor + minimum.
     """
@@ -56,7 +56,7 @@ def round_blocks(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _exactly(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
-    """Divide the range of each block into equal parts; every result is rounded once."""
+    """Round blocks by the exact rule: a block's range is divided into equal parts, and results are rounded once."""
     fmt, numbers = recipe.format, recipe.format.magnitudes
     saturating, elements = Context(overflow="saturate"), element_context(Context(), fmt)
     finite = np.isfinite(blocks).all(axis=1, keepdims=True)
@@ -75,7 +75,7 @@ def _exactly(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _difference(a: Array, b: Array) -> Array:
-    """Return a − b rounded to odd, after which a second rounding is harmless."""
+    """Return a − b rounded to odd, so that rounding the result again is the same as rounding a − b once."""
     a, b = np.broadcast_arrays(a, -b)
     found: Array = pairs.to_odd(pairs.two_sum(np.ascontiguousarray(a), np.ascontiguousarray(b))).view(np.float64)
     return np.where(a == -b, 0.0, found)
@@ -156,7 +156,7 @@ def round_one_by_one(values: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _kept(values: Array, fmt: BlockFormat, of_tensor: bool = False) -> Array:
-    """Return values as a format of scales stores them."""
+    """Return values rounded to the format of scales (or of the tensor's scale), as numbers."""
     kind = fmt.tensor if of_tensor and fmt.tensor is not None else fmt.scale
     lost = np.isnan(values)  # integers have no NaN
     codes = (
@@ -168,12 +168,14 @@ def _kept(values: Array, fmt: BlockFormat, of_tensor: bool = False) -> Array:
 
 
 def _largest(values: Array, count: int) -> Array:
-    """Return the largest number of each `count` rows."""
+    """Return the largest number of every group of `count` consecutive rows."""
     return np.maximum.reduceat(values, np.arange(0, len(values), count), axis=0)
 
 
 def qkx2(x: Array) -> tuple[Array, Array, Array]:
-    """Return the scale and the negated minimum of each block of q4_k, and its first elements, as `arith.searches`.
+    """Search the scale and the minimum of each block of q4_k, as `arith.searches` does.
+
+    Return the scales, the negated minima, and the elements that the search found; blocks are rows of `x`.
 
     >>> step, depth, q = qkx2(np.arange(-3, 13, dtype=np.float32)[None])
     >>> step.tolist(), depth.tolist(), q.tolist()[0][:4]
@@ -206,14 +208,17 @@ def _sum(terms: Array) -> Array:
 
 
 def _elements(x: Array, count: np.float32, low: Array, high: Array) -> tuple[Array, Array]:
-    """Return the inverses of the scales that divide the ranges into `count` parts, and the elements."""
+    """Divide each block's range into `count` steps; return 1/step, and the elements as numbers of steps."""
     inverse = count / (high - low)
     q = np.rint(inverse * (x - low))
     return inverse, np.where(np.isfinite(q), np.clip(q, 0, _TOP), np.float32(0))
 
 
 def _fit(x: Array, weights: Array, q: Array) -> tuple[Array, tuple[Array, Array]]:
-    """Return a mask of the blocks that have a least weighted square error, and the scale and minimum that give it."""
+    """Fit the scale and the minimum of each block to its elements `q`, by weighted least squares.
+
+    Return a mask of the blocks for which there is a fit, and the pair (scales, minima).
+    """
     w, wx, wq = _sum(weights), _sum(weights * x), weights * q
     of_q, of_qq, of_qx = _sum(wq), _sum(wq * q), _sum(wq * x)
     divisor = w * of_qq - of_q * of_q

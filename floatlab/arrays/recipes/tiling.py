@@ -70,7 +70,9 @@ class Tiling:
 
 
 def even_parts(shape: tuple[int, int], tile: tuple[int, int]) -> list[tuple[int, int, int, int]]:
-    """Return the parts of a matrix that have tiles of equal size, as top, left, height and width.
+    """Split a matrix into at most four parts, such that all tiles of a part have the same size.
+
+    Return the top row, the left column, the height and the width of each part.
 
     >>> even_parts((4, 5), (2, 3))
     [(0, 0, 4, 3), (0, 3, 4, 2)]
@@ -93,7 +95,7 @@ def joined(blocks: Array, shape: tuple[int, int], tile: tuple[int, int]) -> Arra
 
 
 def in_tiles(matrix: Array, tile: tuple[int, int]) -> Array:
-    """Return the elements of a matrix tile by tile."""
+    """Return the elements of a matrix along one axis, tile by tile."""
     rows, columns = matrix.shape
     if tile[0] == 1 or tile[1] == columns:
         return np.ascontiguousarray(matrix).reshape(-1)

@@ -1,4 +1,7 @@
-"""The figures of a round trip: counts and errors of the numbers of an array, in units of each block's scale."""
+"""The tally of a round trip: counts and errors of an array that a recipe rounded.
+
+What counts as subnormal or as overflow depends on the scale of each block.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from floatlab.record import Individual
 class Limits(Individual):
     """The bounds of an element format: magnitudes below `smallest` are subnormal, and those from `beyond` on overflow.
 
-    `smallest` is half a step below the smallest normal number, since an element times its scale is rounded, too.
+    `smallest` lies half a step below the smallest normal number. It is compared with decoded numbers, and a product of
+    element and scale may be rounded to slightly less than the exact product.
     """
 
     smallest: float
@@ -48,7 +52,10 @@ def limits_of(element: Format | Integers) -> Limits:
 
 
 def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | None = None) -> Tally:
-    """Count and measure a round trip; the matrix begins at index `first` of an array whose rows have `row_length`.
+    """Return the tally of a round trip.
+
+    The matrix may be a part of an array. Then `first` is the index in the array of the matrix's first element, and
+    `row_length` the length of the array's rows.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> recipe = parse_recipe("mxfp4")

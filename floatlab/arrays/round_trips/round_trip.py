@@ -59,7 +59,10 @@ def is_unscaled(recipe: Recipe) -> bool:
 
 
 def spans(recipe: Recipe) -> str:
-    """Return on what the scales of a part depend: on the whole `tensor`, on a `row`, or only on their blocks (empty).
+    """Return which values of an array determine its scales.
+
+    The answer is `tensor` if a scale depends on all values, `row` if it depends on those of a row, and an empty text if
+    it depends only on those of its block.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [spans(parse_recipe(name)) for name in ("e4m3/tensor", "nvfp4", "e4m3/channel", "nvfp4/16/channel", "mxfp4")]
@@ -74,7 +77,7 @@ def spans(recipe: Recipe) -> str:
 
 
 def numbers_of(piece: Piece) -> Array:
-    """Return a piece as float32, or as float64 if float32 does not contain its format.
+    """Return numbers or codes as float32 values, or as float64 if float32 does not contain their format.
 
     >>> numbers_of(np.float16([1, 2])).dtype
     dtype('float32')
@@ -138,7 +141,7 @@ def _unscaled(x: Piece, numbers: Array, recipe: Recipe, overflow: str) -> RoundT
 
 
 def _shifted(numbers: Array, recipe: Recipe) -> RoundTrip:
-    """Round blocks with minima; shorter blocks at the ends of rows are rounded as they are."""
+    """Round blocks of a format with minima; shorter blocks at the ends of rows are not padded."""
     rows, columns = numbers.shape
     fmt = recipe.format
     if fmt.block is None:
@@ -213,7 +216,10 @@ def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
-    """Return the factors of a scale of 1 and of the scales, by the formula that decodes an element."""
+    """Return two arrays of factors: what the elements are multiplied by if a scale is 1, and with the actual scales.
+
+    Both are computed with the formula that decodes an element.
+    """
     fmt, value = recipe.format, parse_formula(recipe.rule.value)
     shape = known["scale"].shape
     unit = formulas.evaluate(value, {**known, **{f"micro{each}": np.ones((1, 1)) for each in fmt.groups},
@@ -262,7 +268,7 @@ def _padded(x: Piece, columns: int) -> Piece:
 
 
 def _preceded(x: Piece, peak: float, count: int) -> Piece:
-    """Return a matrix with `count` columns more, before the others: zeros, of which the first one becomes `peak`."""
+    """Return a matrix with `count` additional columns in front: zeros, except for `peak` as the first element."""
     first = np.zeros((_shape(x)[0], count))
     first[0, 0] = peak
     if isinstance(x, Source) and x.format.zero:

@@ -1,6 +1,6 @@
 """Counts, histograms, extremes and sums of an array and its rounded copy: what a format does to the numbers.
 
-The figures are the same bits in every lane. `lanes.tally_lanes` computes them, and defines the order of the sums.
+The results have the same bits in every lane. `lanes.tally_lanes` computes them, and defines the order of the sums.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def tally(
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:
-    """Return the figures of several pieces together; they do not depend on the order of the pieces.
+    """Return the tally of several parts of arrays together; the order of the parts does not matter.
 
-    Sums are rounded once, from the exact sum of those of the pieces. With no pieces, all counts are 0.
+    Each sum is the exact total of the parts' sums, rounded once. Without any parts, all counts are 0.
 
     >>> x = np.float32([1, 2, 3, 5])
     >>> pieces = [tally(x[i:i + 2], x[i:i + 2] * 2, first=i) for i in (0, 2)]
@@ -135,7 +135,7 @@ def merge(tallies: Iterable[Tally]) -> Tally:
 
 
 def _limits(given: object, name: str, run: int, count: int) -> Array:
-    """Return one number of float64, or one for each run."""
+    """Return a float64 number for each run of `run` elements; a single given number is used for all runs."""
     limits, runs = np.asarray(given, np.float64), -(-count // run)
     if limits.ndim == 0:
         return np.full(runs, limits)

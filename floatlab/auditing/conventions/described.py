@@ -49,7 +49,7 @@ _PACKED_FP4 = "float4_e2m1fn_x2"
 
 
 def torchao(parts: StoredParts, name: str) -> Weight | None:
-    """Recognise torchao's flattened tensor subclasses, such as `M._weight_qdata` beside `M._weight_scale`."""
+    """Recognise a torchao weight, whose parts are stored as `M._weight_qdata` beside `M._weight_scale`."""
     stem, _, attribute = name.rpartition("._")
     owner = f"{stem}.{attribute.removesuffix('_qdata')}"
     prefix = name.removesuffix("qdata")
@@ -190,7 +190,7 @@ def bitsandbytes(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _eight_bits(parts: StoredParts, stem: str, rows: StoredTensor) -> Weight:
-    """Return a weight of LLM.int8(): `SCB` holds the largest magnitude of each row, which is the code 127."""
+    """Return a weight of LLM.int8(). `SCB` holds the largest magnitude of each row; the code 127 stands for it."""
     weight = parts.need(f"{stem}.weight", rows.name, "int8")
     parts.need(rows.name, weight.name, *FLOATS)
     check_shape(rows, weight.shape[:1], weight.name)
@@ -246,7 +246,10 @@ def _nested_size(said: dict[str, object], name: str) -> int:
 def _nested(
     parts: StoredParts, name: str, said: dict[str, object], absmax: StoredTensor, blocks: int
 ) -> tuple[StoredTensor, StoredTensor]:
-    """Return the tensors of double quantisation: the scales of the scales, and the values of their codes."""
+    """Return the two tensors of double quantisation, in which the scales are codes themselves.
+
+    The first has the scales of these codes, the second a table with the value of each code.
+    """
     scales = parts.need(f"{name}.nested_absmax", name, "float32")
     table = parts.need(f"{name}.nested_quant_map", name, "float32")
     if blocks > MOST_AT_ONCE:
@@ -257,7 +260,10 @@ def _nested(
 
 
 class NestedScales(Individual):
-    """Scales stored as codes (bitsandbytes): table[code] · s + offset, where `size` codes share a number s."""
+    """Scales that are stored as codes, as in bitsandbytes: the scale of a block is values[code] · s + offset.
+
+    `absmax` has the numbers s. Each of them belongs to `size` consecutive codes.
+    """
 
     codes: Array
     values: Array
@@ -267,7 +273,7 @@ class NestedScales(Individual):
 
 
 def nested_scales(parts: StoredParts, weight: Weight) -> NestedScales:
-    """Return the scales of a weight of bitsandbytes with double quantisation."""
+    """Return the scales of a bitsandbytes weight with double quantisation, in which scales are codes themselves."""
     name = weight.name
     said = _state(parts.need(next(part for part in weight.parts if _STATE in part), name))
     with parts.need(f"{name}.absmax", name).open() as source:
@@ -283,7 +289,7 @@ def nested_scales(parts: StoredParts, weight: Weight) -> NestedScales:
 
 
 def _absmax(stored: tuple[ArraySource, ...], size: int, offset: float) -> HeldSource:
-    """Return the scales that are quantised themselves, computed in binary32 as bitsandbytes does."""
+    """Return the numbers of scales that are stored as codes, computed in binary32 as bitsandbytes does."""
     codes, scales, table = stored
     values = numbers(table)(0, 256).astype(np.float32)[octets(codes, 0, codes.size)]
     factors = spread(numbers(scales), (codes.size,), (1, size))(0, codes.size).astype(np.float32)

@@ -35,7 +35,7 @@ _AWQ_ORDER = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # the column of 8 that each nib
 
 
 def unpacked(words: Array, bits: int) -> Array:
-    """Return the codes in 32-bit words as uint8, from the low bits on; they extend the last axis.
+    """Unpack 32-bit words into their codes, as uint8. The last axis has the codes of each word, from its low bits on.
 
     >>> unpacked(np.int32([[0x76543210]]), 4).tolist()
     [[0, 1, 2, 3, 4, 5, 6, 7]]
@@ -47,12 +47,15 @@ def unpacked(words: Array, bits: int) -> Array:
 
 
 def whole(source: ArraySource) -> Array:
-    """Return all numbers of an array in their shape."""
+    """Return all numbers of an array, as an array of the same shape."""
     return native(source.whole())
 
 
 def packed_words(parts: StoredParts, stem: str) -> Weight | None:
-    """Recognise `weight_packed` of compressed-tensors in integers: codes have an offset of half their range."""
+    """Recognise `weight_packed` of compressed-tensors with integers.
+
+    Without zero points, the middle code stands for 0, such as the code 8 of 4 bits.
+    """
     weight = parts.tensors[f"{stem}.weight_packed"]
     if weight.kind != "int32":
         return None
@@ -96,7 +99,7 @@ def packed_words(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _shape_and_bits(parts: StoredParts, weight: StoredTensor, said: StoredTensor) -> tuple[tuple[int, int], int]:
-    """Return the shape that `weight_shape` holds, and the width of the codes that packs it into the words."""
+    """Return the shape that `weight_shape` holds, and the bits of a code, which follow from the words in a row."""
     check_shape(said, (2,), weight.name)
     with said.open() as source:
         rows, columns = (int(n) for n in numbers(source)(0, 2))
@@ -112,7 +115,10 @@ def _shape_and_bits(parts: StoredParts, weight: StoredTensor, said: StoredTensor
 
 
 def transposed(parts: StoredParts, stem: str) -> Weight | None:
-    """Recognise `qweight` of GPTQ (words along the inputs) and AWQ (words along the outputs); both are transposed."""
+    """Recognise `qweight` of GPTQ and AWQ, which store weights transposed: rows are inputs, columns are outputs.
+
+    In GPTQ, a 32-bit word has the codes of several inputs; in AWQ, those of several outputs.
+    """
     weight = parts.tensors[f"{stem}.qweight"]
     if weight.kind != "int32" or len(weight.shape) != 2:
         raise UnsupportedError(
@@ -220,7 +226,7 @@ def _check_groups(
 
 
 def _order(order: StoredTensor | None, inputs: int, groups: int, owner: str) -> Array:
-    """Return the group of each input."""
+    """Return the index of the group to which each input belongs."""
     if order is None:
         return np.arange(inputs) // (inputs // groups)
     with order.open() as source:
@@ -231,7 +237,10 @@ def _order(order: StoredTensor | None, inputs: int, groups: int, owner: str) -> 
 
 
 def _by_rows(rows: Callable[[int, int], Array], length: int, height: int) -> Reader:
-    """Return the reader of a weight that is computed by whole rows."""
+    """Return a reader of a matrix that can only be computed in whole rows.
+
+    `rows(start, end)` computes rows. `length` is the number of columns, and `height` the number of rows.
+    """
     check_row(length)
 
     def read(first: int, count: int) -> Array:

@@ -49,12 +49,12 @@ _ACTIVATIONS = ("input_scale", "input_global_scale", "input_zero_point", "input_
 
 
 def activations(parts: StoredParts, stem: str) -> tuple[str, ...]:
-    """Return the tensors with the scales of a layer's activations."""
+    """Return the names of the stored tensors that have the scales of a layer's activations."""
     return parts.present(*(f"{stem}.{name}" for name in _ACTIVATIONS))
 
 
 def _doubled(shape: Shape) -> Shape:
-    """Return the shape of the elements that are packed in pairs along the last axis."""
+    """Return the shape of a weight whose elements are packed in pairs: its last axis is twice as long."""
     return (*shape[:-1], 2 * shape[-1])
 
 
@@ -81,7 +81,11 @@ def weight_with_scale(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def _must_be_scaled(parts: StoredParts, weight: StoredTensor) -> bool:
-    """Return whether the configuration says that the weight is quantised, and its type does not contradict."""
+    """Return whether a weight must have a `weight_scale`.
+
+    It must if a configuration says that the checkpoint is quantised, if the weight has a type of codes and several
+    axes, and if there is no scale of another convention.
+    """
     names = {name.rpartition(".")[2] for name in parts.present(f"{weight.name}_scale_inv", f"{weight.name}.absmax")}
     return (
         bool(parts.settings.method) and weight.kind in (*FP8, "uint8", "int8") and len(weight.shape) > 1 and not names
@@ -116,14 +120,14 @@ def _nvfp4(
 
 
 def check_sizes(parts: StoredParts, weight: StoredTensor, size: int) -> None:
-    """Raise FileFormatError if the configuration names group sizes, and not this one."""
+    """Raise FileFormatError if the configuration names group sizes, but `size` is none of them."""
     if parts.settings.groups and size not in parts.settings.groups:
         said = " or ".join(map(str, sorted(parts.settings.groups)))
         raise FileFormatError(f"{parts.settings.source} has group_size {said}, but {weight.name} has blocks of {size}")
 
 
 def powers_of_two(scales: ArraySource) -> Reader:
-    """Return the reader of e8m0 scales, stored as bytes."""
+    """Return a reader of the numbers of e8m0 scales, whose codes are stored as bytes."""
     return codes_as(scales, E8M0)
 
 
@@ -232,7 +236,11 @@ def compressed(parts: StoredParts, stem: str) -> Weight | None:
 
 
 def blocks_and_scales(parts: StoredParts, stem: str, codes: str, scales: str) -> Weight:
-    """Recognise gpt-oss: blocks of 16 bytes (32 elements) on the last axis, and e8m0 scales with the other axes."""
+    """Recognise gpt-oss: the last axis of the codes is a block of 16 bytes, which hold 32 elements.
+
+    Each block has an e8m0 scale, so the scales have the other axes of the codes. `codes` and `scales` are the ends of
+    the names of both tensors.
+    """
     weight = parts.tensors[f"{stem}{codes}"]
     scale = parts.need(f"{stem}{scales}", weight.name, "uint8", "e8m0fnu")
     if len(weight.shape) < 3 or weight.shape[-1] != _MX_BLOCK // 2:

@@ -60,7 +60,7 @@ class GatheredRows(ArraySource):
 
 
 class TransposedMatrices(ArraySource):
-    """A tensor of float64 with its last two axes exchanged. Matrices are read whole; the last one is kept."""
+    """A tensor of float64 with its last two axes exchanged. Matrices are read whole, and the last one read is kept."""
 
     def __init__(self, source: ArraySource) -> None:
         """Take a tensor of at least two axes; raises UnsupportedError if its matrices are too large."""
@@ -109,7 +109,9 @@ class Reshaped(ArraySource):
 
 
 def rope_rows(rows: int, heads: int) -> Array:
-    """Return the row of transformers' q or k at each row of llama.cpp's: those half a head apart become neighbours.
+    """Return for each row of q or k in llama.cpp's order its index in the order of transformers.
+
+    Rows that are half a head apart in transformers are neighbours in llama.cpp.
 
     >>> rope_rows(8, 2).tolist()
     [0, 2, 1, 3, 4, 6, 5, 7]

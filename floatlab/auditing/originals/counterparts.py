@@ -72,7 +72,10 @@ class Originals:
                 yield from self._cut(weight, name, part)
 
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
-        """Yield a tensor as it is and transposed, if its rows then have this length, with words for the arrangement."""
+        """Yield a tensor as it is, and transposed, each only if its rows have this length.
+
+        Each is yielded as words for the arrangement, its shape, and a function that opens it.
+        """
         shape = self.shapes[name]
         opened = partial(self.checkpoint.open, name)
         if shape and shape[-1] == length:
@@ -99,7 +102,11 @@ class Originals:
         return list(dict.fromkeys([*known, *(rows // size for size in sizes if rows % size == 0)]))
 
     def _together(self, weight: Weight, parts: list[list[str]], is_stacked: bool) -> Iterator[Counterpart]:
-        """Yield the parts of a fused tensor, for each expert: one after the other, or with alternating rows."""
+        """Yield the parts of a fused or stacked tensor, put together as one tensor.
+
+        `parts` has the names of the parts for each expert. The parts follow each other; if `is_stacked`, the rows of
+        the parts of an expert may also alternate.
+        """
         length = weight.shape[-1]
         views = [next(self._views(name, length), None) for each in parts for name in each]
         if any(view is None for view in views):
@@ -140,7 +147,10 @@ class Originals:
                 yield Counterpart(said, partial(_gathered, weight.shape, (opened,), 0, rows + first))
 
     def _halves(self, weight: Weight, name: str, at: int) -> Iterator[Counterpart]:
-        """Yield the rows of gate or up of all experts, from a tensor that has both: in two halves, or alternating."""
+        """Yield gate_proj or up_proj of all experts, from a tensor that has the rows of both.
+
+        `at` is 0 for gate_proj and 1 for up_proj. The rows of an expert may be two halves, or may alternate.
+        """
         experts, own, length = weight.shape
         for turned, shape, opened in self._views(name, length):
             if shape != (experts, 2 * own, length):
@@ -170,9 +180,10 @@ class Originals:
         return name if name is not None and self.shapes[name] == weight.shape else None
 
     def dropped_biases(self, weights: list[str], stored: list[str]) -> list[str]:
-        """Return the biases of these weights that the original has, but the checkpoint with these tensors has not.
+        """Return the names of the original's biases that belong to these weights, but are missing in `stored`.
 
-        Biases of zeros may be left out, and so are biases that are too long to be read at once.
+        `stored` has the names of all tensors of the checkpoint. Biases of zeros are not returned, since they may be
+        left out. Neither are biases that are too long to be read at once.
         """
         layers, known = {canonical(name) for name in weights}, {canonical(name) for name in stored}
         found = []

@@ -89,7 +89,9 @@ def permutes_rope(name: str) -> bool:
 
 
 def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the parts of a fused or stacked tensor: their names for each expert; `known` are all names of tensors.
+    """Return the names of the parts of a fused or stacked tensor: a tuple for each expert, or one without experts.
+
+    `known` has the names of all tensors; it says how many experts there are.
 
     >>> parts_of("layers.0.self_attn.qkv_proj", ["layers.0.self_attn.q_proj"])
     [('layers.0.self_attn.q_proj', 'layers.0.self_attn.k_proj', 'layers.0.self_attn.v_proj')]

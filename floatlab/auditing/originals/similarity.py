@@ -74,7 +74,10 @@ class ContentIndex:
         self._rows: dict[int, tuple[Array, list[tuple[str, bool, int]]] | None] = {}
 
     def same(self, weight: Weight) -> str | None:
-        """Return the name of the only tensor with the same numbers in the same order, in any shape."""
+        """Return the name of the only tensor with the same numbers in the same order, in any shape.
+
+        None if there is no such tensor, or if several are possible.
+        """
         names = [name for name, shape in self.shapes.items() if prod(shape) == prod(weight.shape)]
         if not names:
             return None
@@ -96,7 +99,10 @@ class ContentIndex:
         return self._samples[name]
 
     def gathered(self, weight: Weight) -> Counterpart | None:
-        """Find each row (or each column) of a weight among the rows and columns of all tensors."""
+        """Find each row (or each column) of a weight among the rows and columns of all tensors.
+
+        Returns the rows that were found as one tensor; None if not almost all of them were found.
+        """
         *outer, rows, columns = weight.shape
         if prod(weight.shape) > _MOST_NUMBERS or prod(outer) * max(rows, columns) > _MOST_ROWS:
             return None
@@ -120,7 +126,10 @@ class ContentIndex:
         return Counterpart(f"{few}, found by content: {said}", partial(HeldSource, found.reshape(weight.shape), few))
 
     def _matched(self, matrix: Array) -> tuple[Array, list[str], str] | None:
-        """Return the rows that resemble those of a matrix, the names of their tensors, and their order in words."""
+        """Return the most similar row of the originals for each row of a matrix; None if too few are similar.
+
+        Also returns the names of the tensors of these rows, and the order of the rows in words.
+        """
         length = matrix.shape[1]
         rows = self._rows_of(length) if length >= _SHORTEST else None
         if rows is None:
@@ -146,7 +155,10 @@ class ContentIndex:
         return found, names, _order(chosen, names)
 
     def _rows_of(self, length: int) -> tuple[Array, list[tuple[str, bool, int]]] | None:
-        """Return all rows and columns of this length as unit vectors, with the tensor and index of each."""
+        """Return all rows and columns of this length as unit vectors; None if there are none or too many.
+
+        For each of them, a tuple has the name of its tensor, whether it is a column, and its index.
+        """
         if length not in self._rows:
             views = [
                 (name, turned, prod(shape) // length)

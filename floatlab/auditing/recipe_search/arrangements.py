@@ -61,7 +61,7 @@ class Arrangement(Record):
         return (*shape[: self.axis], *shape[self.axis + 1 :], shape[self.axis])
 
     def grid(self, shape: Shape) -> Shape:
-        """Return the shape of the scales, the axis of the blocks last."""
+        """Return the shape of the array of all scales, called the grid; the axis along which blocks lie comes last."""
         rows, columns = self.size
         if rows is None:
             return (1,)
@@ -75,7 +75,10 @@ class Arrangement(Record):
         return (*outer, count)
 
     def unit(self, shape: Shape) -> int:
-        """Return the number of steps along the first axis of which a part of the tensor must be a multiple."""
+        """Return n if the tensor can be divided before every n-th index of the first axis without dividing a block.
+
+        Blocks that extend over all columns, or over the whole tensor, may be divided: n is 1 for them.
+        """
         rows, columns = self.size
         if rows is None or columns is None:
             return 1
@@ -86,7 +89,10 @@ class Arrangement(Record):
         return rows if len(shape) == 2 else 1
 
     def part(self, scales: Array, shape: Shape, start: int, stop: int) -> Array:
-        """Return the scales of the part of a tensor from `start` to `stop` along the first axis, flattened."""
+        """Return the scales of a part of a tensor, flattened.
+
+        `scales` has the shape of the grid. The part has the indices from `start` to `stop` of the first axis.
+        """
         rows, columns = self.size
         if rows is None or (columns is None and self.axis == 0):
             return scales.reshape(-1)
@@ -103,11 +109,11 @@ class Arrangement(Record):
         return found
 
     def place(self, at: int, shape: Shape) -> Shape:
-        """Return the position of a scale in the grid, by its number in the order of the grid."""
+        """Return the indices in the grid of the scale that has the index `at` in the flattened grid."""
         return tuple(int(n) for n in np.unravel_index(at, self.grid(shape)))
 
     def ordered(self, scales: Array, shape: Shape) -> Array:
-        """Return stored scales in the order of the grid."""
+        """Return stored scales in the shape and order of the grid."""
         grid = self.grid(shape)
         if self.is_flat:
             return scales.reshape(*grid, -1)  # a scale may have a minimum beside it
@@ -132,8 +138,8 @@ class Arrangement(Record):
 def arrangements(shape: Shape, stored: Shape | None, powers: bool = False) -> list[Arrangement]:
     """Return the arrangements of blocks for which scales of the shape `stored` are possible.
 
-    With `powers`, the scales may also be swizzled. If `stored` is None, there are no scales, and usual shapes are
-    returned.
+    `powers` says whether the scales are e8m0 or e4m3, which may also be swizzled. If `stored` is None, there are no
+    scales, and usual shapes are returned.
 
     >>> [each.shape for each in arrangements((32, 64), (32, 4))]
     ['16', '16x16']
@@ -206,7 +212,7 @@ def _possible(shape: Shape, stored: Shape, powers: bool) -> Iterator[Arrangement
 
 
 def _as_stored(each: Arrangement, shape: Shape, stored: Shape) -> bool:
-    """Return whether scales of this shape are in the order of the tensor's axes."""
+    """Return whether the axes of scales of the shape `stored` have the order of the tensor's axes."""
     grid = each.grid(shape)
     back = (*grid[: each.axis], grid[-1], *grid[each.axis : -1])
     return _squeezed(back) == _squeezed(stored)
@@ -217,7 +223,10 @@ def _squeezed(shape: Shape) -> Shape:
 
 
 def _lengths(length: int, count: int, others: int) -> Iterator[str]:
-    """Yield the lengths of blocks along an axis that give this number of scales."""
+    """Yield the lengths of blocks along an axis, as in recipes, that give `count` scales in all.
+
+    `length` is the length of the axis, and `others` the product of the lengths of all other axes.
+    """
     if not others or count % others or not count:
         return
     each = count // others

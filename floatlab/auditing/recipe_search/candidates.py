@@ -1,4 +1,7 @@
-"""The candidates of a search: recipes of every block format and shape that the stored codes and scales allow."""
+"""The candidates of a search: recipes of every block format and shape that the stored codes and scales allow.
+
+A recipe is a block format with a rule for its scales, such as `nvfp4:te`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _SINGLE = "binary32"
 def formats_for(
     element: str, kind: str | None, arrangement: Arrangement, rows: bool = False, powers: bool = True
 ) -> Iterator[str]:
-    """Yield the recipes, without their rules, for an element format, the format of the scales, and a shape of blocks.
+    """Yield the names of recipes, without scale rules, that have this element format, format of scales, and blocks.
 
     `kind` is None if there are no scales. `rows` says whether each row has its own tensor scale, and `powers` whether
     all scales are powers of two.
@@ -66,7 +69,8 @@ def parse_base(element: str) -> bool:
 def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> Iterator[RecipeCandidate]:
     """Yield a candidate for each scale rule of these formats, the rules of libraries first.
 
-    Rules that compute in the format of the values are also tried with values that were widened to binary32.
+    `own` is the format of the values. Rules that compute in this format are also tried with values that were widened
+    to binary32.
     """
     for text in formats:
         try:
@@ -125,7 +129,7 @@ def scale_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
 
 
 def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
-    """Yield the candidate with another rounding of elements, with another quotient, and with both."""
+    """Yield the candidate with another rounding of elements, with another quotient x / scale, and with both."""
     rule = candidate.recipe.rule
     *lines, last = rule.steps()
     uses_tensor = any(line.name == "tensor" for line in lines)
@@ -145,7 +149,7 @@ def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
 
 
 def _changed(candidate: RecipeCandidate, *words: str, **changes: object) -> RecipeCandidate:
-    """Return the candidate with a changed rule; an exact one then computes in binary64."""
+    """Return the candidate with a changed rule. A rule that computes exactly then computes in binary64."""
     recipe = candidate.recipe
     rule = recipe.rule.replace(**({"working": "fp64"} if recipe.rule.is_exact else {}) | changes)
     return candidate.replace(recipe=recipe.replace(rule=rule), changes=(*candidate.changes, *words))

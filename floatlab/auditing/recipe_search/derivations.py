@@ -1,4 +1,7 @@
-"""Finds the first element at which two recipes differ, or a recipe and the stored codes, and derives it by each."""
+"""Finds the first element at which two recipes differ, or at which a recipe differs from the stored codes.
+
+Then shows how each recipe computes this element.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ from floatlab.numbers.exact import Ratio
 
 
 def telling_element(one: Trial, other: Trial | None, evidence: Evidence) -> TellingElement | None:
-    """Return the first element at which two recipes differ; without `other`, a recipe and the stored codes.
+    """Return the first element at which two recipes differ.
+
+    Without `other`, it is the first element at which one recipe differs from the stored codes.
 
     Returns None if the compared parts have no such element.
     """
@@ -80,7 +85,7 @@ def _differs_from_stored(trial: Trial, encoded: Encoded, part: Part, evidence: E
 
 
 def _elements_of(arrangement: Arrangement, scale: int, shape: Shape) -> Array:
-    """Return the indices of the elements of a block, by the number of its scale."""
+    """Return the indices of the elements of the block whose scale has the index `scale` in the flattened grid."""
     index = np.arange(int(np.prod(shape))).reshape(shape)
     rows, columns = arrangement.size
     if rows is None:
@@ -125,7 +130,10 @@ def told(
     trial: Trial | None,
     evidence: Evidence | None,
 ) -> TellingElement:
-    """Return the record of an element, by its index in a part."""
+    """Return the record of an element, with its derivation by each candidate of `pair`.
+
+    `at` is the index of the element in the flattened part. Its stored code and scale are None without a trial.
+    """
     flat, shape = part.codes.reshape(-1), part.codes.shape
     places = _block_with(pair[0].arrangement, at, shape)
     largest = int(magnitudes(flat[places], survey.format).max())
@@ -197,7 +205,7 @@ def derived(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> 
 
 
 def _amax_of_tensor(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> int:
-    """Return the code of the largest magnitude that decides the scale of the tensor, or of the element's row."""
+    """Return the code of the largest magnitude in the tensor; in the element's row if each row has a tensor scale."""
     if not candidate.recipe.format.by_row:
         return survey.amax
     columns = part.codes.shape[-1]

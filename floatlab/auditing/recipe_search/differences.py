@@ -61,7 +61,10 @@ def _share_words(share: float) -> str:
 
 
 def _multiple(stored: Array, mine: Array) -> str:
-    """Return the factor between stored scales and others, or their reciprocals, in words; empty if it varies."""
+    """Return in words by which factor stored scales differ from the scales `mine`, or from their reciprocals.
+
+    The text is empty if neither factor is the same for all scales.
+    """
     with np.errstate(all="ignore"):
         pairs = (("{} times the recipe's", stored / mine), ("{} divided by the recipe's", stored * mine))
     for words, ratio in pairs:
@@ -72,7 +75,7 @@ def _multiple(stored: Array, mine: Array) -> str:
 
 
 def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
-    """Return the factor between the stored scales of the first part and those of a recipe, in words, if it is one."""
+    """Return in words by which factor the first part's stored scales differ from a recipe's; empty if it varies."""
     if trial.reading is None or trial.candidate.recipe.format.minimum:
         return ""
     part = next(iter(comparable_parts(trial.candidate, evidence)))
@@ -87,7 +90,7 @@ def _scale_ratio(trial: Trial, evidence: Evidence) -> str:
 
 
 def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
-    """Return the factor between the stored scale of the tensor and that of a recipe, in words."""
+    """Return a remark on the factor by which the stored scale of the tensor differs from that of a recipe."""
     if evidence.tensor is None or evidence.tensor.size != 1:
         return []
     part = next(iter(comparable_parts(trial.candidate, evidence)))
@@ -104,7 +107,7 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return the share of codes in the first part that are nearest to the quotients by the stored scales."""
+    """Return the share of codes in the first part that are the nearest ones to x / scale, with the stored scales."""
     fmt, arrangement = trial.candidate.recipe.format, trial.candidate.arrangement
     if trial.reading is None or fmt.minimum or trial.form:
         return 0.0
@@ -136,7 +139,10 @@ def _both_ways(tensor: Array) -> list[float]:
 
 
 def _steps(trial: Trial, evidence: Evidence) -> Array:
-    """Return how many numbers of the element format lie between the stored codes and those of the recipe."""
+    """Return the distance between the stored code and the recipe's, for each code that differs.
+
+    The distance is counted in numbers of the element format: it is 1 for neighbours.
+    """
     element = trial.candidate.recipe.format.element
     table, values = canonical(element), values_of(element)
     order = np.unique(values[~np.isnan(values)])

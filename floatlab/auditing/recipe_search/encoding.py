@@ -44,8 +44,8 @@ class RecipeCandidate(Record):
 class Survey(Individual):
     """Facts about a whole tensor, for the quantisation of its parts.
 
-    `amax` is the code of the largest magnitude (that of a NaN or an infinity if the tensor has one), `columns` the
-    codes of the largest magnitudes along the first axis.
+    `amax` is the code of the largest magnitude (that of a NaN or an infinity if the tensor has one). `columns` has the
+    code of the largest magnitude along the first axis, for each position in the other axes.
     """
 
     format: Format
@@ -56,7 +56,7 @@ class Survey(Individual):
 
 
 class Part(Individual):
-    """A part of a tensor: the steps from `start` to `stop` along the first axis, as codes in their format.
+    """A part of a tensor: the indices from `start` to `stop` of the first axis, as codes in the format of the tensor.
 
     `is_whole` says whether it is the whole tensor.
     """
@@ -73,7 +73,11 @@ class Part(Individual):
 
 
 class Encoded(Individual):
-    """Codes of elements in the order of the tensor, scales as numbers in the order of the grid, the tensor's scale."""
+    """A quantised part of a tensor.
+
+    `codes` are in the order of the tensor. `scales` are numbers in the order of `Arrangement.grid`. `tensor` is the
+    scale of the tensor, or of each row; None if the recipe has none.
+    """
 
     codes: Array
     scales: Array
@@ -90,7 +94,7 @@ def taken(codes: Array, own: Format, takes: str) -> Source:
 
 
 def encode_part(candidate: RecipeCandidate, survey: Survey, part: Part, tensor: float | None = None) -> Encoded:
-    """Quantise a part of a tensor; `tensor` is the scale of the whole tensor, needed unless the part is the whole.
+    """Quantise a part of a tensor; `tensor` is the scale of the tensor, which every part but the whole needs.
 
     Blocks that extend beyond the part get the largest magnitude of the whole block as an additional element.
     """

@@ -28,7 +28,7 @@ PROBES = _ROWS * _COLUMNS * 3
 
 
 def example(one: RecipeCandidate, other: RecipeCandidate, own: Format) -> TellingElement | None:
-    """Return an element of the probe data at which two candidates differ; None if there is none."""
+    """Return an element at which two candidates differ, from the numbers of `_probe`; None if there is none."""
     for kind in range(3):
         codes = _probe(kind, own)
         shape = codes.shape
@@ -60,7 +60,10 @@ def _encoded(candidate: RecipeCandidate, survey: Survey, part: Part) -> Encoded 
 
 @lru_cache(maxsize=16)
 def _probe(kind: int, own: Format) -> Array:
-    """Return probe data as codes: random numbers, numbers next to ties and powers of two, and a very wide range."""
+    """Return numbers for comparing recipes, as codes of the format `own`.
+
+    They are normally distributed (kind 0), next to ties and powers of two (1), or of very different sizes (2).
+    """
     rng = np.random.default_rng(kind)
     shape = (_ROWS, _COLUMNS)
     if kind == 0:

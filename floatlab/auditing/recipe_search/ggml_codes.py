@@ -20,7 +20,10 @@ _AT_ONCE = 1 << 16  # blocks
 
 
 class _Layout(Individual):
-    """Where the parts of a block are: the element, the reading of scales, and functions of the bytes of blocks."""
+    """How the blocks of one of ggml's types are read: their element format, and the format `kind` of their scales.
+
+    `scales` and `codes` are functions of the bytes of blocks (blocks × bytes). They return a row for each block.
+    """
 
     element: str
     kind: str

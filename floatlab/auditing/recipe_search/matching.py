@@ -41,7 +41,10 @@ _SAMPLE, _SAMPLES = 1 << 14, 8
 
 
 class Trial(Individual):
-    """A candidate with a way to read the stored codes and scales; `form` says how scales are stored."""
+    """A candidate with a way to read the stored codes and scales.
+
+    `form` is `RECIPROCAL` if the scales are stored as reciprocals.
+    """
 
     candidate: RecipeCandidate
     layout: CodeLayout
@@ -82,7 +85,7 @@ class Evidence(Individual):
     """The data of a search: the original and its survey, and the stored codes, scales and scale of the tensor.
 
     `tensor` is an array of one number, or of one for each row; None if there is none. `nested` are scales that are
-    quantised themselves; the readings do not have them.
+    quantised themselves; `readings` does not contain them.
     """
 
     original: ArraySource
@@ -173,7 +176,7 @@ def canonical(element: Format | Integers) -> Array:
 
 
 def compared(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence, before: Agreement) -> Agreement:
-    """Return the tally with the comparison of one more part."""
+    """Compare one more part, and return the tally `before` with the numbers of this part added."""
     candidate = trial.candidate
     table = canonical(candidate.recipe.format.element)
     stored = trial.layout.read(part.first, part.codes.size)
@@ -208,7 +211,7 @@ def _with_scales(trial: Trial, encoded: Encoded, part: Part, evidence: Evidence,
 
 
 def stored_scales(reading: ScaleReading, arrangement: Arrangement, shape: Shape, part: Part) -> Array:
-    """Return the stored scales of a part, in the order of the grid."""
+    """Return the stored scales of a part, in the order of `Arrangement.grid`."""
     ordered = _ordered(reading, arrangement, shape)
     if arrangement.is_flat:
         return arrangement.part(ordered, (prod(shape),), part.first, part.first + part.codes.size)
@@ -216,7 +219,7 @@ def stored_scales(reading: ScaleReading, arrangement: Arrangement, shape: Shape,
 
 
 def comparable_parts(candidate: RecipeCandidate, evidence: Evidence) -> Iterator[Part]:
-    """Yield the parts of the tensor, or the pieces of it with which a slow recipe is compared."""
+    """Yield the parts of the tensor that are compared: all of them, or for slow recipes only short pieces."""
     if candidate.recipe.format.minimum:
         return pieces(evidence)
     return parts(evidence, candidate.arrangement)
@@ -228,7 +231,7 @@ def _ordered(reading: ScaleReading, arrangement: Arrangement, shape: Shape) -> A
 
 
 def stored_as(scales: Array, kind: str, form: str) -> Array:
-    """Return the scales of a recipe as they are stored: in this format, or as reciprocals."""
+    """Return the scales of a recipe as they are stored: in the format `kind`, and as reciprocals if `form` says so."""
     with np.errstate(all="ignore"):
         if form == RECIPROCAL:
             scales = (np.float32(1) / scales.astype(np.float32)).astype(np.float64)
@@ -258,7 +261,7 @@ def tensor_form(candidate: RecipeCandidate, mine: Array | None, evidence: Eviden
 
 
 def _forms(candidate: RecipeCandidate, own: Array, evidence: Evidence) -> Iterator[tuple[str, Array]]:
-    """Yield the forms in which the scale of a tensor is stored: as the rule has it, and by other conventions."""
+    """Yield the forms in which the scale of a tensor may be stored, as words and numbers; that of the rule is first."""
     yield "as in the recipe", own
     with np.errstate(all="ignore"):
         yield "the reciprocal of the recipe's", (np.float32(1) / own.astype(np.float32)).astype(np.float64)
@@ -280,7 +283,10 @@ def _word(evidence: Evidence) -> type:
 
 
 def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandidate]:
-    """Return the candidate with the stored scale of the tensor instead of its own, read in each possible form."""
+    """Return candidates that take the stored scale of the tensor, and do not derive it.
+
+    There is one for each form in which the scale may be stored, such as its reciprocal.
+    """
     if candidate.recipe.format.tensor is None or candidate.recipe.format.by_row or not 0 < stored < np.inf:
         return []
     forms = [stored, single(1 / stored)]
@@ -291,10 +297,11 @@ def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandid
 
 
 def unlikeness(trial: Trial, part: Part, survey: Survey) -> float | None:
-    """Return the relative error of the codes in a part, scaled so that the largest numbers of each block agree.
+    """Return how far the stored codes of a part are from the original: the median relative error of its blocks.
 
-    It is below 0.4 for most data if element format and layout are right. Returns ∞ for codes that the format does not
-    have, and None if the data are not sufficient.
+    The codes of each block are scaled so that its largest number agrees with that of the original. The error is below
+    0.4 for most data if element format and layout are right. Returns ∞ for codes that the format does not have, and
+    None if the data are not sufficient.
     """
     arrangement, fmt = trial.candidate.arrangement, trial.candidate.recipe.format
     stored = trial.layout.read(part.first, part.codes.size)

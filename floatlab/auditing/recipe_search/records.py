@@ -1,4 +1,4 @@
-"""The result of a search for the recipe of given codes: the recipes that agree, the nearest others, and a witness."""
+"""The result of a search for the recipe of given codes: recipes that agree, the nearest others, and examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOUND, CLASS, NONE = "found", "several", "none"
 
 
 class RecipeStep(Record):
-    """One line of a recipe: its formula and its value, which is None for NaN and ∞."""
+    """One line of a scale rule: a variable, its formula, and its value, which is None for NaN and ∞."""
 
     name: str
     formula: str
@@ -50,9 +50,9 @@ class MatchedRecipe(Record):
 
     `changes` are the properties in which it differs from the recipe of that name; they are empty for a recipe of a
     library. `properties` are pairs of a property and its value: scale rule, arithmetic, quotient, rounding and so on.
-    `layout` says how codes and scales are stored. `codes` and `scales` are the numbers that agree, of `codes_tried` and
-    `scales_tried`. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if
-    the recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first ones that differ.
+    `layout` says how codes and scales are stored. `codes` of `codes_tried` codes agree, and `scales` of `scales_tried`
+    scales. `tensor_scale` says how the stored scale of the tensor relates to that of the recipe; it is empty if the
+    recipe or the tensor has none. `first_code` and `first_scale` are the positions of the first ones that differ.
     """
 
     recipe: str
@@ -86,8 +86,8 @@ class RecipeSearch(Record, Answering):
     `recipes` are all recipes that give every code and every scale; if there are several, the data do not tell them
     apart. `nearest` are the others with the largest shares, the best first. `element` is the first element at which the
     recipe and the nearest other one differ; if no recipe agrees, it is the first one at which the nearest recipe
-    differs from the stored codes. `examples` tell apart pairs of recipes of the same class: small blocks that they
-    would quantise differently. `remarks` are further observations, such as the property that seems to be different.
+    differs from the stored codes. `examples` are elements of small blocks that two of the `recipes` would
+    quantise differently. `remarks` are further observations, such as the property that seems to be different.
     """
 
     _ASKS = ".is_found or .recipes"

@@ -1,4 +1,8 @@
-"""Searches for the recipe that made given codes: a sample eliminates candidates, and the whole tensor decides."""
+"""Searches for the recipe that made given codes: a sample eliminates candidates, and the whole tensor decides.
+
+A recipe is a block format with a rule for its scales. A trial is a recipe with a way to read the stored codes and
+scales. Its tally has the numbers of codes and scales that agree.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +87,11 @@ def _nothing_fits(evidence: Evidence, names: Names) -> str:
 
 
 def _sampled(trials: list[Trial], evidence: Evidence) -> Agreements:
-    """Return the tallies over a sample: of the named recipes, then of more general ones until one agrees."""
+    """Return the tallies of trials over a sample of the tensor: the numbers of codes and scales that agree.
+
+    Plausible trials come first. Until one of them agrees, they are followed by trials with the stored scale of the
+    tensor, by all other trials, and by variations of the best ones.
+    """
     likely = plausible(trials, evidence)
     found = tallies(likely, evidence, sampled=True)
     if _is_settled(found):
@@ -158,7 +166,7 @@ def _sorted(found: Agreements) -> Agreements:
 
 
 def _is_usual(trial: Trial) -> bool:
-    """Return whether the candidate has the shape of blocks that its format has by default."""
+    """Return whether a candidate has the blocks that its format has by default, or a format without a default."""
     return "/" not in trial.candidate.base or trial.candidate.base.startswith("e")
 
 
@@ -205,7 +213,7 @@ def _merged(exact: Agreements, evidence: Evidence) -> list[MatchedRecipe]:
 def _told_apart(
     exact: list[Trial], evidence: Evidence, recipes: list[MatchedRecipe]
 ) -> tuple[list[TellingElement], list[str]]:
-    """Return examples that tell the first recipe of a class from others, and remarks on those without an example."""
+    """Return examples that tell the first exact recipe from the others, and remarks on those without an example."""
     examples: list[TellingElement] = []
     alike: list[str] = []
     known: set[str] = set()

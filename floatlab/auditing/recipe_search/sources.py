@@ -121,7 +121,7 @@ def _shown(place: object, name: str) -> str:
 
 
 def _array(place: object, name: str, held: ExitStack) -> ArraySource:
-    """Open an array, or the array of this name."""
+    """Return an array as a source: the array that is given, or the one in the file that `place` names."""
     if isinstance(place, ArraySource):
         return place
     if isinstance(place, str | os.PathLike):
@@ -169,7 +169,10 @@ def _stored(place: object, held: ExitStack) -> _Parts:
 
 
 def _chosen(checkpoint: QuantizedCheckpoint, name: str | None) -> StoredTensor:
-    """Return the stored codes of a name: that of a weight, or of a tensor; raises FileFormatError."""
+    """Return the stored tensor with the codes of a weight, or with this name; without a name, the only one.
+
+    Raises FileFormatError if there is no such tensor, or if several are possible.
+    """
     tensors = checkpoint.checkpoint.tensors
     if name is None:
         found = [weight.codes for weight in checkpoint.weights.values()] or list(tensors)

@@ -78,7 +78,10 @@ def _times(shape: Shape) -> str:
 
 
 def _possible(source: ArraySource, wide: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the element formats for the width of the largest stored code; each byte may hold one narrow code."""
+    """Return the element formats that are possible if each byte holds one code.
+
+    `wide` has those of 8 bits. Narrower formats are possible, too, if the largest code has only 4 or 6 bits.
+    """
     largest = 0
     for first in range(0, source.size, BLOCK):
         piece = octets(source, first, min(BLOCK, source.size - first))
@@ -139,7 +142,10 @@ def _pairs(source: ArraySource, values: Array) -> Iterator[ScaleReading]:
 
 
 def _groups_of_k(source: ArraySource) -> Iterator[ScaleReading]:
-    """Yield the reading of the first 16 bytes of q4_k's blocks: two units, then eight scales and eight minima."""
+    """Yield the reading of the first 16 bytes of q4_k's blocks: two units, then eight scales and eight minima.
+
+    All scales are multiplied by the first unit, all minima by the second.
+    """
     bytes_ = octets(source, 0, source.size).reshape(-1, _K_BYTES)
     units = np.ascontiguousarray(bytes_[:, :4]).view("<f2").astype(np.float64)
     yield ScaleReading(GROUPS_OF_K, np.concatenate([units, *scales_and_minima(bytes_[:, 4:])], axis=1))

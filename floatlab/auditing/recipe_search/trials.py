@@ -1,4 +1,7 @@
-"""The trials of a search: all candidates that the stored shapes allow, and how much of the codes each of them gives."""
+"""The trials of a search: all candidates that the stored shapes allow, and how many of the codes each of them gives.
+
+A trial is a candidate with a way to read the stored codes and scales.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ def encoded_by(candidate: RecipeCandidate, evidence: Evidence, part: Part) -> En
 
 @lru_cache(maxsize=1024)
 def _tensor_scale(candidate: RecipeCandidate, survey: Survey) -> float | None:
-    """Return the scale of a large tensor; None if it is not positive, since parts take only positive scales."""
+    """Return the scale of the whole tensor as a candidate derives it; None if it is not finite and positive."""
     if candidate.recipe.rule.is_exact and not survey.is_finite:
         return None  # the exact rules leave out blocks with infinities
     columns = candidate.arrangement.size[1] or 1

@@ -1,4 +1,4 @@
-"""The figures of an audit: the errors of each tensor in each recipe, in the usual measures."""
+"""The figures of an audit: records with the errors of each tensor in each recipe, in the usual measures."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class RecipeFigures(Record):
     largest number, and `lost` become NaN or infinite. `mean_relative`, `relative_999` (the 99.9th percentile, to 1 part
     in 128) and `largest_relative` are relative errors of the nonzero numbers; `largest_relative_at` is the index of an
     element that has the largest one. `squares` is the sum of the squares of the numbers, `error_squares` that of the
-    errors, `mse` its mean. `sqnr` is the ratio of signal to quantisation noise in dB, infinite without errors and None
-    without numbers. `error_exponents` counts relative errors by floor(log2), in ascending order; errors of 0 are left
-    out. `output_sqnr` is the SQNR of the layer's output, `output_error` its largest error. Elements that are lost, or
-    that are not finite in the source, are left out of all errors and sums.
+    errors, and `mse` the mean of the squared errors. `sqnr` is the ratio of signal to quantisation noise in dB,
+    infinite without errors and None without numbers. `error_exponents` counts relative errors by floor(log2), in
+    ascending order; errors of 0 are left out. `output_sqnr` is the SQNR of the layer's output, `output_error` its
+    largest error. Elements that are lost, or that are not finite in the source, are left out of all errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.
@@ -71,9 +71,9 @@ class TensorFigures(Record):
     """A tensor, and its errors in each recipe.
 
     `kind` is the type of its numbers, `convention` the convention of a quantised weight, which is read as numbers.
-    `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are those of the nonzero
-    finite magnitudes, and `exponents` counts these by floor(log2), in ascending order. `choice` is the recommended
-    recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.
+    `zeros` of the `elements` are 0, `nonfinite` are NaN or infinite. `largest` and `smallest` are the extreme nonzero
+    finite magnitudes; `exponents` counts these magnitudes by floor(log2), in ascending order. `choice` is the
+    recommended recipe; it is empty if the tensor should stay as it is. `left_out` says why a tensor was not measured.
     """
 
     source: str
@@ -94,7 +94,7 @@ class TensorFigures(Record):
 
 
 class Recommendation(Record):
-    """The cheapest recipe for each tensor that it survives, and the size and the error of the whole.
+    """For each tensor, the recipe with the fewest bits that it survives; and the size and error of all tensors.
 
     `plan` has a pair for each tensor: its name and a recipe, which is empty if the tensor stays as it is. `base` is the
     recipe of most elements. `words` is the recommendation as a sentence, and `rule` states what a recipe must reach.
@@ -151,7 +151,9 @@ class RecipeAudit(Record, Answering):
 
 
 def sqnr_of(noise: float, signal: float) -> float | None:
-    """Return the ratio of signal to noise in dB; ∞ without noise, None without signal or if one of them overflows.
+    """Return the ratio of signal to noise in dB: ∞ without noise, −∞ without signal.
+
+    It is None if both are 0, or if one of them is not finite.
 
     >>> sqnr_of(1.0, 100.0), sqnr_of(0.0, 1.0), sqnr_of(0.0, 0.0)
     (20.0, inf, None)
@@ -166,7 +168,7 @@ def sqnr_of(noise: float, signal: float) -> float | None:
 
 
 def exponents_of(tally: Tally) -> tuple[tuple[int, int], ...]:
-    """Return how many nonzero numbers have each exponent."""
+    """Return pairs of an exponent, floor(log2 |x|), and the number of nonzero numbers that have it."""
     found = zip(tally.exponents.bins.tolist(), tally.exponents.counts.tolist(), strict=True)
     return tuple((field - _EXPONENT_BIAS, count) for field, count in found)
 
@@ -183,7 +185,7 @@ def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
 def figures_of(
     recipe: str, bits: float, tally: Tally, scales: ScaleTally | None, output: OutputErrors | None, expected: float
 ) -> RecipeFigures:
-    """Return the figures of a tally, without a verdict."""
+    """Return the figures of a recipe from the tally of a tensor's errors; the verdict is still empty."""
     both = sqrt(tally.squares) * sqrt(tally.rounded_squares)
     return RecipeFigures(
         recipe=recipe,

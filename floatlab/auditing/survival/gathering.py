@@ -17,7 +17,7 @@ _GROUP = 64  # the number of results that are united at a time
 
 
 def united(parts: Iterable[Measured]) -> Measured:
-    """Return the measures of several parts together."""
+    """Return the measures of several parts of a tensor as those of one part."""
     found = list(parts)
     if len(found) == 1:
         return found[0]
@@ -29,14 +29,14 @@ def united(parts: Iterable[Measured]) -> Measured:
 
 
 class Pile:
-    """Measures that are united in groups of 64, and groups of groups, in the order in which they are added."""
+    """Unites measures in the order in which they are added: 64 of them become one, then 64 of these, and so on."""
 
     def __init__(self) -> None:
         """Start with nothing."""
         self._levels: list[list[Measured]] = []
 
     def add(self, found: Measured) -> None:
-        """Add one part."""
+        """Add the measures of one part."""
         for level in self._levels:
             level.append(found)
             if len(level) < _GROUP:
@@ -46,7 +46,7 @@ class Pile:
         self._levels.append([found])
 
     def total(self) -> Measured:
-        """Return all parts together."""
+        """Return the measures of all parts as those of one part."""
         return united(each for level in self._levels[::-1] for each in level)
 
 
@@ -54,14 +54,14 @@ class Gathering:
     """The results of some jobs of a tensor, which arrive in any order and are added in the order of the tensor."""
 
     def __init__(self, jobs: int, recipes: int) -> None:
-        """Expect this number of jobs."""
+        """Expect the results of this number of jobs, each with this number of recipes."""
         self.left = jobs
         self.piles = [Pile() for _ in range(recipes)]
         self._next = 0
         self._early: dict[int, Result] = {}
 
     def add(self, order: int, result: Result) -> None:
-        """Add the result of the job with this place in the order."""
+        """Add the result of the job with the index `order`."""
         self.left -= 1
         self._early[order] = result
         while (ready := self._early.pop(self._next, None)) is not None:

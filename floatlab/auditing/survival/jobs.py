@@ -72,7 +72,7 @@ class Measured(Record):
 
 
 class Result(Record):
-    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the peak of the region.
+    """The result of a job: for each recipe the measures, or, for a job with `only_peaks`, the number of `peak_of`.
 
     If the tensor cannot be read, `trouble` says why.
     """
@@ -84,7 +84,7 @@ class Result(Record):
 
 @in_default_mode
 def work(job: AuditJob) -> Result:
-    """Do a job."""
+    """Do a job and return its result; if the tensor cannot be read, the result says why."""
     try:
         return _done(job)
     except FloatlabError as trouble:
@@ -130,7 +130,7 @@ def _samples_of(job: AuditJob) -> Piece | None:
 
 
 def _inputs_of(job: AuditJob) -> Array | None:
-    """Return the samples of the inputs as rows; raises UnsupportedError if they say nothing about the outputs."""
+    """Return the samples of the inputs as rows; raises UnsupportedError if all are 0, or if one is not finite."""
     samples = _samples_of(job)
     if samples is None:
         return None
@@ -142,7 +142,10 @@ def _inputs_of(job: AuditJob) -> Array | None:
 
 
 def packed(job: AuditJob) -> AuditJob:
-    """Return a job as it can be sent to another process: with its piece if the tensor is in the memory of this one."""
+    """Return the job in a form that another process can do.
+
+    If the tensor or the activations are only in memory here, the job gets a copy of the numbers that it needs.
+    """
     if isinstance(job.place, Mapping):
         try:
             job = job.replace(piece=_piece_of(job), place=None)
@@ -154,7 +157,7 @@ def packed(job: AuditJob) -> AuditJob:
 
 
 def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
-    """Return whether the scales of a region are counted; one that several regions share is counted in the first."""
+    """Return whether to count the scales of a region. A scale that several regions share is counted in the first."""
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")
@@ -184,7 +187,9 @@ def read_region(source: ArraySource, region: TensorRegion) -> Piece:
 
 
 def peak_of(x: Piece, recipe: Recipe) -> float | None:
-    """Return the first number with the largest magnitude, on which a recipe's scales depend; NaN if there is a NaN.
+    """Return the first number with the largest magnitude; NaN if there is a NaN.
+
+    The result is None if no scale of the recipe depends on a whole row or tensor.
 
     For floatlab's own rules for tensor scales (`nvfp4`), blocks with NaNs or infinities are left out, since they have
     no influence on the scale of the tensor.
@@ -217,7 +222,7 @@ def _in_bad_blocks(numbers: Array, rows: int, columns: int) -> Array:
 
 
 def joint_peak(peaks: list[float | None]) -> float | None:
-    """Return the peak of several regions, in the order of the tensor.
+    """Return the first of the largest peaks of several regions (see `peak_of`), in the order of the tensor.
 
     >>> joint_peak([1.0, -2.0, 2.0]), joint_peak([None]), joint_peak([nan, 1.0])
     (-2.0, None, nan)

@@ -14,7 +14,11 @@ MOST_SAMPLES = 256  # rows of inputs that are used
 
 
 class OutputErrors(Record):
-    """The errors of a layer's outputs, as sums over `outputs` numbers: those of error², y², rounded y², y·rounded y."""
+    """The errors of a layer's outputs: sums over `outputs` numbers, and the largest error.
+
+    With y an output, and z the same output computed with the rounded weight, `error_squares` is the sum of (z − y)²,
+    `squares` that of y², `rounded_squares` that of z², and `products` that of y·z.
+    """
 
     outputs: int
     error_squares: float
@@ -25,7 +29,9 @@ class OutputErrors(Record):
 
 
 def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
-    """Multiply samples (samples × columns) by some rows of a weight, and by its rounded copy, in float64.
+    """Return the errors of a layer's outputs for some rows of its weight, computed in float64.
+
+    `inputs` are samples (samples × columns). They are multiplied by these rows, and by the rounded copy of the rows.
 
     >>> found = output_errors(np.float64([[1, 2]]), np.float32([[1, 1]]), np.float32([[1, 1.5]]))
     >>> found.squares, found.error_squares, found.largest_error

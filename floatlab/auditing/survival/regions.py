@@ -121,7 +121,7 @@ def _flat(size: int, step: int, usual: int) -> list[TensorRegion]:
 
 
 def _bands(outer: int, high: int, wide: int, down: int, usual: int) -> list[TensorRegion]:
-    """Return regions of whole rows; bands of several rows do not cross matrices."""
+    """Return regions of whole rows. If `down` rows form a block, regions are multiples of it within one matrix."""
     rows = max(usual // (wide * down), 1) * down
     if down == 1:
         outer, high = 1, outer * high
@@ -157,7 +157,7 @@ def _require_few(count: int) -> None:
 
 
 def needs_peaks(recipe: Recipe, regions: list[TensorRegion]) -> bool:
-    """Return whether the regions depend on numbers outside of them, so that these must be surveyed first.
+    """Return whether the scales of regions depend on numbers outside of them, which must be looked for first.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [(_, regions)] = cuts((4, 100), (parse_recipe("nvfp4"),), usual=200)

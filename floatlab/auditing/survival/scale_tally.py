@@ -20,8 +20,8 @@ class ScaleTally(Record):
 
     `empty` blocks have only zeros, and are left out of the other figures. `clipped` blocks would need a scale above the
     largest number of the scale's format, `underflowed` ones a scale below its smallest positive number. `zeros` scales
-    are 0, `nans` are NaN. `largest` and `smallest` are those of the positive scales, and `exponents` counts them by
-    floor(log2 scale), in ascending order.
+    are 0, `nans` are NaN. `largest` and `smallest` are the extreme positive scales, and `exponents` counts positive
+    scales by floor(log2 scale), in ascending order.
     """
 
     blocks: int
@@ -74,7 +74,10 @@ def scale_tally(trip: RoundTrip, recipe: Recipe) -> ScaleTally | None:
 
 
 def _misfits(trip: RoundTrip, recipe: Recipe, scales: Array) -> tuple[int, int, Array]:
-    """Return how many blocks need a scale above the largest, and below the smallest one; and which blocks are empty."""
+    """Return how many blocks need a scale above the largest number of the scale's format, and below the smallest.
+
+    The third result is an array that marks the blocks that have only zeros.
+    """
     fmt, none = recipe.format, np.zeros(scales.shape, bool)
     top, least = float(fmt.scale.largest), float(fmt.scale.smallest)
     beyond = limits_of(fmt.scale).beyond  # larger scales are clipped, not only rounded

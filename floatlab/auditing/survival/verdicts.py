@@ -40,7 +40,9 @@ class Usual(Record):
 
 @lru_cache(maxsize=256)
 def usual(recipe: Recipe) -> Usual:
-    """Return the errors of normally distributed numbers in a recipe; without scales, of numbers of the best size.
+    """Return the errors of normally distributed numbers in a recipe.
+
+    Without scales, several standard deviations are tried, and the one with the best SQNR counts.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [round(usual(parse_recipe(name)).sqnr, 1) for name in ("e4m3", "mxfp4", "nvfp4")]

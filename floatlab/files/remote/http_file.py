@@ -208,7 +208,10 @@ def _received(answer: http.client.HTTPResponse, count: int, deadline: float) -> 
 
 @contextmanager
 def _limited(count: int) -> Iterator[tuple[OpenerDirector, float]]:
-    """Yield an opener of URLs, and the time at which its connections are shut down, even if they are waiting."""
+    """Yield an opener of URLs, and the time at which its connections are shut down, even while they wait.
+
+    The time is one of `time.monotonic`.
+    """
     seconds = _LATEST + count / _SLOWEST
     sockets: list[socket.socket] = []
     deadline = time.monotonic() + seconds

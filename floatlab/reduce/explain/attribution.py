@@ -62,9 +62,9 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result. `pairs` holds at most 256 of the `pair_count` pairs; pairs with
     the fewest causes come first. If neither order alone nor FMA alone explains two results of one dot product,
-    `refutations` records for each of them the best pair of candidates that differ by it alone. `tile_edges` has one
-    entry per result. The entry is None unless one candidate reproduces most of the result and another one the remaining
-    rows or columns. All candidates except hardware models round by `context`.
+    `refutations` has an entry for each of these two causes: the best pair of candidates that differ only in it.
+    `tile_edges` has one entry per result. The entry is None unless one candidate reproduces most of the result and
+    another one the remaining rows or columns. All candidates except hardware models round by `context`.
     """
 
     shape: tuple[int, ...]
@@ -304,7 +304,7 @@ def _explained(
     goals: list[Observed],
     started: Callable[[int, str], Callable[[int], None]] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Rank the candidates by the share that they reproduce.
+    """Rank the candidates for each result by the share of its elements that they reproduce.
 
     All are tried on a sample. Those that reproduce it, and the best others, are then tried on all elements.
     """
@@ -366,7 +366,8 @@ def _with_habits(
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Try, for each result that no candidate reproduced, also the orders that libraries use.
 
-    The search in an order stops at the first variant that reproduces every element.
+    Each order is tried in several variants. The first variant that reproduces every element ends the search in this
+    order.
     """
     found = [list(ranked) for ranked in explanations]
     for habit in find_known_orders(kind, evaluator.terms, evaluator.into.name, targets):

@@ -227,7 +227,10 @@ class _PairDiagnosis:
         return Diagnosis("identical", said, (), None)
 
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
-        """Replay candidates. If some result has none, the diagnosis says what information would settle the question."""
+        """Replay candidate computations on the results that are not explained yet.
+
+        If no candidate reproduces one of them, the diagnosis says what information would settle the question.
+        """
         lone = [each for each in causes if each.name == "elements"]
         if lone:
             return self._done("unknown", lone_line(lone[0]), tuple(each for each in causes if each not in lone))
@@ -245,7 +248,7 @@ class _PairDiagnosis:
         return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)
 
     def _is_evidence(self, found: SideExplanation) -> bool:
-        """Return whether the numbers of a result are enough evidence for a computation that gives all of them."""
+        """Return whether a computation that gives all numbers of a result is unlikely to do so by chance."""
         view = view_of(self.problem, found.side, own_accumulator(found.side.narrowest))
         wrong = view.fit().wrong
         few = bool(found.doubt) and len(np.unique(view.values)) < _FEW

@@ -1,7 +1,8 @@
 """Records of the search on one result: its explanation, the models that fit a sample, and faults.
 
 A *model* assumes a change of the inputs, such as rounding to bfloat16. A *sigma* is the expected root mean square
-rounding error of an element.
+rounding error of an element. *Evidence* is a tuple of details, each with a name and a text, such as ("format",
+"binary16").
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class SideExplanation(Individual):
 
 
 class SampledModel(Individual):
-    """A model and its residuals in a sample: `z` is their median in sigmas, `wrong` the number of wrong elements."""
+    """A model, and the residuals that it leaves in a sample of the elements.
+
+    `z` is the median residual in sigmas, and `wrong` is the number of wrong elements.
+    """
 
     z: float
     wrong: int

@@ -113,7 +113,10 @@ class CandidateGrid:
         return Source(np.asarray(encode(source_of(side.values[index].reshape(-1)), self.into)), self.into)
 
     def directed(self) -> Iterator[tuple[str, Candidate, Array]]:
-        """Yield each rounding direction other than RNE, with a candidate that uses it and the codes of its sums."""
+        """Yield candidates that round in another direction than RNE.
+
+        Each item has the rounding direction, the candidate, and the codes of its sums.
+        """
         formats = self.sides[0].format, self.sides[1].format
         for direction in _DIRECTIONS:
             rules = as_context(direction)
@@ -124,9 +127,10 @@ class CandidateGrid:
                 yield direction, candidate, evaluator.sampled(candidate)
 
     def flushing_share(self, side: Side, wrong: Array) -> float:
-        """Return the largest share that one flushing sum reproduces: of the replayed elements, and of the wrong ones.
+        """Return the share of elements that the best flushing sum reproduces.
 
-        Such a sum flushes subnormal inputs, subnormal results of operations, or both to zero.
+        A flushing sum replaces subnormal inputs, subnormal results of operations, or both by zero. Its share is the
+        smaller one of two: its share of all replayed elements, and its share of the replayed wrong ones.
         """
         goal, best = self._observed(side), 0.0
         off = wrong[np.ix_(self.rows, self.columns)].reshape(-1)
@@ -146,7 +150,7 @@ class CandidateGrid:
         return best
 
     def directed_ways(self, side: Side) -> list[Way]:
-        """Return the ways that reproduce a result with a rounding direction other than RNE."""
+        """Return the ways that round in another direction than RNE and reproduce a result."""
         goal = self._observed(side)
         ways = [
             Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate, rules=as_context(direction))
@@ -215,8 +219,8 @@ class CandidateGrid:
     def _verified(self, ways: list[Way], side: Side, keeps_nearest: bool = True) -> list[Way]:
         """Return the ways that also reproduce the elements outside the sample.
 
-        Once the check would exceed _WHOLE multiply-adds, ways are checked only where both results differ. For a result,
-        `nearest` stores the mask of elements that the best dropped way does not reproduce.
+        Once the check would exceed _WHOLE multiply-adds, ways are checked only in some elements in which both results
+        differ. `nearest` stores, for each result, the mask of elements that the best rejected way does not reproduce.
         """
         kept, work = [], 0
         each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
@@ -237,7 +241,10 @@ class CandidateGrid:
                 ways.append(way)
 
     def chance(self) -> float:
-        """Return the smallest share of elements in which any two of five common candidates differ."""
+        """Return a low estimate of the share of elements that another order of addition changes.
+
+        Five common candidates are compared in pairs. The share is that of the two whose sums differ least often.
+        """
         codes = []
         for text, fma in (
             ("serial", False),
@@ -256,7 +263,10 @@ class CandidateGrid:
         return None if self.problem.special is not None else self._missed(way, side, self.whole_sides, np.s_[:, :])
 
     def _missed(self, way: Way, side: Side, sides: tuple[Source, ...], index: tuple[Array | slice, ...]) -> Array:
-        """Return the mask of the elements at an index that a way does not give; `sides` are the factors of these."""
+        """Return the mask of those elements at `index` that a way does not reproduce.
+
+        `sides` are the rows and columns of the factors that give these elements.
+        """
         whole = Evaluator(sides if way.inputs is None else _in_format(sides, way.inputs), self.into, way.rules)
         if way.candidate is not None:
             codes = whole.whole(way.candidate)

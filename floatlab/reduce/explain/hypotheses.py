@@ -240,14 +240,14 @@ class SideExplainer(ModelSearch):
         return self._found("rounding", (fault,), PLAIN, SINGLE)
 
     def _may_be_cast(self, view: View) -> bool:
-        """Return whether a final rounding in some direction explains the few numbers of a result."""
+        """Return whether a result has few different numbers, and a final rounding in some direction explains them."""
         if len(np.unique(view.values)) >= _FEW:
             return False
         room = 2 * half_ulp(view.values, self.side.narrowest) + view.noise.limit(view.totals)
         return bool((np.abs(view.totals.error(view.values)) <= room).all())
 
     def _unexplained(self) -> SideExplanation:
-        """Return the explanation of a result that no choice of precision explains: faults, other sums, or "unknown"."""
+        """Explain a result that no earlier search explained: by faults, by other sums, or as "unknown"."""
         view = view_of(self.problem, self.side, self.accumulators[0])
         fit = view.fit()
         usable = view.usable & (view.totals.squares > 0)

@@ -33,7 +33,7 @@ _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32  # the least numbers of rows and of elements
 
 
 def _spare_bits(values: Array, own: Format, format: Format) -> int:
-    """Return the number of significant bits that a narrower format cannot hold, summed over all different numbers.
+    """Return how many more significant bits numbers have in `own` than in `format`, summed over all different numbers.
 
     Subnormal numbers have fewer significant bits than the precision of their format.
     """
@@ -162,9 +162,10 @@ class ProductProblem:
         return self._noises[accumulator.name]
 
     def scaled_output(self, side: Side) -> tuple[Evidence, Array] | None:
-        """Return how a result was stored with a scale, and the largest errors of this; None if it was not.
+        """Return the evidence that a result was stored with a scale, and the largest errors of this rounding.
 
-        All numbers of the result then are numbers of a narrow format times a scale, and the exact products are not.
+        All numbers of such a result are numbers of a narrow format times a scale, and the exact products are not.
+        Return None for other results.
         """
         if side.name not in self._scaled:
             known, found = side.finite & self.known, None
@@ -223,10 +224,10 @@ class ProductProblem:
         return product
 
     def times_coarsest(self, side: Side) -> float:
-        """Return how many times as large as the largest plausible errors those of a result are; the median is used.
+        """Return the median ratio of a result's errors to the largest plausible errors.
 
-        These errors are twice those of inputs quantised to 4 bits and, if the result has few different numbers, of an
-        output quantised to 4 bits.
+        The largest plausible error of an element is twice the error that inputs quantised to 4 bits cause. If the
+        result has few different numbers, it is at least twice that of an output quantised to 4 bits.
         """
         index = np.ix_(self.rows, self.columns)
         usable = side.finite[index] & self.known[index] & (self.sample.size > 0)
@@ -248,14 +249,14 @@ class ProductProblem:
 
     @cached_property
     def sample(self) -> Totals:
-        """The totals of the sampled rows and columns."""
+        """The `Totals` of the elements at the sampled rows and columns."""
         return self.totals.take(self.rows, self.columns)
 
 
 class Fit(Record):
     """The errors of a result against a model's product.
 
-    `z` holds the errors in sigmas, and `wrong` is the mask of the errors above the limit.
+    `z` holds the errors in sigmas (see `noise`), and `wrong` is the mask of the errors above their limits.
     """
 
     z: Array
@@ -273,9 +274,10 @@ class View:
     def __init__(
         self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format, half: Array | None = None
     ) -> None:
-        """Set the rounding errors of the accumulator; a narrower output format adds half an ulp to the limits.
+        """Take the rounding errors of the accumulator as `noise`.
 
-        If the output was rounded in another way, `half` has the largest errors.
+        If the format `output` is narrower, half an ulp of it is added to the limits of all errors. If the output was
+        rounded in another way, `half` holds the largest errors of this rounding.
         """
         self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
@@ -283,7 +285,7 @@ class View:
             self.half = half
 
     def against(self, totals: Totals) -> View:
-        """Return a view of the same result with another product."""
+        """Return a view of the same result that compares it with another product, given by its `Totals`."""
         return View(totals, self.values, self.usable, self.noise, self.format, np.asarray(self.half))
 
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:

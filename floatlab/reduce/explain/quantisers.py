@@ -51,14 +51,20 @@ def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float =
 
 
 def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
-    """Quantise to int8 with a scale per tensor that the largest magnitudes exceed: only a share of them is in range."""
+    """Quantise to int8 with one scale per tensor, whose range holds only the share `share` of the magnitudes.
+
+    The largest magnitudes are out of range and become 127 times the scale.
+    """
     scale = float(np.quantile(np.abs(whole), share)) / 127 or 1.0
     made: Array = np.clip(np.rint(part / scale), -127, 127) * scale
     return made
 
 
 def fixed_point(bits: int, part: Array, whole: Array, axis: int) -> Array:
-    """Round to fixed-point numbers of some bits below a power of two that is at least the largest magnitude."""
+    """Round to fixed-point numbers with `bits` bits, including the sign.
+
+    Their range reaches up to the smallest power of two that is at least the largest magnitude.
+    """
     one = 2.0 ** (bits - 1)
     scale = _stored(_largest(False, part, whole, axis), "a power of two") / one
     made: Array = np.clip(np.rint(part / scale), -one, one - 1) * scale
@@ -106,10 +112,11 @@ def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis
 
 
 def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array]]:
-    """Yield formats whose numbers, times a scale per tensor, row or column, are all values of a result.
+    """Yield formats to which a result may have been quantised, with one scale per tensor, row or column.
 
-    Each has the evidence and the largest errors of this rounding. `known` masks the values that count. A format is left
-    out if most of the exact products are such numbers, too.
+    Each value of the result is then a number of the format times its scale. An item has the evidence, and the largest
+    rounding error of each value. `known` masks the values that count. A format is left out if most of the exact
+    products are such numbers, too.
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):

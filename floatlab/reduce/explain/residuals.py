@@ -106,9 +106,10 @@ def _runs(marks: Array) -> list[tuple[int, int]]:
 
 
 def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """Return rectangles that contain all wrong elements; None if one is not filled, or if they are too many or small.
+    """Return rectangles that contain all wrong elements, as half-open ranges of rows and of columns.
 
-    Each rectangle is the intersection of adjacent rows and adjacent columns that contain wrong elements.
+    Each rectangle lies in the intersection of adjacent rows and adjacent columns that contain wrong elements. Return
+    None if too few elements of a rectangle are wrong, or if there are too many rectangles for so few elements.
     """
     rows, columns = (_runs(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
     if len(rows) * len(columns) > _BOXES:
@@ -215,7 +216,10 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
 
 
 def is_moved_exactly(pairs: Sequence[Sequence[object]], axis: int, made: Array, values: Array) -> bool:
-    """Return whether lines of a result are other computed lines bit for bit; `pairs` are (place, source)."""
+    """Return whether moved rows (axis 0) or columns (axis 1) of a result equal those of `made` bit for bit.
+
+    `pairs` holds the index in the result and the index in `made` of each moved row or column.
+    """
     to, source = np.array(pairs, np.int64).T
     return np.array_equal(np.take(values, to, axis), np.take(made, source, axis))
 
@@ -315,10 +319,11 @@ def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
 
 
 def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:
-    """Yield candidate factors, each with the axis along which a bias varies; those with fewer unknowns come first.
+    """Yield candidate factors, each with the kind of bias that is combined with it.
 
-    The axis is None without a bias, and 2 for one bias for all elements. The factors are medians, so a few wrong
-    elements do not change them.
+    The kind is None without a bias, 0 for one number per column, 1 for one number per row, and 2 for one number for all
+    elements. Candidates with fewer unknowns come first. The factors are medians, so a few wrong elements do not change
+    them.
 
     >>> exact = np.arange(12.0).reshape(3, 4) ** 2
     >>> [factor for factor, axis in robust_shifts(2 * exact + 5, exact, np.ones((3, 4))) if axis == 2]

@@ -1,4 +1,4 @@
-"""What was found about one result, as an explanation: a status, causes, and the mask of wrong elements."""
+"""Turn what was found about one result into its explanation: a status, causes, and the mask of wrong elements."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ _SIDES = (("both", (True, True)), ("x", (True, False)), ("y", (False, True)))
 class Model(Record):
     """A model: an assumed change of the inputs or the terms.
 
-    `name` is the cause that is reported, and `stage` is the stage of the computation that it affects. `make` computes
-    the product after the change.
+    `name` is the cause that is reported, and `stage` is the stage of the computation that it affects. `evidence` holds
+    the details of the change as pairs (name, text). `make` computes the product after the change.
     """
 
     name: str

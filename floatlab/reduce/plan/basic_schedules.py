@@ -66,7 +66,7 @@ class Schedule(Record):
         return self.batches_of(np.arange(terms))
 
     def batches_of(self, places: Array) -> Batches:
-        """Return the order as batches, with the terms taken in the order of their places (terms,)."""
+        """Return the order as batches; `places` (terms,) has the numbers of the terms in the order that is used."""
         into = BatchBuilder(len(places))
         return into.finished(self.add_batches(places[:, None], into))
 
@@ -141,7 +141,7 @@ class Reversed(Schedule):
 
 
 class Permuted(Schedule):
-    """Adds the terms in a given order; the order also determines their number.
+    """Adds the terms in the order of the numbers in `places`, which are as many as the terms.
 
     >>> Permuted((2, 0, 1)).plan(3)
     Plan(((2 0) 1))

@@ -130,7 +130,11 @@ class BatchBuilder:
 
 
 def _chains_by_level(plan: Plan) -> list[list[list[int]]]:
-    """Split the nodes into chains, whose nodes add only terms to the previous node; group chains by length."""
+    """Split the nodes of a plan into chains, and return the groups of chains that become one batch each.
+
+    In a chain, every node after the first one adds only terms to the result of the previous node. The chains of a group
+    have the same level, the same length and the same number of operands per node.
+    """
     n, nodes = plan.terms, plan.nodes
     chains: dict[int, list[int]] = {}  # maps the id of a chain's last node to the chain
     levels = [0] * (n + len(nodes))

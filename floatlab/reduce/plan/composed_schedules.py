@@ -91,8 +91,9 @@ class Lanes(Schedule):
 
 
 class Interleaved(Schedule):
-    """Takes a part of every `group` terms in each pass; a pass adds all its terms to the sum in one node.
+    """Adds the terms in several passes. In each pass, one node adds a part of every group of terms to the sum.
 
+    A group has `group` terms, and every pass takes the same number of them.
     Some tensor cores add the products of 8-bit numbers in this order. They widen these numbers to binary16 and use the
     unit for binary16 twice.
 

@@ -73,7 +73,10 @@ def _along(plan: Plan) -> list[int]:
 
 
 def _strides(plan: Plan) -> list[int]:
-    """Return candidates for the stride of lanes: powers of two, and the lowest terms that are added to term 0."""
+    """Return candidates for the stride of lanes.
+
+    These are powers of two, and the lowest terms of the first sums that are added to the sum with term 0.
+    """
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
     found = dict.fromkeys(met) | dict.fromkeys(1 << k for k in range(1, _MOST_STRIDES))
@@ -81,7 +84,10 @@ def _strides(plan: Plan) -> list[int]:
 
 
 def _sizes(plan: Plan) -> list[int]:
-    """Return candidates for the length of blocks: powers of two, and the sizes of the last subtrees with term 0."""
+    """Return candidates for the length of blocks.
+
+    These are powers of two, and the sizes of the largest subtrees that contain term 0.
+    """
     n, sizes = plan.terms, plan.sizes
     counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])
     counts |= dict.fromkeys(1 << k for k in range(1, n.bit_length()))

@@ -62,7 +62,7 @@ class Candidate(Record):
 
     @property
     def plain(self) -> Candidate:
-        """The same computation without its label."""
+        """The same computation without `same` and `order`, which do not affect its results."""
         return Candidate(self.schedule, self.adder, self.machines, inputs=self.inputs)
 
     @property
@@ -190,7 +190,9 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
-    """Return candidate adders: each accumulator with and without FMA (by default the formats of result, terms, WIDER).
+    """Return candidate adders: for products, each accumulator format is tried with and without FMA.
+
+    By default, the accumulator formats are those of the result and of the terms, and the formats in WIDER.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
     >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]

@@ -61,7 +61,10 @@ def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
 
 
 class Path(Individual):
-    """The changes from one result to the other, one cause at a time; `codes` has the results before and after."""
+    """The changes from one result to the other, one cause at a time.
+
+    `codes` holds the codes of the first result, and of the result after each cause.
+    """
 
     causes: tuple[Cause, ...]
     format: Format

@@ -243,7 +243,10 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
 
 
 def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[DifferenceCause, ...]:
-    """Return the causes that produce differences of this size, and causes that cannot be distinguished from them."""
+    """Return the causes that produce differences of this size, and causes that cannot be distinguished from them.
+
+    `rms` is the observed root mean square of q.
+    """
     order, *others = effects
     # A cause whose effect is far larger than the observed q is excluded.
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]

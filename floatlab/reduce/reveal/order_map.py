@@ -70,7 +70,10 @@ class _Mapping:
         self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
 
     def _explained(self, sized: SizedTarget) -> Explained:
-        """Return the candidates and the labels of a smaller product, for which no still smaller products are used."""
+        """Return the candidate of each class of a smaller product, and the class number of each of its elements.
+
+        No still smaller products are used for this.
+        """
         inner = _Mapping(sized, 1, None)
         inner.smaller = None
         inner.run()
@@ -132,7 +135,11 @@ class _Mapping:
         return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
 
     def _guesses(self, places: Array, reason: str) -> Iterator[Plan | Candidate]:
-        """Yield guesses for elements whose tree was not found: the trees of other classes, then assembled trees."""
+        """Yield guesses for elements whose tree was not found.
+
+        First come the trees of other classes. If too few elements can be probed, the orders of smaller products follow,
+        and then trees that are assembled from probed blocks (see `assembly`).
+        """
         known = [
             *dict.fromkeys(each.plan for each in self.classes if each.candidate is not None and each.plan is not None)
         ]
@@ -178,7 +185,7 @@ class _Mapping:
         return lines, work * len(lines) // (2 * self.sized.work)
 
     def _claimed(self, way: Plan | Candidate, reader: ProbeReader | None, places: Array) -> Array:
-        """Find the arithmetic of the nodes, and add the elements whose replays give all bits as a class.
+        """Find the arithmetic of the nodes, and add as one class the elements whose replay is bit-identical.
 
         Return the mask of these elements.
         """
@@ -209,7 +216,10 @@ class _Mapping:
         return best
 
     def _fitting(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
-        """Return the candidate that gives most elements bit for bit in all trials, and the mask of these elements."""
+        """Return the candidate that gives most elements bit for bit, and the mask of these elements.
+
+        An element counts only if it is equal in all random products (`trials`).
+        """
         failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
         claimed: Candidate | None = None
@@ -234,7 +244,10 @@ class _Mapping:
         return made
 
     def _best(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
-        """Return the candidate that gives most elements of a sample, which includes elements that failed before."""
+        """Return the candidate that gives most elements of a sample.
+
+        The sample includes elements in the masks `failed`, which the previous candidates did not give.
+        """
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials)
         chosen = np.arange(total) if total <= _SAMPLE else self.rng.choice(total, _SAMPLE, replace=False)
@@ -260,7 +273,7 @@ class _Mapping:
         return best
 
     def _replayed(self, candidate: Candidate, places: Array, trial: RandomProduct) -> Array:
-        """Return the mask of the elements that a candidate gives bit for bit in a trial."""
+        """Return the mask of the elements at `places` that a candidate gives bit for bit in a random product."""
         codes = np.zeros(self.shape, trial.result.codes.dtype)
         compute(candidate, trial.sides, places, self.into, codes)
         fits = np.zeros_like(places)

@@ -12,7 +12,11 @@ from floatlab.formats import Format
 
 
 def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
-    """Return sums of products: a narrow format adds the terms of each block, binary32 adds the blocks' sums."""
+    """Return the matrix product x·y, whose terms are added in blocks of `size` terms.
+
+    Within a block, every sum is rounded to `format`. Without `fma`, every product is, too. The sums of the blocks are
+    added in binary32.
+    """
     n = x.shape[1]
     whole, total = n // size * size, np.zeros((x.shape[0], y.shape[1]), np.float32)
     edges = (*range(0, whole + 1, size), *((n,) if n > whole else ()))
@@ -37,7 +41,11 @@ def stored(x: Array, y: Array, format: Format) -> Array:
 
 
 def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> tuple[Array, Array]:
-    """Add the sums of blocks of products in a narrow format; return the totals and the largest partial sums."""
+    """Return the matrix product x·y, whose terms are added in blocks, and the largest partial sum of each element.
+
+    The sum of each block is rounded to `format`, and so is every sum of blocks. `edges` has the first term of each
+    block, and the number of terms.
+    """
     total = largest = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):
         for low, high in pairwise(edges):

@@ -21,7 +21,9 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 
 
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
-    """Return a function that rounds binary64 numbers to nearest even, to normal numbers of a format; None on overflow.
+    """Return a function that rounds binary64 numbers to nearest even, to normal numbers of a format.
+
+    The function returns None on overflow.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))

@@ -213,7 +213,10 @@ class _Side:
         self.size = size
 
     def part(self, rows: slice, first: int, core: ScaledCore) -> tuple[Array, ...]:
-        """Return values and exponents of a block, padded with zeros, and values and exponents of its groups' scales."""
+        """Return four arrays for the block of each row that begins at term `first`.
+
+        They are the values and the exponents of its terms, padded with zeros, and those of the scales of its groups.
+        """
         stop = min(first + core.block, self.values.shape[1])
         more = ((0, 0), (0, core.block - (stop - first)))
         starts = np.minimum(np.arange(first, first + core.block, core.group), stop - 1) // self.size

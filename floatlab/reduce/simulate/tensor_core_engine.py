@@ -172,7 +172,10 @@ def _shifted(n: int, shift: int) -> int:
 
 
 def _special(each: Term | Datum, overflows: bool) -> str | None:
-    """Return the sign of an infinity, "nan" for a NaN, else None; `overflows`: products from 2^128 on are infinite."""
+    """Return the sign of an infinity ("+" or "-"), "nan" for a NaN, and None for other numbers and products.
+
+    If `overflows` is true, products from 2^128 on count as infinite.
+    """
     if each.is_finite:
         exact = each.exact
         beyond = overflows and isinstance(each, Term) and exact.c and exact.exponent > 127
@@ -282,7 +285,10 @@ class TensorEngine(CodeEngine):
 
 
 def exponents_of(values: Array, format: Format) -> Array:
-    """Return the exponents of numbers; for subnormal numbers, return the exponent of the smallest normal number."""
+    """Return the exponents of numbers; for subnormal numbers, return the exponent of the smallest normal number.
+
+    Zeros have an exponent so low that they do not affect the alignment.
+    """
     # NaNs are replaced before the call of frexp: some implementations raise invalid for signaling NaNs.
     found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
     return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

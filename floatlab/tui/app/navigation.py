@@ -100,7 +100,7 @@ class Navigation(ExplorerBase):
         return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
 
     def note_question(self, question: Question, replaces: bool) -> None:
-        """Add a question to the history; if `replaces`, it is a further edit of the last one."""
+        """Add a question to the history; if `replaces` is true, it replaces the last one, as a further edit of it."""
         if row := screen_for(question.verb):
             self._questions.note(row.name, question, replaces=replaces)
 

@@ -1,4 +1,4 @@
-"""The terminal: its colours and characters, the clipboard, harmless lines, and terminals that are closed."""
+"""The terminal: its colours and characters, the clipboard, control characters in text, and terminals that close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Panes: parts of a screen, framed where there is room; one at full size; a second topic on wide screens."""
+"""Panes: parts of a screen, which have frames if there is room.
+
+One pane can be shown at full size. A wide screen has another pane, which shows a second topic beside the current view.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def pane(widget: Shown, title: str = "") -> Shown:
 
 
 class Beside(PageView):
-    """The second topic of a wide screen."""
+    """The pane with the second topic of a wide screen."""
 
     DEFAULT_CSS = """
     Beside { width: 2fr; height: 1fr; display: none; }

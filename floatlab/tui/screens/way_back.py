@@ -21,7 +21,7 @@ class LeftPlace(Record):
 
 
 class Trail:
-    """The places that were left, the last one at the end."""
+    """The places (`LeftPlace`) that were left, the last one at the end."""
 
     def __init__(self) -> None:
         """Start without places."""
@@ -55,7 +55,7 @@ class Questions:
         self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question
 
     def note(self, screen: str, question: Question, *, replaces: bool = False) -> None:
-        """Add a question; if `replaces`, it is a further edit of the last one."""
+        """Add a question; if `replaces` is true, it replaces the last one, as a further edit of it."""
         if replaces and self._asked and self._asked[-1][0] == screen:
             self._asked.pop()
         self._asked = [each for each in self._asked if each != (screen, question)]

@@ -56,7 +56,8 @@ class BitRow(Cells):
     def __init__(self, *, id: str | None = None, ruler: bool = True, steady: bool = False) -> None:
         """Start empty; if `ruler` is set, the row shows the numbers of the bits while it has the focus.
 
-        If `steady`, an active row shows them always, so that the page does not move when a box gets the focus.
+        If `steady` is true, the row to which edits apply shows them always, so that the page does not move when a box
+        gets the focus.
         """
         super().__init__(id=id)
         self._strip: Block | None = None
@@ -65,7 +66,7 @@ class BitRow(Cells):
         self._ruler, self._steady = ruler, steady
 
     def show(self, strip: Block) -> None:
-        """Draw a strip, and underline bits that differ from those drawn before."""
+        """Draw the bits of a datum, which a page shows as `strip`; underline bits that differ from those before."""
         before = self.bits
         self._strip = strip
         self._draw()
@@ -84,7 +85,7 @@ class BitRow(Cells):
             self.page = Page((strip,))
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the lines of the row, and locate all bits."""
+        """Return the lines of the row, and store the positions of all bits."""
         lines = [self._labelled(runs, width) for runs in set_page(self.page, width)]
         places, self.bits = [], ""
         for y, runs in enumerate(lines):

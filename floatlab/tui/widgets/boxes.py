@@ -15,7 +15,7 @@ def fill(box: Input, text: str) -> None:
 
 
 def mark_valid(box: Input, valid: bool) -> None:
-    """Mark a box if its text is invalid, else unmark it; while a box is marked, the screen dims its picture."""
+    """Mark a box if its text is invalid, else unmark it; while a box is marked, the screen dims the answer."""
     box.set_class(not valid, _WRONG)
     box.screen.set_class(any(map(is_wrong, box.screen.query(Input))), "-unread")
 

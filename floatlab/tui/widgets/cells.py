@@ -34,7 +34,7 @@ def cursor_keys(prefix: str, noun: str) -> list[Binding]:
 
 
 class Cells(PageView, can_focus=True):
-    """A page with cells. A subclass sets the lines, and stores the positions of the cells in `places`."""
+    """A page with cells. A subclass makes its lines, and stores the positions of the cells in `places`."""
 
     cursor: reactive[int] = reactive(0)
     hovered: reactive[int] = reactive(-1)
@@ -97,7 +97,7 @@ class Cells(PageView, can_focus=True):
 
     @property
     def position(self) -> object:
-        """What the user has moved: the cursor."""
+        """The number of the cell under the cursor, which is stored for the way back."""
         return self.cursor
 
     @position.setter
@@ -210,7 +210,7 @@ class ColumnTable(Cells):
         return [text_of(row[0]) for row in self.table.rows] if self.table else []
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the lines: the first column, and as many of the other columns as fit."""
+        """Return the lines of the table: the first column, and as many of the other columns as fit."""
         table = self.table
         if table is None:
             return []
@@ -230,7 +230,10 @@ class ColumnTable(Cells):
 
     @staticmethod
     def _set_columns(table: Table, columns: list[int]) -> list[Line]:
-        """Set some columns at unlimited width, since the layout would convert a table that is too wide to a list."""
+        """Return the lines of some columns, laid out at unlimited width.
+
+        At a limited width, the layout would convert a table that is too wide to a list.
+        """
         right = tuple(place for place, column in enumerate(columns) if column in table.right)
         rows = tuple(tuple(row[column] for column in columns) for row in table.rows)
         return set_page(Page((Table(tuple(table.header[column] for column in columns), rows, right),)), 1 << 16)

@@ -112,7 +112,7 @@ class ChoiceBar(Widget):
 
 
 class ButtonBar(ChoiceBar):
-    """Buttons side by side: words on a ground of their own, or in brackets where the terminal lacks colours."""
+    """Buttons side by side: words with a background colour, or in brackets where the terminal lacks colours."""
 
     def pieces(self, name: str, word: str) -> list[Segment]:
         """Draw one button; its ends replace the spaces around the word."""

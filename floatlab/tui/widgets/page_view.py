@@ -23,7 +23,7 @@ def note_page(text: str) -> Page:
 
 
 class PageView(ScrollView):
-    """A page that is set to the width of the widget, and can be scrolled if it is too high."""
+    """A page whose lines are broken to the width of the widget. It can be scrolled if it is too high."""
 
     PLACE = "On a page"  # the heading in the list of keys
     FROZEN = 0  # number of lines at the top that do not scroll
@@ -50,7 +50,7 @@ class PageView(ScrollView):
         return "\n".join(text_of(runs).replace(UNBROKEN, " ").rstrip() for runs in self.lines)
 
     def reset(self) -> None:
-        """Set the lines again, even if the width is unchanged."""
+        """Break the page into lines again, even if the width is unchanged."""
         self._width = 0
         self._set()
 
@@ -64,7 +64,7 @@ class PageView(ScrollView):
             self.refresh(layout=self.styles.auto_dimensions and len(self.lines) != self.content_size.height)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the lines of the page for this width."""
+        """Return the lines of the page for this width."""
         return set_page(self.page, width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -96,7 +96,7 @@ def witness(
     seed: int = 0,
     tries: int = 100_000,
 ) -> tuple[str, str, str] | None:
-    """Return a, b and c as texts, operands for which fma and multiply-then-add differ; None if none are found.
+    """Return operands a, b and c, as texts, for which fma and multiply-then-add differ; None if none are found.
 
     `near` has three texts near which the search starts; texts that cannot be read are ignored. For `progress` and the
     result None, see `find_witness`.

@@ -58,7 +58,7 @@ def portion(part: Fraction) -> str:
 
 
 def _tail(rounded: Rounded) -> str:
-    """Return the discarded part in ulps: exact if that is short, else with the known bounds."""
+    """Return the discarded part in ulps, as text: exact if that is short, else rounded or with a bound."""
     part = Fraction(rounded.rest2, 2 * rounded.unit)
     if not rounded.kept and rounded.unit == 1 << GUARD_DIGITS and rounded.rest2 == 2:
         return f"less than 2^-{GUARD_DIGITS - 1}"

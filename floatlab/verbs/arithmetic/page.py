@@ -71,7 +71,7 @@ class StepGroup(Record):
 
 
 def sentence(rule: Rule) -> str:
-    """Return a rule in words, with its clause.
+    """Return a rule for special values in words, with its clause of IEEE 754.
 
     >>> sentence(Rule.ZERO_TIMES_INFINITY)
     '0 × ∞ has no useful value: invalid (7.2 b, c)'
@@ -231,7 +231,7 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
 
 
 def precision_words(fmt: Format, own: Format) -> str:
-    """Say to how many digits precision control rounds."""
+    """Return in words to how many digits the x87's precision control rounds."""
     return f"precision control: {fmt.precision} digits, {own.name}'s exponents ({fmt.name})"
 
 

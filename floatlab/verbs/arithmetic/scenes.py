@@ -50,7 +50,7 @@ def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, 
 
 
 def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], strips: bool) -> list[Scene]:
-    """Return the scenes of the first stages of a derivation."""
+    """Return a scene for each of these stages (groups of steps) of a derivation; `names` has their names."""
     seen, title = _opening(derivation, strips), text_of(operation_heading(derivation).content)
     scenes = []
     for stage, name in zip(stages, names, strict=False):
@@ -107,7 +107,11 @@ _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round prod
 
 
 def _beats(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
-    """Align the stages of the two computations by rank: first those up to the product (up to `ends`), then the rest."""
+    """Return the stages of fma and multiply-then-add that are shown together, as pairs; None if one has no such stage.
+
+    Stages of the same rank (see `_RANKS`) are shown together. Those up to the product come first: `ends` has the number
+    of their steps in each computation.
+    """
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):
         for stage in side:
@@ -147,7 +151,7 @@ def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
 
 
 def _grown(seen: list[Blocks], more: list[Blocks]) -> Block:
-    """Return both sides, with their new rows marked."""
+    """Return the rows of fma and of multiply-then-add side by side, with the new rows marked."""
     return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
 

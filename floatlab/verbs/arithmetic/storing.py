@@ -22,7 +22,7 @@ _OPERATIONS: dict[str, Callable[..., Derivation]] = {
 
 
 class StoredResult(Record):
-    """A result stored in a narrower format, and the result of rounding once into that format."""
+    """A result that was rounded twice, since it was stored in a narrower format; and the exact result rounded once."""
 
     twice: Derivation
     once: Derivation

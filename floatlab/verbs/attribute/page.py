@@ -219,7 +219,7 @@ def _path(path: Path) -> tuple[Line, ...]:
 
 
 def _codes(path: Path) -> str:
-    """Return the codes of an element along a path from one candidate to the other."""
+    """Return the codes of an element along a path, which changes one candidate into the other, cause by cause."""
     return " → ".join(
         hexadecimal_code(Datum(path.format, int(each.reshape(-1)[0]))) for each in path.codes if each.size == 1
     )

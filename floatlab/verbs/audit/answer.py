@@ -11,9 +11,13 @@ from floatlab.page.measures import number
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, Text, heading, hint
 from floatlab.page.words import counted, listed
 from floatlab.verbs.audit.codes_answer import codes_answers
+from floatlab.verbs.audit.tensor_columns import shown_name
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _LISTED = 200  # at most this many weights whose originals have other names are listed
+_NAMED = 3  # at most this many missing tensors are named
+_CODES = ("f8", "f6", "f4", "float8", "float6", "float4")  # dtypes that are rarely used without scales
+_LEFT_OUT = (("not checked", False, "not quantised"), ("no scales", True, "codes without scales"))
 _ROLES = {BROKEN: Role.BAD, SOUND: Role.GOOD}
 
 
@@ -32,9 +36,10 @@ def _records(found: Audit) -> list[dict[str, object]]:
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Return the answer to a question: an audit, with `--to` that of recipes, with `--from` the recipe of codes.
+    """Return the answer to a question; raises FloatlabError.
 
-    Raises FloatlabError.
+    With `--to`, it is an audit of recipes. With `--from`, it is the recipe that made given codes. Else it is the audit
+    of a quantised checkpoint.
     """
     if question.option("from") is not None:
         return codes_answers(question, started)
@@ -60,6 +65,7 @@ def audit_page(found: Audit) -> Page:
     conventions = Counter(each.convention for each in found.tensors if each.convention)
     if conventions:
         blocks.append(Row("read as", listed([f"{name} ({count:,})" for name, count in conventions.items()])))
+    blocks += _left_out(found)
     header: tuple[str, ...] = ("weight", "verdict", "largest")
     if found.original:
         header = (*header, "rel. error", "SQNR", "cosine", "max. error")
@@ -77,8 +83,24 @@ def audit_page(found: Audit) -> Page:
     return Page(tuple(blocks), title)
 
 
+def _left_out(found: Audit) -> list[Block]:
+    """Return rows about the tensors that were not checked, and about those that only the original has."""
+    blocks: list[Block] = []
+    for title, are_codes, lack in _LEFT_OUT:
+        kinds = [each for each in found.unchecked if each[0].lower().startswith(_CODES) is are_codes]
+        if total := sum(count for _, count in kinds):
+            named = listed([f"{count:,} of {dtype}" for dtype, count in kinds])
+            said = f"{counted(total, 'tensor')} {'is' if total == 1 else 'are'} {lack}: {named}"
+            blocks.append(Row(title, Span(said, Role.FLAG if are_codes else Role.PLAIN)))
+    if found.missing:
+        names = [shown_name(name) for name in found.missing[:_NAMED]]
+        names += [f"{len(found.missing) - _NAMED:,} more"] * (len(found.missing) > _NAMED)
+        blocks.append(Row("missing", Span(f"the original also has {listed(names)}", Role.FLAG)))
+    return blocks
+
+
 def _compared_with(found: Audit) -> list[Block]:
-    """Return with what weights were compared whose originals have other names or another arrangement."""
+    """Return a table of weights whose originals have another name or arrangement, with what they were compared with."""
     others = [each for each in found.tensors if each.original]
     rows = [(each.name, each.original) for each in others[:_LISTED]]
     more = [hint(f"{counted(len(others) - _LISTED, 'more weight')}")] if len(others) > _LISTED else []

@@ -1,4 +1,7 @@
-"""`audit --from`: finds the recipe that made given codes."""
+"""`audit --from`: finds the recipe that made given codes.
+
+A recipe is a block format with a rule for its scales, such as `nvfp4:te`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 
 def codes_answer(found: RecipeSearch) -> Answer:
-    """Return the answer that shows a search; the status is 1 if no recipe gives the codes."""
+    """Return the answer that shows a search for the recipe of codes; the status is 1 if no recipe gives them."""
     names = [each.name for each in found.recipes] or ["none"]
     return plain_answer(found, lambda: codes_page(found), *names).replace(status=0 if found.is_found else 1)
 

@@ -1,4 +1,7 @@
-"""`audit --to`: measures what recipes would do to checkpoints."""
+"""`audit --to`: measures what recipes would do to checkpoints.
+
+A recipe is a block format with a rule for its scales, such as `mxfp4`, or a format without scales, such as `e4m3`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`audit --to`: shows what recipes would do to the tensors of checkpoints."""
+"""`audit --to`: shows what recipes would do to the tensors of checkpoints.
+
+A recipe is a block format with a rule for its scales, such as `mxfp4`, or a format without scales, such as `e4m3`.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,7 @@ def _remarks(measured: list[TensorFigures]) -> list[Block]:
 
 
 def _survival(found: RecipeAudit, measured: list[TensorFigures]) -> list[Block]:
-    """Return whether the tensors survive, for each recipe, with the rule."""
+    """Return a table that says for each recipe whether the tensors survive it, and the rule that decides."""
     rows = [(each.recipe, f"{each.expected:.1f}", _survivors(each.recipe, measured)) for each in found.totals]
     rule = found.recommendation.rule
     words = f"{rule[:1].upper()}{rule[1:]}."
@@ -155,7 +158,10 @@ def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> list[Block]:
 
 
 def side_by_side(totals: Sequence[RecipeFigures], first: str = "in all") -> list[Block]:
-    """Return the figures of recipes: errors, what becomes of the numbers, and scales; `first` heads the first table."""
+    """Return tables with a row for each recipe: its errors, what becomes of the numbers, and its scales.
+
+    `first` is the title of the first column of the first table.
+    """
     errors = (first, "bits", "SQNR dB", "cosine", "rel. error", "99.9 %", "largest", "MSE")
     rows = [
         (

@@ -90,7 +90,7 @@ def recipes_report(found: RecipeAudit, remark: str) -> str:
 
 
 def histograms(tensors: Sequence[TensorFigures], recipes: Sequence[RecipeFigures]) -> tuple[tuple[str, Chart], ...]:
-    """Return the histograms of tensors and what recipes make of them: relative errors, magnitudes, and scales."""
+    """Return titles and histograms: the relative errors in each recipe, the tensors' magnitudes, and the scales."""
     errors = [(each.recipe, each.error_exponents) for each in recipes]
     return (
         ("Relative errors", _histograms(errors, "relative error")),
@@ -126,8 +126,9 @@ def _histograms(
 
 
 def _heat_map(place: int, tensors: list[TensorFigures], layers: list[tuple[int | None, str]]) -> HeatMap | None:
-    """Return the heat map of a recipe, by its place: layers down, tensors across; None without layers or if too large.
+    """Return the heat map of the recipe with the index `place`: a row for each layer, a column for each of its tensors.
 
+    None if no tensor belongs to a layer, or if the map has too many cells.
     `layers` has the layer of each tensor, and the rest of its name.
     """
     cells: dict[tuple[int, str], HeatCell] = {}

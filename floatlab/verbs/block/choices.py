@@ -20,7 +20,7 @@ from floatlab.verbs.question import Question, code_of
 
 
 def recipe_choices() -> dict[str, str]:
-    """Return the named block formats with each of their scale rules: names of recipes, and what they are.
+    """Return the names of recipes, each with a description: the named block formats, alone and with each scale rule.
 
     >>> choices = recipe_choices()
     >>> choices["mxfp4"], choices["mxfp4:torchao_rceil"]
@@ -104,7 +104,7 @@ class ShownBlocks:
     """The blocks of an answer, or the part of an array: its recipe, its elements, and the neighbouring parts."""
 
     def __init__(self, found: tuple[BlockDerivation, ...] | BlockPart) -> None:
-        """Take what an answer has found."""
+        """Take `Answer.found` of `block`: its blocks, or a part of an array."""
         self._part = found if isinstance(found, BlockPart) else None
         self._blocks = (found.block,) if isinstance(found, BlockPart) else found
 

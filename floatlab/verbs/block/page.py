@@ -163,7 +163,10 @@ def _in_words(block: BlockDerivation) -> bool:
 
 
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
-    """Return a row for each line of the rule that is computed for the tensor, or for each line computed per block."""
+    """Return a row for each formula of the rule that is computed at a level: once for the tensor, or for each block.
+
+    `stored` maps names of formulas to the data that are stored for them.
+    """
     lines = {line.name: line.level for line in block.rule.steps()}
     names = {step.name for step in block.steps if lines.get(step.name, BLOCK) == level}
     return [
@@ -240,7 +243,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _binade(amax: Ratio) -> Line:
-    """Return amax as d.ddd × 2^e if its binary expansion is short."""
+    """Return amax in binary, as d.ddd × 2^e, if its expansion is short."""
     x = amax.as_fraction()
     if x.denominator & (x.denominator - 1) or max(x.numerator, x.denominator).bit_length() > _FIGURES * 8:
         return ()

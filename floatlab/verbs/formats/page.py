@@ -209,7 +209,7 @@ def _saturation(format: Format, beyond: Exact) -> list[tuple[str, str]]:
 
 
 def _dialects(format: Format) -> list[Block]:
-    """Return the results of the dialects of a format in cases in which they differ, with their sources."""
+    """Return the results of each dialect (the rules of a processor or library) in special cases, with its source."""
     rows: list[Block] = []
     for dialect in dialects_of(format):
         context = dialect.context(format, Context())

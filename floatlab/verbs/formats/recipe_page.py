@@ -1,4 +1,4 @@
-"""The page and the JSON of a recipe: what is stored, and every scale rule with its formulas and its source."""
+"""The page of a recipe: what is stored, its scale rule with its formulas and source, and the names of other rules."""
 
 from __future__ import annotations
 

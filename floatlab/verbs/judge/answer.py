@@ -149,7 +149,11 @@ def _details(
     diagnosis: Diagnosis,
     started: Started | None,
 ) -> Iterator[tuple[list[Block], str, Callable[[], object] | None]]:
-    """Yield q if all numbers are finite, and the candidates that equal each result: blocks, with a member of JSON."""
+    """Yield details of a difference: blocks of the page, the name of a member of the JSON, and its writer.
+
+    The first detail is q, the difference in units of u·(|X|·|Y|), if all numbers are finite. The second one names the
+    candidate computations that equal each result.
+    """
     if all(np.isfinite(decode(each.codes, each.format)).all() for each in product):
         judged = _judge(product, format, problem)
         yield quotient_blocks(judged), "judgement", partial(write_document, JUDGEMENT, judged)

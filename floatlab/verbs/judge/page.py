@@ -1,4 +1,7 @@
-"""The part of the page that `compare --inputs` adds: the causes of the difference, q, and the q of each cause."""
+"""The part of the page that `compare --inputs` adds: the causes of the difference, and its size.
+
+The size is q, the difference in units of u·(|X|·|Y|). It is compared with the q that each cause would give.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def judgement_words(found: Judgement) -> str:
 
 
 def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
-    """Return the causes of a diagnosis, with their positions and the evidence."""
+    """Return a table of the causes of a diagnosis with their positions, and a row for what was found about each."""
     rows = tuple((each.name, each.side, f"{100 * each.share:.3g} %", _where(each)) for each in found.causes)
     known = [
         Row(each.name, ", ".join(f"{key} {value}".strip() for key, value in each.evidence))

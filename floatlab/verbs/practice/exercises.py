@@ -32,7 +32,7 @@ _POWER = re.compile(r"2(?:\^|\*\*)([+-]?[0-9]{1,9})")
 
 
 class Exercise(Record):
-    """A question about one scene: the prompt, the choices (empty for a typed answer), and the accepted answers.
+    """A question about a step of an operation: the prompt, the choices (none for a typed answer), the accepted answers.
 
     The first answer is the one to display.
     """

@@ -75,7 +75,7 @@ def scaled_words(
 
 
 def _scales(word: str, format: Format) -> Piece:
-    """Return the named array of scales; codes in a list are those of the unit's scales. Raises FloatlabError."""
+    """Return the named array of scales; codes in a list are read in `format`. Raises FloatlabError."""
     if "bits:" not in word:
         return arrays_of((word,), parse_format("binary64"))[0]
     found = arrays_of((word,), format)[0]

@@ -80,7 +80,7 @@ def _rounded(found: Reduction) -> Adder | None:
 
 
 def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """For each term, return whether it was rounded before it was added; its node then has its roundings."""
+    """Return for each term whether it was rounded before it was added; its node then has this rounding, too."""
     adder = _rounded(found)
     if adder is None or not adder.fma:
         return [adder is not None] * len(terms)

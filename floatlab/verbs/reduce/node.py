@@ -1,4 +1,7 @@
-"""A node of a reduction: the aligned operands of a multi-operand node; the roundings of any other node."""
+"""A node of a reduction, which is one of its additions.
+
+A node that adds several operands at once has a page, which shows them aligned. Other nodes are shown by roundings.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def node_page(found: Reduction, id: int) -> Page:
 
 
 def _aligned(core: TensorCore, numbers: dict[str, Term | Datum]) -> list[Block]:
-    """Return rows with the numbers in the common unit to which all are truncated."""
+    """Return rows with the numbers as multiples of a common unit, to which all of them are truncated."""
     top, left = core.aligned([*numbers.values()])
     unit = top - core.fraction_bits
     rows = []

@@ -117,7 +117,7 @@ def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
 
 
 def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[Question, str]:
-    """Return the question that adds data in the revealed order, and a remark on it.
+    """Return the question that adds data in the order that `reveal` found, and a remark on it.
 
     `data` is a question about a sum or a product of `terms` terms. If it is None, or if it does not fit the revealed
     order, random numbers are added.

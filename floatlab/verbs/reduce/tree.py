@@ -49,7 +49,7 @@ class TreeRow(Record):
 
 
 class Tree:
-    """A plan as rows, with the numbers of a reduction if `found` is given.
+    """A plan (the order of all additions) as rows, with the numbers of a reduction if `found` is given.
 
     >>> from floatlab import sum
     >>> tree = tree_of(sum([2048, 1, 3], format="fp16"))

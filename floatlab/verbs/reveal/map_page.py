@@ -59,10 +59,10 @@ def map_page(found: OrderMap) -> Page:
 
 
 class MapPicture(Record):
-    """An order map as letters in proportion: its lines, and the first letters of its blocks of equal elements.
+    """A picture of an order map: each order has a letter, and `lines` are the lines of text.
 
-    `places` has the line, the column and the width of each block, `heights` its number of lines, and `elements` the row
-    and column of its first element.
+    A block is a rectangle of elements with the same order. `places` has the line, the column and the width of each
+    block, `heights` its number of lines, and `elements` the row and column of its first element.
     """
 
     lines: tuple[Line, ...]
@@ -182,7 +182,7 @@ def _letter(number: int) -> str:
 
 
 def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
-    """Return the runs of consecutive lines without a change, as (first, last)."""
+    """Return the runs of equal rows or columns, as (first, last); `changes` tells which ones differ from the next."""
     starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
     return [(low, high - 1) for low, high in pairwise(starts)]
 

@@ -23,7 +23,7 @@ _MOST_PROBES = 1 << 53
 
 
 class ReadClass(Record):
-    """The entry of one class of elements in a document."""
+    """A class of elements, which are added in the same order, as a document describes it."""
 
     nodes: tuple[tuple[int, ...], ...] | None
     adders: tuple[Adder | PartlyFused, ...]
@@ -44,7 +44,7 @@ def order_map_of(
 ) -> OrderMap:
     """Return the order map that a document describes; raises FileFormatError if it contradicts itself.
 
-    The seconds are not in the document; they are 0.
+    The document does not say how long the search took; `seconds` is 0.
     """
     if len(shape) != 3 or not 1 <= batch <= shape[0] or shape[0] % batch:
         raise FileFormatError(f"{[*shape]} is not a shape of {batch} products: rows of all products, terms, columns")
@@ -81,7 +81,7 @@ def order_map_of(
 
 
 def _class(read: ReadClass, number: int, labels: Array, terms: int, format: Format) -> OrderClass:
-    """Return one class, and label its elements."""
+    """Return the class with this number, and write the number to the places of its elements in `labels`."""
     lines: tuple[set[int], set[int]] = set(), set()
     elements = 0
     for region in read.regions:

@@ -81,5 +81,5 @@ def answer_of(found: BackendComparison) -> Answer:
 
 
 def _fastest(ranking: Ranking) -> list[str]:
-    """Return the name of the fastest backend, or of all candidates, separated by commas."""
+    """Return the name of the fastest backend; if several cannot be told apart, their names, separated by commas."""
     return [",".join(ranking.candidates)] if ranking.candidates else []

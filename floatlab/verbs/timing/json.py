@@ -74,7 +74,7 @@ def _causes(judged: BackendTiming | BackendPair) -> list[str] | None:
 
 
 def _effects(compared: BackendComparison) -> tuple[Effect, ...] | None:
-    """Return the effects of the causes on these inputs; they are the same in all judgements."""
+    """Return how large a difference each cause would give on these inputs; it is the same in all judgements."""
     judgements = [run.judgement for run in compared.runs] + [pair.judgement for pair in compared.pairs]
     return next((judgement.effects for judgement in judgements if judgement is not None), None)
 

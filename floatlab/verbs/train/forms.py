@@ -20,9 +20,10 @@ _STEP_OPTIONS = (
 
 
 class FormPart(Record):
-    """A part of a question: its name, the subcommands that have it, its index among the values, and its placeholder.
+    """A part of a question, for an input box: its name, and the subcommands (`forms`) that have it.
 
-    A part without an index is an option. If `array` is set, its value may be a file.
+    `place` is its index among the values; a part without an index is an option. `none` is the placeholder of the input
+    box. If `is_array` is true, the value may be a file.
     """
 
     name: str
@@ -94,7 +95,7 @@ def with_text(question: Question, part: FormPart, text: str) -> Question:
 
 
 def turned(question: Question, rate: str) -> Question:
-    """Return the question with its update replaced by a gradient, or its gradient by an update."""
+    """Return the question with its update replaced by a gradient with the learning rate `rate`, or the reverse."""
     grad = question.option("grad")
     if grad is None:
         given = text_in(question, next(each for each in PARTS if each.name == "update"))

@@ -45,7 +45,10 @@ NAMES = (*OWN, *WHOLE)
 
 
 class NamedFunction(Record):
-    """A function, whether its own operations are rounded, and the format."""
+    """A function, to be evaluated in a format.
+
+    If `own` is true, each of its operations is rounded to the format; else only its argument and its value are.
+    """
 
     name: str
     call: Function
@@ -53,7 +56,7 @@ class NamedFunction(Record):
     format: Format
 
     def checked(self, curve: StepSweep) -> StepSweep:
-        """Return a curve without points outside the function's domain; raises UnsupportedError if none is left."""
+        """Return a curve of errors without points outside the domain; raises UnsupportedError if no point is left."""
         points = tuple(each for each in curve.points if math.isfinite(each.error) and math.isfinite(each.quotient))
         if not points or not math.isfinite(curve.derivative):
             raise UnsupportedError(f"{quoted(self.name)} is not defined at any step around {curve.x:g}")

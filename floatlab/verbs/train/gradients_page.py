@@ -16,7 +16,10 @@ from floatlab.training.underflow import Underflow
 
 
 class GradientCheck(Record):
-    """Curves of one function at one point, and the verdict on a reported derivative, if one was given."""
+    """Errors of difference quotients of a function at a point, and the check of a reported derivative, if there is one.
+
+    `curves` has a curve for each kind of difference, such as forward and central.
+    """
 
     function: str
     curves: tuple[StepSweep, ...]
@@ -107,7 +110,7 @@ _FATES = {
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
-    """Return the page of gradients in a format: their exponents and its range, the losses, and the best loss scale.
+    """Return the page of gradients in a format: their exponents, how many are lost, and the best loss scale.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import measure_underflow

@@ -1,4 +1,7 @@
-"""Training in progress: the chart, whose scale reaches to the goal, the table of lines, and the values at any step.
+"""Draws training in progress: a chart, a table, and the values at any step.
+
+The axis of the chart already extends to the last step (the goal). A line is a row of the table: a remedy for a weight,
+or a network in a configuration. In the chart it is a curve, which is drawn with the letter of the line.
 
 At each change of its remedy, the letter of a line changes between lower and upper case.
 """
@@ -25,7 +28,7 @@ _NOWHERE = math.nan  # a point with this value is not drawn, but the horizontal 
 
 
 class Switch(Record):
-    """A change of remedy during the run: the step after which it happens, the line's number, and the new remedy."""
+    """A change of remedy during the run: the step after which it happens, the index of the line, and the new remedy."""
 
     step: int
     place: int
@@ -145,7 +148,7 @@ def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]
 
 
 def _cells_of(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
-    """Return a line's table cells: value, step of the last change, error, number of moves, cause."""
+    """Return a line's table cells: value, the step since which it is unchanged, error, number of moves, cause."""
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
     if several and each.stalled is not None:

@@ -193,7 +193,10 @@ def carried_exactly(run: TrainingRun) -> Fraction:
 
 
 def training_table(found: Training) -> str:
-    """Return the recorded weights as CSV: the reference, each remedy, and the compensated values if they differ.
+    """Return the recorded weights as CSV: a column for the reference, and one for each remedy.
+
+    A remedy with a master copy or a compensation has another column: the master copy or the weight, minus the
+    compensation.
 
     >>> from floatlab import train
     >>> print(training_table(train("1.125", update="0.00041999", steps=2, remedies="plain master")), end="")

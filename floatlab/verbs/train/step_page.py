@@ -1,4 +1,7 @@
-"""The page of one update: every rounding from w to its new value, and the smallest update that would have moved w."""
+"""The page of one update: every rounding from w to its new value, and the smallest update that would have moved w.
+
+The program of an update is a list of stages. A stage is one operation, whose result is rounded to a format.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def _outcome(found: UpdateTrace) -> str:
 
 
 def _scheduled(found: UpdateTrace) -> Line:
-    """Return rows with the optimizer's numbers for this step, such as Adam's bias corrections."""
+    """Return the optimizer's numbers for this step as text, such as Adam's bias corrections."""
     pairs = (pair for each in found.stages for pair in zip(each.stage.operands, each.derivation.operands, strict=True))
     used = {name: datum for name, datum in pairs if isinstance(datum, Datum)}
     numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
@@ -79,7 +82,7 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the variables whose names on a page differ from their names in the program."""
+    """Return the names on the page of variables that have another name in the program, by that name."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
@@ -131,7 +134,7 @@ def _rounding(made: Derivation) -> str:
 
 
 def verdict_blocks(found: UpdateTrace) -> list[Block]:
-    """Return rows that show whether and why w moved, the sum among w's neighbours, and the smallest updates."""
+    """Return rows that show whether and why w moved, the size of the update, and the smallest updates that move w."""
     blocks: list[Block] = [heading("Did the update change w?")]
     good = found.why in (Why.MOVED, Why.COMPENSATED, Why.IN_MASTER)
     moved = "yes" if found.moved else "no"
@@ -197,7 +200,7 @@ def _power(x: Fraction) -> str:
 
 
 def _line(found: UpdateTrace) -> list[Block]:
-    """Return the number line with w, its neighbours, and the sum above them."""
+    """Return a number line with w and its neighbours, and the exact sum above them; nothing if w is not finite."""
     total, w = found.total, found.kept
     truth = total.derivation.truth
     if not isinstance(truth, Exact) or not w.is_finite:

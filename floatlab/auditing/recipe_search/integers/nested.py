@@ -15,7 +15,10 @@ _TIE = 1e-5  # quotients this close to a tie may be rounded to either side
 
 @np.errstate(all="ignore")
 def nested_words(evidence: Evidence) -> list[str]:
-    """Return how many scales agree that are codes themselves, as in bitsandbytes' double quantisation."""
+    """Return a remark on scales that are codes themselves (bitsandbytes' double quantisation); else nothing.
+
+    It says how many of these codes are the nearest ones to the largest magnitude of their block, less the offset.
+    """
     nested, total = evidence.nested, prod(evidence.shape)
     if nested is None or total > MOST_AT_ONCE or total % len(nested.codes):
         return []

@@ -30,7 +30,10 @@ _SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without cal
 
 
 class _Groups(Individual):
-    """Rows of a weight: codes, scales and zero points of each element, and the group of each column."""
+    """Rows of a weight: the code, scale and zero point of each element, and the index of each column's group.
+
+    `top` is the largest code, and `kind` the type of the stored scales.
+    """
 
     codes: Array
     scale: Array
@@ -56,7 +59,7 @@ def has_zero_points(weight: Weight) -> bool:
 def search_with_zero_points(
     checkpoint: QuantizedCheckpoint, weight: Weight, original: ArraySource, names: tuple[str, str]
 ) -> RecipeSearch:
-    """Return the rules that give the stored scales, zero points and codes; `names` are those of codes and original.
+    """Return the rules that give the stored scales, zero points and codes; `names` are shown for codes and original.
 
     Raises FileFormatError if the shapes differ, and UnsupportedError for weights that are too large.
     """
@@ -81,7 +84,10 @@ def _quality(each: MatchedRecipe) -> tuple[float, float]:
 
 
 def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Groups:
-    """Separate codes, scales and zero points: read the weight also with all codes 0, and with all codes the largest."""
+    """Return the code, scale and zero point of each element in the first rows.
+
+    The weight is also read with all codes 0, and with all codes the largest. Scales and zero points follow from that.
+    """
     tensors = checkpoint.checkpoint.tensors
     stored = tensors[weight.codes]
     if prod(stored.shape) > MOST_AT_ONCE:
@@ -114,7 +120,7 @@ def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Grou
 
 
 def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
-    """Return the smallest or largest number of x in each row and group; groups are ordered by their first column."""
+    """Return the smallest or largest number of x in each row and group; groups are in the order of their indices."""
     order = np.argsort(held.group_of, kind="stable")
     starts = np.flatnonzero(np.diff(held.group_of[order], prepend=-1))
     found: Array = reduce.reduceat(x[:, order], starts, axis=1)
@@ -135,7 +141,10 @@ def _rules(x: Array, held: _Groups) -> list[_Rule]:
 
 
 def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRecipe:
-    """Count the scales, zero points and codes that a rule gives; codes are rounded with the stored scales."""
+    """Count the scales, zero points and codes that a rule gives.
+
+    Codes are computed with the stored scales and with those of the rule, and the better result counts.
+    """
     order = np.argsort(held.group_of, kind="stable")
     first = order[np.flatnonzero(np.diff(held.group_of[order], prepend=-1))]
     scale, zero, top = held.scale[:, first], held.zero[:, first], held.top

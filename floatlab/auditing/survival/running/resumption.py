@@ -34,7 +34,7 @@ class Resumption:
             raise
 
     def _key(self, index: int) -> _Key:
-        """Return the job whose result a line has."""
+        """Return the key of the job whose result a line has: `only_peaks`, `subject`, `group` and `order`."""
         found = self._journal[index].get("job")
         if (
             not isinstance(found, list)

@@ -31,9 +31,10 @@ _RESCALED = 1 / 32  # a factor this close to 1 beside quantised inputs may be pa
 
 
 def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tuple[str, str] | None:
-    """Return the fault of an explanation and a computation without it, in words; None if only the fault fits.
+    """Return an alternative to the fault that an explanation claims; None if only the fault fits.
 
-    `view` is that of the usual accumulator.
+    The two texts name what is doubtful, such as "wrong elements", and a computation without a fault that may also
+    give this result. `view` allows for the rounding errors of the usual accumulator.
     """
     names = {each.name for each in found.causes}
     if found.status != "bug" or "nan" in names:
@@ -61,9 +62,10 @@ def rival_of(problem: ProductProblem, view: View, found: SideExplanation) -> tup
 
 
 def may_be_rounded_again(view: View, product: Array | None, wrong: Array) -> bool:
-    """Return whether partial sums in the narrow format of a result, or another rounding of it, explain wrong elements.
+    """Return whether rounding to the narrow format of a result explains the wrong elements.
 
-    The product is that of a model of the inputs, or None for the exact one.
+    Either the partial sums were rounded to this format, too, or the result was rounded to it in another way. `product`
+    is the product of a model of the inputs, or None for the exact product.
     """
     if not isinstance(view.half, np.ndarray):
         return False
@@ -80,7 +82,8 @@ def may_be_rounded_again(view: View, product: Array | None, wrong: Array) -> boo
 def may_be_truncated(view: View, wrong: Array) -> bool:
     """Return whether all numbers have few decimals, and the wrong ones are off by at most one unit of the last decimal.
 
-    Cutting off decimals changes a number that was rounded to a value just below a decimal fraction.
+    A program may have cut off decimals. The binary64 number for 0.3, for example, is slightly smaller than 0.3, so its
+    first decimal is 2. Cutting off the others gives 0.2, although nothing is wrong.
     """
     values, kind = view.values[view.usable], np.float64 if view.format.precision > _SINGLE else np.float32
     error = np.abs(view.totals.error(view.values))[wrong]
@@ -93,9 +96,10 @@ def may_be_truncated(view: View, wrong: Array) -> bool:
 
 
 def may_be_fixed_point(view: View, product: Array | None, output: Format) -> bool:
-    """Return whether all numbers are multiples of one number, which the product is not, and are off by a few of it.
+    """Return whether a result may consist of truncated fixed-point numbers.
 
-    Numbers of the format `output` have more digits than these.
+    All its numbers are then multiples of one step, which is larger than the ulps of the format `output`. Most elements
+    of the product are not multiples of the step. An error is at most n + 1 steps in a sum of n terms.
     """
     values = view.values[view.usable]
     places = last_places(values)

@@ -75,7 +75,7 @@ class FastProduct(Record):
 
     @property
     def evidence(self) -> Evidence:
-        """The name of the algorithm, as evidence."""
+        """The name of the algorithm as evidence, which is a tuple of pairs (name, text)."""
         return (("algorithm", self.name),)
 
 

@@ -97,9 +97,10 @@ class FaultFinder(ShiftFinder):
         return self.placed(view, wrong)
 
     def of_narrow_sums(self, view: View, format: Format, beyond: Array, by_bits: bool) -> Fault | None:
-        """Look for faults beside sums in a narrow format; `beyond` masks the errors too large for the usual format.
+        """Look for a fault of a result whose sums were computed in a narrow format.
 
-        With `by_bits`, the sums must reproduce most elements bit for bit.
+        `beyond` is the mask of the elements whose errors are too large for sums in the usual format. If `by_bits` is
+        true, a fault is returned only if simulated narrow sums reproduce most elements bit for bit.
         """
         made = whole_sums_in(self.problem, self.side, format)
         if made is not None:

@@ -72,7 +72,10 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
 
 
 def _own_errors(view: View, made: Array, exact: Array | float = 0.0) -> Array:
-    """Return the largest errors of computed functions; 1 + tanh, for example, may cancel to a small number."""
+    """Return the largest error that a library may make when it computes the function for each element.
+
+    An error relative to the argument `exact` is included, because 1 + tanh, for example, may cancel to a small number.
+    """
     most: Array = 2.0**-view.format.precision * (_ERROR * np.abs(made) + np.abs(exact)) + _ERROR * 2.0**view.format.qmin
     return most
 

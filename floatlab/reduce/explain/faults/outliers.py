@@ -165,7 +165,11 @@ def _order_errors(problem: ProductProblem, into: Format, accumulator: Format, ro
 
 
 def are_rough(problem: ProductProblem, side: Side) -> float:
-    """Return how many times as large as those of all simulated orders the errors of a result are; 0 if they are not."""
+    """Return the ratio of a result's typical error to the largest typical error of the simulated orders.
+
+    The typical error is the median or the root mean square, whichever gives the smaller ratio. Return 0 if the ratio
+    is not significantly larger than 1.
+    """
     accumulator = own_accumulator(side.narrowest)
     rows, columns = np.nonzero(side.finite & problem.known & (problem.totals.size > 0))
     some = spread_indices(rows.size, max(2 * _MANY, min(_MOST_ROUGH, _TERMS // problem.terms)))
@@ -188,7 +192,10 @@ def are_rough(problem: ProductProblem, side: Side) -> float:
 
 
 def are_lone(differing: Array) -> bool:
-    """Return whether so few elements differ, so far from the last row and column, that no tile edge is the cause."""
+    """Return whether at most three elements differ, at positions that no tile at an edge explains.
+
+    They lie in different rows and columns, and none lies in the last four rows or columns.
+    """
     rows, columns = np.nonzero(differing)
     if len(set(rows.tolist())) < rows.size or len(set(columns.tolist())) < columns.size:
         return False  # two elements are in the same row or column, which may belong to another tile
@@ -197,10 +204,11 @@ def are_lone(differing: Array) -> bool:
 
 
 def are_isolated(differing: Array, chance: float) -> bool:
-    """Return whether one to three elements differ where another order would have changed more of them.
+    """Return whether only one to three elements differ, although another order would have changed more elements.
 
-    Tiles end at the last row and column, so the smallest strip there that contains the elements is examined. `chance`
-    is the share of elements that another order changes.
+    Tiles at the edge end at the last row and column. The examined part is therefore the smallest one that contains the
+    differing elements and extends to the last row and column. `chance` is the share of elements that another order
+    changes.
     """
     rows, columns = np.nonzero(differing)
     if not 0 < rows.size <= LONE or min(len(set(rows.tolist())), len(set(columns.tolist()))) < rows.size:
@@ -211,7 +219,11 @@ def are_isolated(differing: Array, chance: float) -> bool:
 
 
 def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tuple[Array, Array]:
-    """Return the masks of the elements whose errors are doubtful, and certainly too large, for another order."""
+    """Return two masks of differing elements.
+
+    The first marks errors that another order of addition is unlikely to cause. The second marks errors that are
+    certainly too large for that.
+    """
     doubtful, wrong = np.zeros_like(differing), np.zeros_like(differing)
     rows, columns, times = _times_of_likely(problem, side, differing, own_accumulator(side.narrowest))
     if rows.size:
@@ -226,7 +238,11 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 def _times_of_likely(
     problem: ProductProblem, side: Side, differing: Array, accumulator: Format
 ) -> tuple[Array, Array, Array]:
-    """Return the rows and columns of the differing elements with the largest errors, and `_times_usual` of them."""
+    """Return the row and the column indices of the differing elements with the largest errors, relative to sigma.
+
+    Sigma is the expected root mean square error of an element. The third value is the result of `_times_usual` for
+    these elements.
+    """
     rows, columns = np.nonzero(differing & side.finite & problem.known)
     if not rows.size:
         return rows, columns, np.zeros(0)

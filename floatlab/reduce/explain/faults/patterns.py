@@ -2,7 +2,8 @@
 
 A fault is found if only a few elements of two results differ, or if the mean error of many elements is significant. The
 plain product is the exact product of the unchanged inputs. A model is an assumed change of the inputs (see `stages`). A
-shift is an array of the errors that a bias or a factor would cause.
+shift is an array of the errors that a bias or a factor would cause. Evidence is a tuple of details for the user, each
+with a name and a text.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -
 
 
 def least_shown(views: Sequence[View]) -> Evidence:
-    """Return the smallest relative error that is found in an element, as evidence: the median over all elements."""
+    """Return, as evidence, the smallest relative error of an element that exceeds the limits of all views.
+
+    The number is the median over all elements.
+    """
     with np.errstate(all="ignore"):
         limits = [(view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product) for view in views]
         limit = np.maximum.reduce(limits)
@@ -99,7 +103,10 @@ class Drift(Record):
 
 
 def drift_of(view: View) -> Drift:
-    """Fit the mean errors of a result in which every error is within the rounding error bound."""
+    """Return the mean errors of a result, fitted as a bias of each column, as a bias of each row, and as a factor.
+
+    Every error should be within the rounding error bound.
+    """
     totals = view.totals
     error, exact = totals.error(view.values), totals.product
     with np.errstate(all="ignore"):
@@ -240,7 +247,10 @@ def is_function_of_product(view: View) -> bool:
 
 
 def are_exact(view: View, wrong: Array) -> bool:
-    """Return whether sums that are exact in every order have errors, but smaller ones than rounded inputs cause."""
+    """Return whether there are wrong elements, and all of them should be exact in every order of addition.
+
+    Their errors must also be smaller than those that rounded inputs cause.
+    """
     small = np.abs(view.totals.error(view.values)) <= _FINE * view.totals.size
     return bool(wrong.any() and (small & view.noise.is_exact(view.totals))[wrong].all())
 
@@ -296,10 +306,10 @@ def is_nearer(view: View, product: Array) -> bool:
 
 
 def is_telling(view: View, product: Array, tried: int = 0) -> bool:
-    """Return whether the elements that a model explains are more than one of many models would explain by chance.
+    """Return whether a model explains more elements than the best of many models would explain by chance.
 
-    A model leaves 1/k of the plain error of an element by chance with about the probability 1/k. `tried` is the number
-    of models, if these are more than about a hundred. Equal elements count as one.
+    By chance, a model reduces the error of an element to 1/k with about the probability 1/k. `tried` is the number of
+    models, or 0 if there are about a hundred. Equal elements count as one.
     """
     with np.errstate(all="ignore"):
         error, left = (np.abs(view.totals.error(view.values, each)) for each in (None, product))
@@ -314,9 +324,9 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 def evidence_bits(view: View, explained: Array, output: Format) -> float:
     """Return how many bits of evidence some elements are for a computation that gives exactly these numbers.
 
-    A number that is off by some ulps of the format `output` is one of so many numbers that are as close to the product.
-    Sums that are multiples of a large number have fewer neighbours. Equal numbers count once, and zeros not at all,
-    because many causes make zeros.
+    If a number is off by k ulps of the format `output`, about 2·k + 1 numbers are as close to the product as it is. It
+    therefore counts log2(2·k + 1) bits. If all sums are multiples of a step above one ulp, k counts these steps. Equal
+    numbers count once. Zeros do not count, because many causes make zeros.
     """
     explained = explained & view.usable & (view.values != 0)
     _, first = np.unique(view.values[explained], return_index=True)

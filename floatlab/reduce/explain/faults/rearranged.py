@@ -1,4 +1,7 @@
-"""Errors of rearranged products, such as FFTs, Winograd's convolutions, prefix sums, and means that are added apart.
+"""Errors of rearranged products.
+
+Examples are FFTs, Winograd's convolutions, prefix sums, and products in which the means of the inputs are added apart
+from the rest.
 
 Such an algorithm adds other numbers than the products x·y of an element, so its errors follow the norms of whole rows,
 columns or matrices. The elements that are small have larger errors than any order of addition makes, and look wrong.
@@ -82,7 +85,11 @@ def may_be_rearranged(view: View, wrong: Array, x: Array, y: Array) -> bool:
 
 
 class _Errors(Record):
-    """The errors of some elements, the deviations of their last rounding, their grains, and the least deviation."""
+    """The errors of some elements, and what is known about their distribution.
+
+    `last` is the standard deviation of each element's final rounding. All partial sums of an element are multiples of
+    its `grain`. `least` is the smallest standard deviation that is assumed for an error.
+    """
 
     error: Array
     last: Array
@@ -105,7 +112,11 @@ class _Errors(Record):
 
 
 def _shapes(x: Array, y: Array, view: View) -> Iterator[Array]:
-    """Yield possible sizes of errors of rearranged products; the first is the largest product of two norms."""
+    """Yield arrays to which the errors of a rearranged product may be proportional.
+
+    Each is a product of norms: that of the element's row of x, or the largest of all rows, times that of the element's
+    column of y, or the largest of all columns. The first array has the largest norms everywhere.
+    """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = view.values.shape
     largest = float(rows.max()), float(columns.max())

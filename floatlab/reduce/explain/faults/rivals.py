@@ -41,7 +41,10 @@ _ALIKE, _FEW_TERMS = 32, 8  # equal bits are evidence only for at least this man
 
 
 def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Array]:
-    """Return some rows and columns, and their elements computed by sums in which every step is rounded to a format."""
+    """Return the indices of some rows and of some columns, and a simulated product of these rows and columns.
+
+    The sums are added in order, and every step is rounded to `format`.
+    """
     rows = problem.rows[:_ROWS]
     columns = problem.columns[: max(_COLUMNS, _ROWS * _COLUMNS // len(rows))]
     return rows, columns, promoted(problem.x[rows], problem.y[:, columns], format, problem.terms, False)

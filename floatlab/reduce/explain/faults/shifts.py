@@ -1,4 +1,7 @@
-"""Search for shifts: a bias, or a factor, of all elements of a result, also beside wrong elements."""
+"""Search for shifts: a bias that is added to the elements of a result, or a factor of all elements.
+
+Some elements may also be wrong in another way.
+"""
 
 from __future__ import annotations
 
@@ -174,9 +177,9 @@ class ShiftFinder:
         return Fault(name, where, holds, wrong)
 
     def _has_right(self, view: View, wrong: Array, places: Places) -> bool:
-        """Return whether rectangles also have right elements, more than other numbers would hit by chance.
+        """Return whether more elements of the rectangles are right than would be so by chance.
 
-        Sums of zeros do not count.
+        By chance, a wrong number may be as close to the product as a right one. Sums of zeros do not count.
         """
         box = mask_of(places.where, wrong.shape) & view.usable & (view.totals.size > 0)
         room = (view.noise.limit(view.totals) + view.half)[box]
@@ -186,7 +189,10 @@ class ShiftFinder:
         return bool((box & ~wrong).sum() > _BY_CHANCE * expected)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
-        """Look for a factor and a bias, or one of them and wrong elements: in the usual sums, then in narrow ones."""
+        """Look for a factor and a bias, or for one of them together with wrong elements.
+
+        Sums in the usual accumulator are assumed first, then those in narrower formats, whose views are `narrow`.
+        """
         if self._needs_no_shift(view):
             return None
         found = self._combined(view, narrow, 1.0)
@@ -197,7 +203,11 @@ class ShiftFinder:
         return found
 
     def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
-        """Search one view for a factor, a bias or both. No wrong element may lie within the error bound of `rivals`."""
+        """Look for a factor, a bias or both in one view; a few other elements may be wrong.
+
+        An element is wrong if its error exceeds `times` error bounds. A factor or bias is not considered if one of the
+        views in `rivals`, which have larger error bounds, would explain a wrong element.
+        """
         usable, exact = view.usable, view.totals.product
         if view.format.precision < _COARSE or not usable.any() or is_flat(exact) or is_flat(view.values):
             return None
@@ -274,7 +284,10 @@ class ShiftFinder:
         return not self.rivals.are_excluded(shift, axis)
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether sums of the unchanged inputs that are rounded in one direction explain all errors."""
+        """Return whether a model is unnecessary: `product` is that of a model, but plain sums explain all errors.
+
+        Plain sums are those of the unchanged inputs, rounded in one direction.
+        """
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:

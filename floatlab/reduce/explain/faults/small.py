@@ -45,7 +45,7 @@ class SmallFaults:
         ways: tuple[Sequence[Way], Sequence[Way]],
         tick: Callable[[], None],
     ) -> None:
-        """Take both results, the replayed candidates, and for each result the ways that reproduce it."""
+        """Take both results, the replayed candidates, and for each result the computations that reproduce it."""
         self.problem, self.sides, self.grid, self.ways, self.tick = problem, sides, grid, ways, tick
         self.differing = sides[0].values != sides[1].values
         self.views = [view_of(problem, side, own_accumulator(side.narrowest)) for side in sides]
@@ -104,7 +104,10 @@ class SmallFaults:
         return Claim("unknown", lone_line(DiagnosedCause("elements", "result", "both", share, where, ())))
 
     def _of_each(self) -> Claim | None:
-        """Look for unusual rows, columns, mean errors or typical errors in each result that no way reproduces."""
+        """Look for unusual rows, columns, mean errors or typical errors in each result.
+
+        Results that a computation in `ways` reproduces are skipped.
+        """
         drifts = [drift_of(view) for view in self.views]
         for i, whose in enumerate(("actual", "expected")):
             if self.ways[i]:

@@ -1,4 +1,4 @@
-"""Faults beside a model of the inputs: the search for faults is repeated with the changed inputs.
+"""Faults of a result that was computed from changed inputs: the search for faults is repeated with these inputs.
 
 With rounded or quantised inputs, moved rows and missing terms are faults of the product of the changed inputs.
 """

@@ -32,7 +32,7 @@ _ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
 
 
 class _Group(Individual):
-    """Readings that give the same numbers in the sample, and these numbers."""
+    """Readings that change the sampled rows or columns of an input in the same way, and the changed numbers."""
 
     readings: list[Reading]
     lines: Array
@@ -92,7 +92,7 @@ def likely_pairs(
 def with_equals(pair: ReadingPair, others: list[ReadingPair], problem: ProductProblem) -> Model:
     """Return the model of a pair, with the names of readings that explain the result as well and are as simple.
 
-    The names are of the readings in the other pairs, and of readings that change these inputs in the same way.
+    These are the readings in the other pairs, and readings that change these inputs in the same way.
     """
     words = [_text(*each.readings) for each in others if each.model.weight == pair.model.weight]
     first, second = pair.readings
@@ -119,7 +119,7 @@ def _twins(reading: Reading, matrix: Array, format: Format) -> list[Reading]:
 
 
 def _lined(problem: ProductProblem) -> list[tuple[Array, Format]]:
-    """Return both inputs, with the terms along the rows, and their formats."""
+    """Return x and the transpose of y, so that the terms lie along the rows, each with its format."""
     x, y = problem.factors
     return [(x, problem.sources[0].format), (y.T, problem.sources[1].format)]
 
@@ -155,7 +155,10 @@ def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, 
 
 
 def _weighed(first: _Group, second: _Group) -> Iterator[tuple[int, tuple[Reading, Reading]]]:
-    """Yield all pairs of readings of two groups, with their complexities; a pair of equal readings is simplest."""
+    """Yield every pair of a reading of the first group and a reading of the second, as (complexity, pair).
+
+    A pair of equal readings is simpler than a pair of different ones.
+    """
     for one, other in every_pair(first.readings, second.readings):
         if one.evidence == other.evidence:
             yield 2 * one.weight, (one, other)

@@ -52,7 +52,11 @@ _MOST_TABLED = 1 << 22  # NF4, whose numbers are found in a table, is tried for 
 
 
 class Reading(Record):
-    """A way in which an input may have been used: the cause's name, its evidence, and how the input is changed."""
+    """A way in which an input may have been used.
+
+    `name` is the cause that is reported, `evidence` holds its details as pairs (name, text), and `change` is the
+    function that changes the input.
+    """
 
     name: str
     evidence: Known
@@ -74,7 +78,7 @@ class Reading(Record):
         return words + (f", {known['scale']}" if "scale" in known else "")
 
     def lines_of(self, matrix: Array, lines: Array) -> Array:
-        """Return some rows of an input, changed; the terms lie along the rows."""
+        """Return the rows `lines` of an input as this reading changes them. The terms lie along the rows."""
         if self.tile == 1:
             return self.change(matrix[lines], matrix, 1)
         rows = np.concatenate([
@@ -117,7 +121,7 @@ def _scales(per: str) -> int:
 
 
 def _quantised(terms: int) -> Iterator[tuple[Known, int, Side]]:
-    """Yield the quantisations with scales as evidence, weight and change."""
+    """Yield the quantisations with scales. Each item has the evidence, the complexity, and the change of an input."""
     single = parse_format("e4m3").name, parse_format("e5m2").name
     names = dict(zip(("e4m3", "e5m2"), single, strict=True))
     known: Known

@@ -37,7 +37,10 @@ _HALF = 11  # a format is narrow if its precision is at most this many bits
 
 
 class Replay(Individual):
-    """A computation in a narrow format: the name of the cause, the evidence, and the whole result `values`."""
+    """A computation in a narrow format, with its whole result `values`.
+
+    `name` and `evidence` describe it as a cause. The evidence holds pairs (name, text).
+    """
 
     name: str
     evidence: Evidence
@@ -133,7 +136,10 @@ def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], No
 
 
 def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Yield sums of blocks of terms that are rounded to the format of a narrow result and added in this format."""
+    """Yield products whose terms are added in blocks.
+
+    The sum of each block is rounded to the narrow format of the result, and the blocks are added in this format.
+    """
     format = side.narrowest
     if format.precision > _HALF:
         return
@@ -170,9 +176,10 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return the narrower format in which a result may have been summed, and the errors in sigmas of this format.
+    """Return the errors of a result, and a narrower format in which it may have been summed.
 
-    The errors come first. The format must hold all numbers of the result. Return None if no format fits.
+    The errors are in sigmas, which are the expected root mean square errors of sums in this format. The format explains
+    all errors and holds all numbers of the result. Return None if no format does.
     """
     if has_exact_sums(problem):
         return None

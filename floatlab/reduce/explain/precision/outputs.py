@@ -1,4 +1,7 @@
-"""Find out how a result was rounded after summation: to a narrower format, in a direction, or to printed digits."""
+"""Find out how a result was rounded after summation: to a narrower format, in a direction, or to printed digits.
+
+The functions describe a rounding by evidence: a tuple of pairs (name, text), such as ("digits", "6").
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trail
 
 
 def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
-    """Yield possible final roundings of a result, as evidence and the mask of the elements that it does not explain."""
+    """Yield possible final roundings of a result.
+
+    Each item has the evidence of the rounding, and the mask of the elements that the rounding does not explain.
+    """
     with np.errstate(all="ignore"):
         product = view.totals.product if view.totals.missed is None else view.totals.product + view.totals.missed
         room = view.noise.limit(view.totals)
@@ -100,7 +106,7 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 
 
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
-    """Return the number of digits or bits to which all values were rounded.
+    """Return the number of digits or bits to which all values were rounded, as evidence.
 
     The evidence is empty if the values were not rounded, or if those of the product have as few digits.
     """
@@ -142,7 +148,7 @@ def _moved(values: Array, steps: int, kind: DType) -> Array:
 
 
 def printed_from(side: Side, other: Side) -> Evidence:
-    """Return the number of digits or decimals to which the other result has to be rounded to give this result.
+    """Return, as evidence, the number of digits or decimals to which `other` has to be rounded to give this result.
 
     The evidence is empty if there is no such number.
     """
@@ -162,7 +168,11 @@ def printed_from(side: Side, other: Side) -> Evidence:
 
 
 def unlike_formats(problem: ProductProblem, sides: tuple[Side, Side]) -> DiagnosedCause | None:
-    """Return a cause if the two results have different formats: the format of one result's sums or final rounding."""
+    """Return the cause of a difference between results in two formats; None if the formats are equal.
+
+    If rounding the wider result to the narrower format gives the other result, the cause is this final rounding.
+    Otherwise it is the accumulator format of one result.
+    """
     wide, narrow = sorted(sides, key=lambda side: -side.narrowest.precision)
     if wide.narrowest.precision == narrow.narrowest.precision or narrow.format == wide.format:
         return None

@@ -52,7 +52,10 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
 
 
 def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array, fit: Fit) -> bool:
-    """Return whether a few inputs close to a tie explain the residuals of a model."""
+    """Return whether the residuals of a model may come from a few inputs that are close to a tie.
+
+    The program then rounded these inputs in the other direction than the model does.
+    """
     right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
     if fit.wrong.mean() > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
         return False
@@ -68,7 +71,10 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:
-    """Return whether a factor explains a result as well without the model of the inputs that it was found beside."""
+    """Return whether a fault is a factor that explains a result as well without a model of the inputs.
+
+    The factor was found together with such a model.
+    """
     if fault.name != "scale":
         return False
     error, room, sigma = view.errors(None, float(dict(fault.evidence)["factor"]))

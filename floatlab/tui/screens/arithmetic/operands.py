@@ -104,7 +104,10 @@ class Operands(Horizontal):
 
 
 class WitnessSearch(Window["tuple[str, ...] | str | None"]):
-    """A progress window. It is dismissed with the operands found, with a message, or (if canceled) with None."""
+    """A search for operands for which fused and separate multiply-add differ, with a progress bar.
+
+    The window is dismissed with the operands found, with a message, or (if canceled) with None.
+    """
 
     DEFAULT_CSS = """
     WitnessSearch > Vertical { width: 60; }

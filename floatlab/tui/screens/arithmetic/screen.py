@@ -123,7 +123,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return question.spelled_out().having(**dict.fromkeys(_PRINTED))
 
     def draw(self, before: Question) -> None:
-        """Show the operands and a step: the same step as before if the steps are the same, else the last step."""
+        """Show the operands, and the step at which the derivation opens."""
         question, answer = self.question, self.answers[0]
         scenes = answer.scenes(False)
         same = [scene.name for scene in scenes] == [scene.name for scene in self.scenes]
@@ -143,7 +143,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def _next_scene(self, same: bool, before: Question) -> int:
-        """Return the step at which a new derivation opens: the first one, but an edit keeps the step."""
+        """Return the step at which a derivation opens: the same or the last step after an edit, else the first."""
         if same:
             return self.scene
         was_last = 0 < self.scene == self._steps - 1
@@ -189,7 +189,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.steps.current = str(self.scene)
 
     def _explanation(self) -> Page:
-        """Return the reason of the step; beside the steps, there is room for those of all steps so far."""
+        """Return the explanation of the shown step or, if there is room beside the steps, of all steps so far."""
         if not self.has_class("-beside"):
             return Page((Note(self.scenes[self.scene].reason),))
         blocks: list[Block] = []

@@ -97,7 +97,7 @@ class StepPlayer(PageView, can_focus=True):
 
     @property
     def newest(self) -> int:
-        """The first new line of the page."""
+        """The number of the first line on the page that is new in this step, counted from 0."""
         return next((y for y, runs in enumerate(self.lines) if any("▸" in run.text for run in runs)), 0)
 
     def show_newest(self) -> None:

@@ -45,6 +45,6 @@ class TensorTable(ColumnTable):
         return as_line(name if len(name) <= self._room else f"…{name[1 - self._room :]}")
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the lines, with names as wide as a share of the width."""
+        """Return the lines of the table; the names take at most half of the width, or a third of a small width."""
         self._room = max(width // (3 if width < _NARROW else 2), 1)
         return super().set_lines(width)

@@ -229,7 +229,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def beside(self) -> tuple[str, Page] | None:
-        """Return the recipe; beside it, the steps."""
+        """Return the second topic: the recipe or, if this is the current view, the steps; None beside the elements."""
         if (prepared := self.prepared) is None or self.view == "elements":
             return None
         return ("Steps", prepared.page) if self.view == "recipe" else ("Recipe", prepared.about)

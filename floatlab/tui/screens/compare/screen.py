@@ -271,7 +271,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def beside(self) -> tuple[str, Page] | None:
-        """Return the summary; beside it, the largest errors."""
+        """Return the second topic: the summary or, if this is the current view, the largest errors."""
         if (found := self.differences) is None:
             return None
         if self.view != "summary":

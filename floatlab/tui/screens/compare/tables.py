@@ -33,7 +33,7 @@ class HistogramBars(Cells):
         self.set_cursor(self.count - 1 if fresh else self.cursor)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the bars one below the other; in a narrow widget, labels are above their bars."""
+        """Return the lines of the bars, one bar below the other; in a narrow widget, labels are above their bars."""
         lines: list[Line] = []
         places = []
         for lane in self.axis.lanes if self.axis else ():

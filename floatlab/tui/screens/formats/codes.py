@@ -60,7 +60,7 @@ class CodeTable(Cells):
         return next(run.text for run in self.grid.cells[cell] if run.role is Role.CODE)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the lines of the grid, and locate all codes."""
+        """Return the lines of the grid, and store the positions of all codes."""
         lines = set_page(self.page, width)
         starts = []
         for y, runs in enumerate(lines):

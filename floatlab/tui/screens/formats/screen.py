@@ -202,7 +202,10 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.set_class(self.view == "compare", "-compare")
 
     def beside(self) -> tuple[str, Page] | None:
-        """Return the format under the cursor; beside it, the comparison with the marked formats."""
+        """Return the second topic: the format under the cursor or, if this is the current view, a comparison.
+
+        It is compared with the marked formats.
+        """
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))
         if self.view != "format":

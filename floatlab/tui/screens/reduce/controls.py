@@ -52,7 +52,10 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """The parts of an answer to draw: the sum with its tree and figures (if there are any), and the whole page."""
+    """The parts of an answer to draw: the sum, its tree, a page of its numbers such as the error, and the whole page.
+
+    The sum and the tree are None if the answer has none.
+    """
 
     reduction: Reduction | None
     tree: Tree | None
@@ -87,7 +90,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def _has_shape(self) -> bool:
-        """Whether the library's function that is shown multiplies a matrix, so that each element has an order."""
+        """Whether the shown function of a library multiplies a matrix, so that each element has its own order."""
         return self.order_map is not None or (
             self.findings is not None and self.findings.target.kind in ("matvec", "matmul")
         )

@@ -74,7 +74,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
 
     @property
     def position(self) -> object:
-        """What the user has moved: the unfolded rows and the cursor."""
+        """The unfolded rows and the row of the cursor, which are stored for the way back."""
         return self._unfolded, self.cursor
 
     @position.setter

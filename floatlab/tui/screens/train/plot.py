@@ -67,7 +67,7 @@ class Plot(PageView, can_focus=False):
         return x if number is None else number
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the chart with the cursor over it."""
+        """Return the lines of the chart, with the cursor over them."""
         if self._chart is None:
             return []
         height = max(self.scrollable_content_region.height - _FRAME, _LEAST)

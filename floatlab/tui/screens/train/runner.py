@@ -185,7 +185,11 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self._waiting += (do,)
 
     def action_play(self) -> None:
-        """Run or pause; if the goal is reached, extend the goal by the question's number of steps and run."""
+        """Run or pause.
+
+        The goal is the last step of the training. If it is reached, it is first extended by the number of steps in the
+        question.
+        """
         laboratory = self.laboratory
         if laboratory is None:
             return
@@ -196,7 +200,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             self.run_to(laboratory.goal, self.pace)
 
     def action_advance(self) -> None:
-        """Do a single step."""
+        """Advance to the next step that the laboratory records, which is usually the next step."""
         laboratory = self.laboratory
         if laboratory is None:
             return

@@ -48,7 +48,10 @@ _VIEWS = {
 
 
 class PreparedTraining(Record):
-    """The parts of an answer to draw: a laboratory and its state; or a page, and possibly a chart."""
+    """The parts of an answer to draw.
+
+    These are a training session (`Laboratory`) and its state, or a page and possibly a chart.
+    """
 
     laboratory: Laboratory | None = None
     look: Look | None = None
@@ -149,7 +152,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return [laboratory.answer().replace(found=laboratory)]
 
     def _end_of(self, laboratory: Laboratory) -> int:
-        """Return the step to which a new laboratory runs at first."""
+        """Return the step at which a new training session (`Laboratory`) first stops."""
         return laboratory.goal if self._until is None else min(self._until, laboratory.goal)
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedTraining:
@@ -161,14 +164,17 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return PreparedTraining(chart=chart, page=without_chart(answer.page()))
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and run it to its goal; after a pause, to the paused step unless the goal changed."""
+        """Answer a question, and run its training to the last step.
+
+        If the current training is paused, the new one stops at the same step, unless the number of steps was edited.
+        """
         laboratory = self.laboratory
         paused = laboratory is not None and self.running is None and laboratory.steps < laboratory.goal
         self._until = laboratory.steps if paused and laboratory is not None and kind != "steps" else None
         return super().open(question, kind)
 
     def draw(self, before: Question) -> None:
-        """Show the boxes and the answer, and run the laboratory if it has not reached its goal."""
+        """Show the boxes and the answer, and run the laboratory if it has not reached its last step."""
         self._fill()
         drawn = self.prepared
         if drawn is None:
@@ -223,7 +229,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     @property
     def shown_views(self) -> tuple[tuple[str, str], ...]:
-        """The views of the form."""
+        """The views of the question's subcommand."""
         return tuple(view for view in self.VIEWS if view[0] in _VIEWS[self.form])
 
     def draw_view(self) -> None:
@@ -304,7 +310,10 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             super().leave()
 
     def subject(self) -> Datum | None:
-        """Return the weight before the step that is shown, or after the step of the question."""
+        """Return the weight before the shown step, or None if no step is shown.
+
+        Without a training session (`Laboratory`), return the result of the question.
+        """
         if self.laboratory is None:
             return super().subject()
         return self._trace.before if self._trace is not None and self.shown_view == "step" else None
