@@ -44,9 +44,8 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
     ESCAPE_TO_MINIMIZE = False  # the screen's own action does it
     DEFAULT_CSS = """
     PaneScreen {
-        &.-framed .pane {
-            border: round $border-blurred !important; border-title-color: $role-label; border-title-style: bold;
-        }
+        .pane { border-title-color: $role-label; border-title-style: bold; border-subtitle-color: $role-label; }
+        &.-framed .pane { border: round $border-blurred !important; }
         &.-framed .pane:focus-within { border: round $primary !important; border-title-color: $primary; }
         .pane.-maximized { height: 1fr !important; width: 1fr !important; max-height: 100% !important; }
     }

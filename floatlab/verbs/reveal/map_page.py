@@ -16,7 +16,7 @@ from floatlab.reduce.reveal.stripes import stripes_text
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_CLASSES = 16, 48, 16
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_ROLES = (Role.PLAIN, Role.VALUE, Role.CHANGED, Role.EXPONENT, Role.SIGNIFICAND, Role.SIGN)
+_ROLES = (Role.SIGNIFICAND, Role.SIGN, Role.EXPONENT, Role.LOST, Role.CODE, Role.IMPLICIT, Role.PLAIN)
 
 
 def map_page(found: OrderMap) -> Page:

@@ -130,7 +130,7 @@ def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, sw
 
 
 def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
-    """Divide a curve at the changes of its remedy; each part has its own letter."""
+    """Divide a curve at the changes of its remedy; each part has its own letter and its own name in the legend."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
     for i in range(len(own) + 1):
@@ -138,7 +138,11 @@ def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]
         points = [(x, y) for x, y in whole.points if start <= x <= end]
         if end < math.inf:
             points.append((end, _NOWHERE))  # end the curve with an invisible point, so that its label is not drawn
-        parts.append(whole.replace(points=tuple(points), mark=letter(place, own[:i])))
+        label = whole.label
+        if own:
+            word = whole.label if i == len(own) else own[i - 1].word
+            label = f"{word} from step {own[i - 1].step:,}" if i else f"before step {own[0].step:,}"
+        parts.append(whole.replace(points=tuple(points), mark=letter(place, own[:i]), label=label))
         start = end
     return parts
 

@@ -35,6 +35,8 @@ class Plot(PageView, can_focus=False):
     def show(self, chart: Chart, at: float | None = None, marks: Iterable[float] = ()) -> None:
         """Show a chart, with the cursor at a value or nowhere, and marks below other values."""
         self._chart, self._at, self._marks = chart, at, tuple(marks)
+        signs = ("◆ change of remedy" if self._marks else "", "▲ cursor" if at is not None else "")
+        self.border_subtitle = "  ".join(filter(None, signs))  # the lower edge of a frame shows it
         self.reset()
         self.refresh()
 
