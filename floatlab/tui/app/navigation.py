@@ -96,7 +96,7 @@ class Navigation(ExplorerBase):
             self.tell_address()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide the way back as long as there is none."""
+        """Disable and hide the action `go_back` while there is no place to go back to."""
         return bool(self._trail) if action == "go_back" else super().check_action(action, parameters)
 
     def note_question(self, question: Question, replaces: bool) -> None:

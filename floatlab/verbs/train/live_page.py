@@ -123,7 +123,7 @@ def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
 
 
 def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
-    """Return the chart with a scale that reaches to the goal, and with curves divided at changes of remedy."""
+    """Return the chart with curves divided at changes of remedy, and an axis that extends to step `goal`."""
     parts = [part for i, each in enumerate(curves) for part in _parted(each, i, switches)]
     room = Curve(" ", "", ((0.0, _NOWHERE), (float(goal), _NOWHERE)))
     return chart.replace(curves=(*before, *parts, room))
