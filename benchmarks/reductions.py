@@ -104,7 +104,10 @@ def without_extension() -> AbstractContextManager[Any]:
 
 
 def lanes() -> list[tuple[str, Callable[[], AbstractContextManager[Any]]]]:
-    """Return the lanes of floatlab that are available: names and contexts."""
+    """Return the available lanes of floatlab.
+
+    Each has a name, and a function that makes the context manager (for `with`) in which floatlab uses this lane.
+    """
     mine: list[tuple[str, Callable[[], AbstractContextManager[Any]]]] = [("without extension", without_extension)]
     return [("with extension", nullcontext), *mine] if compiled.is_built() else mine
 

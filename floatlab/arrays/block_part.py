@@ -27,8 +27,9 @@ class BlockPart(Record):
     """Elements of one block of an array, and where they are.
 
     `places` are the positions of the elements in the array, in C order. `start` is the position of the first one in
-    the block, which has `size` elements. `before` and `after` are positions of elements in the previous and
-    the next part, of this block or of its neighbours; None at the ends of the array.
+    the block, which has `size` elements. `before` is the array position of the last element of the previous part, and
+    `after` that of the first element of the next part. These parts may belong to the same block or to an adjacent one;
+    `before` or `after` is None if there is no such part.
     """
 
     block: BlockDerivation
@@ -125,7 +126,9 @@ def _part(
 ) -> BlockPart:
     """Return the part that begins at position `first` of a block.
 
-    `own` are the positions of the block's elements in the array, and `derived` those of the elements that `block` has.
+    `own` are the array positions of all elements of the block. `derived` are those of the elements that the derivation
+    `block` contains; in a very long block, these are only some of them. `ends` are `before` of the block's first part
+    and `after` of its last part.
     """
     places = own[first : first + MOST]
     kept = [i for i, place in enumerate(derived) if places[0] <= place <= places[-1]]

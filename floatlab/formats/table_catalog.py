@@ -107,7 +107,9 @@ class HiFloat8(Listed):
 
 
 class ValueList(Listed):
-    """Sixteen values of binary32 that bitsandbytes scales and packs; each boundary is a midpoint, rounded to binary32.
+    """Sixteen values of binary32 that bitsandbytes scales and packs.
+
+    The boundary between two adjacent values is their midpoint, rounded to binary32.
 
     To round a number, bitsandbytes counts the boundaries below it, so a tie goes to the lower value. For fp4, it counts
     the boundaries below the magnitude, so a tie goes toward zero. Numbers beyond an end are rounded to it.

@@ -47,8 +47,8 @@ class TrainingRun(Individual):
     `at` are the recorded steps: 0 is the start, and the last step is always included. `values` are the weights that the
     model computes with; their shape is (recorded, n), or (recorded,) for a scalar weight. `kept` is the master copy and
     `compensation` is Kahan's compensation, in the same shape, or None. `scales` pairs a loss scale with the first step
-    (from 0) that used it; `skipped` are the steps (from 0) that dynamic scaling skipped. For each weight, `last_moves`
-    is the number of the last step that changed the weight (or its master copy or compensation); `moves` is their count.
+    (from 0) that used it; `skipped` are the steps (from 0) that dynamic scaling skipped. For each weight, `moves` is
+    the number of steps that changed it (or its master copy or compensation); `last_moves` is the number of the last.
     """
 
     label: str
@@ -248,7 +248,7 @@ class Trainer:
 
     @property
     def _format_without_nan(self) -> str:
-        """The first format from the gradients to the weights that has no NaN, by name; empty if there is none."""
+        """The first format without NaN, by name: that of the gradients or of a stage; empty if all have NaNs."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 

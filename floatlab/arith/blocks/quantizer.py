@@ -112,9 +112,10 @@ class Quantizer:
         return [found[group] for group in groups]
 
     def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
-        """Return the tensor scale of these blocks, the lines of the rule computed for it, and all variables by name.
+        """Compute the tensor scale of the tensor that consists of `blocks`.
 
-        The scale is None if the format has none.
+        Return three things: the scale, which is None if the format has none; the lines of the rule that were computed
+        for it, with their values; and the values of all variables that are known after that, by name.
         """
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]

@@ -115,7 +115,9 @@ class RoundingRule(Individual):
 
 
 def word_of(datum: Datum, word: Format) -> int:
-    """Return the code of a datum's value in `word`, which contains it; NaNs keep payloads if both formats have them.
+    """Return the code of a datum's value in the format `word`, which must contain the value.
+
+    NaNs keep their payloads if both formats have payloads.
 
     >>> from floatlab.numbers import decode
     >>> hex(word_of(decode(0x3C7C, "fp16"), parse_format("fp32")))
@@ -217,7 +219,9 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding first to odd in `word` never changes the result in `format`; `drawn`: under SR.
+    """Return whether rounding first to odd in `word` never changes the result in `format`.
+
+    `drawn` says whether the second rounding, to `format`, is stochastic.
 
     >>> bf16 = parse_format("bf16")
     >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)

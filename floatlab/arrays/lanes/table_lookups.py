@@ -194,7 +194,11 @@ class WideLookup:
     shift = 16
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the lines: each gives, for a word, the index of the last start up to it, or of the start after that."""
+        """Find the line of each bucket.
+
+        For a word of rank r, the line gives r or r − 1. If the word is not below the start that has this index
+        (from 0), its rank is one more than the line gives.
+        """
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]
         if len(both) < len((False, True)):

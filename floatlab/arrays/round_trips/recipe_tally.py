@@ -21,8 +21,9 @@ from floatlab.record import Individual
 
 
 class Limits(Individual):
-    """The bounds of an element format: magnitudes below `smallest` are subnormal, and those from `beyond` on overflow.
+    """The bounds of an element format: magnitudes below `smallest` are subnormal, and those above `beyond` overflow.
 
+    The magnitude `beyond` itself overflows only if `is_beyond` is true.
     `smallest` lies half a step below the smallest normal number. It is compared with decoded numbers, and a product of
     element and scale may be rounded to slightly less than the exact product.
     """

@@ -126,9 +126,10 @@ class ContentIndex:
         return Counterpart(f"{few}, found by content: {said}", partial(HeldSource, found.reshape(weight.shape), few))
 
     def _matched(self, matrix: Array) -> tuple[Array, list[str], str] | None:
-        """Return the most similar row of the originals for each row of a matrix; None if too few are similar.
+        """Find the most similar row of the originals for each row of a matrix.
 
-        Also returns the names of the tensors of these rows, and the order of the rows in words.
+        Return three things: these rows, as a matrix; the names of the tensors that contain them; and the order of the
+        rows in these tensors, in words. Return None if too few rows are similar, or if the rows cannot be compared.
         """
         length = matrix.shape[1]
         rows = self._rows_of(length) if length >= _SHORTEST else None

@@ -60,7 +60,11 @@ class Totals(Individual):
         return Totals(self.product[index], missed, size, squares, grain, self.terms)
 
     def error(self, values: Array, product: Array | None = None) -> Array:
-        """Return the errors values − product; without a `product`, they are errors against the exact product."""
+        """Return `values` − `product`.
+
+        If no `product` is given, return the errors against the exact product: `self.product`, plus `self.missed` if
+        that was computed.
+        """
         with np.errstate(all="ignore"):
             if product is not None:
                 return values - product

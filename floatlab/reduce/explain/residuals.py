@@ -48,7 +48,8 @@ class Places(Record):
 def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
     """Return the positions of the wrong elements in a mask; None if they are scattered over the result.
 
-    More than the share `filled` of the elements of each rectangle are wrong.
+    A region is returned as one or more rectangles; in each, more than the share `filled` of the elements is wrong. A
+    few wrong elements that form no region are returned as single indices.
 
     >>> wrong = np.zeros((9, 9), bool)
     >>> wrong[2:4, 3:6] = True

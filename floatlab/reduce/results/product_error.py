@@ -41,7 +41,7 @@ class ExactProduct:
     """The exact product of x (rows, n) and y (n, columns); if it is large, only a sample of its rows is computed."""
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
-        """Compute the product exactly; `format` is the format of the computed products."""
+        """Compute the product exactly; `format` is the format of the products that are passed to the methods."""
         (rows, n), columns = x.codes.shape, y.codes.shape[1]
         self.format, self.shape = format, (rows, columns)
         most = min(rows, max(1, MOST_EXACT // max(1, n * columns)))
@@ -76,7 +76,9 @@ class ExactProduct:
         )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:
-        """Return the root mean square and the largest q between two products, given as codes, over finite elements.
+        """Return the root mean square of q, and the largest q, between two products, which are given as codes.
+
+        Only the elements with a finite q count.
 
         >>> from floatlab.arrays.sources import source_of
         >>> x, y, near = (source_of(np.float32([[each]])) for each in (3, 2, 6 + 2**-20))

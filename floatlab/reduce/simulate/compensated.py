@@ -141,7 +141,10 @@ class _Arrays(Operations[Array]):
 
 
 class _Stages(Operations[str]):
-    """Operations that are recorded as stages of a recurrence for compiled code; operands are names of rows."""
+    """Operations that compute nothing: each is recorded as a stage of a `Recurrence`, which compiled code can run.
+
+    Operands and results are the names of the recurrence's rows.
+    """
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context

@@ -136,7 +136,11 @@ def rank(timings: Mapping[str, Timing]) -> Ranking:
 
 
 def _shorter(one: Timing, other: Timing) -> bool:
-    """Return whether `one` is shorter than `other`, and distinguished from it."""
+    """Return whether the times in `one` are shorter than those in `other`, by two criteria.
+
+    The medians must differ by more than the larger spread of the two, and the rank test of the runs must be significant
+    at 2 %.
+    """
     if other.median - one.median <= max(one.spread or 0.0, other.spread or 0.0):
         return False
     share = float(np.less.outer(one.runs, other.runs).mean())

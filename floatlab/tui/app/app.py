@@ -205,7 +205,10 @@ class Explorer(Navigation):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a message in place of the keys, where it covers nothing; markup is shown as text."""
+        """Show a message in the key bar, in place of the list of keys, so that it covers nothing else.
+
+        Without a key bar, Textual shows it as a notification. Markup is shown as text.
+        """
         message, title = printable_lines(message), printable(title)
         bars = self.shown.query(KeyBar) if self.shown is not None and self.shown.is_mounted else ()
         for bar in bars:

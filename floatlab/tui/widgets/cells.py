@@ -91,18 +91,18 @@ class Cells(PageView, can_focus=True):
             self.scroll_to_region(Region(x, y, width, 1), spacing=frozen, animate=False, x_axis=False)
 
     def set_cursor(self, cell: int) -> None:
-        """Put the cursor on a cell without a message."""
+        """Move the cursor to a cell without posting `Moved`."""
         with self.prevent(self.Moved):
             self.cursor = cell
 
     @property
     def position(self) -> object:
-        """The number of the cell under the cursor, which is stored for the way back."""
+        """The number of the cell under the cursor, which is stored so that the user can return to it."""
         return self.cursor
 
     @position.setter
     def position(self, position: object) -> None:
-        """Put the cursor back."""
+        """Move the cursor to a stored cell."""
         self.cursor = position if isinstance(position, int) else 0
 
     def validate_cursor(self, cell: int) -> int:

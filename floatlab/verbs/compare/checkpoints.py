@@ -99,7 +99,7 @@ def checkpoints_page(found: CheckpointDifferences, listed: int = _LISTED) -> Pag
 
 
 def _first_counted(parts: list[str], found: CheckpointDifferences) -> str:
-    """Return the counts in words; the first one says that tensors are counted."""
+    """Join the counts into one text, with the word "tensor" or "tensors" after the number of the first."""
     first, _, rest = parts[0].partition(" ")
     noun = "tensor" if first == "1" else "tensors"
     return ", ".join([f"{first} {noun} {rest}", *parts[1:]])

@@ -63,7 +63,7 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Return whether a result deviates from the product in the way of sums in a narrow format.
+    """Return whether a result deviates from the product as sums in a narrow format do.
 
     The error bound of these sums is too large to exclude other causes, so their slope against the product is compared.
     Serial sums may stop growing, which makes their slope smaller. The slope of sums in other orders is about 1. The

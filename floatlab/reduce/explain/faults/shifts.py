@@ -205,8 +205,8 @@ class ShiftFinder:
     def _combined(self, view: View, rivals: Sequence[View], times: float) -> tuple[Fault, ...] | None:
         """Look for a factor, a bias or both in one view; a few other elements may be wrong.
 
-        An element is wrong if its error exceeds `times` error bounds. A factor or bias is not considered if one of the
-        views in `rivals`, which have larger error bounds, would explain a wrong element.
+        An element is wrong if its error exceeds `times` error bounds. `rivals` are views with larger error bounds. A
+        factor or bias is rejected if an element that counts as wrong would be right by the bounds of a rival.
         """
         usable, exact = view.usable, view.totals.product
         if view.format.precision < _COARSE or not usable.any() or is_flat(exact) or is_flat(view.values):

@@ -61,7 +61,8 @@ def other_roundings(side: Side, view: View) -> Iterator[tuple[Evidence, Array]]:
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     """Return the final rounding that explains most elements, and the mask of the elements that it does not explain.
 
-    The evidence is empty if rounding to nearest explains as many elements as any other rounding.
+    The evidence is empty if rounding to nearest explains as many elements as any other rounding, or if the other
+    rounding may explain more of them by chance. The mask is then that of rounding to nearest.
     """
     known: Evidence = ()
     best = plain = view.fit().wrong

@@ -225,7 +225,10 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         self._draw_tensor()
 
     def beside(self) -> tuple[str, Page] | None:
-        """Return the second topic: the overview or, if this is the current view, the plan."""
+        """Return the title and the page to show beside the current view.
+
+        They show the overview or, if this is the current view, the plan. Return None if there is no plan.
+        """
         if self.shown_view != "overview":
             return "Overview", self.answers[0].page()
         return ("Plan", plan_page(self.found)) if self.found is not None else None

@@ -229,7 +229,11 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def beside(self) -> tuple[str, Page] | None:
-        """Return the second topic: the recipe or, if this is the current view, the steps; None beside the elements."""
+        """Return the title and the page to show beside the current view.
+
+        They show the recipe or, if this is the current view, the steps. Return None if the elements are the current
+        view, or if there is no answer yet.
+        """
         if (prepared := self.prepared) is None or self.view == "elements":
             return None
         return ("Steps", prepared.page) if self.view == "recipe" else ("Recipe", prepared.about)

@@ -271,7 +271,11 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self._draw_element()
 
     def beside(self) -> tuple[str, Page] | None:
-        """Return the second topic: the summary or, if this is the current view, the largest errors."""
+        """Return the title and the page to show beside the current view.
+
+        They show the summary or, if this is the current view, the largest errors. Return None if these are not
+        known, or if there is no answer yet.
+        """
         if (found := self.differences) is None:
             return None
         if self.view != "summary":

@@ -202,9 +202,10 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         self.set_class(self.view == "compare", "-compare")
 
     def beside(self) -> tuple[str, Page] | None:
-        """Return the second topic: the format under the cursor or, if this is the current view, a comparison.
+        """Return the title and the page to show beside the current view.
 
-        It is compared with the marked formats.
+        They show the format under the cursor or, if this is the current view, its comparison with the marked formats.
+        Return None if there is nothing to compare it with.
         """
         current = short_name(self.current)
         names = tuple(dict.fromkeys((*map(short_name, self.marked.values()), current)))

@@ -221,7 +221,10 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return row_question.having(interval=True)
 
     def beside(self) -> tuple[str, Page]:
-        """Return the second topic: the results of all rounding directions or, if these are the view, the details."""
+        """Return the title and the page to show beside the current view.
+
+        They show the results of all rounding directions or, if these are the current view, the details.
+        """
         view = "details" if self.view == "directions" else "directions"
         return dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)
 
