@@ -76,7 +76,9 @@ class ExactProduct:
         )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:
-        """Return the root mean square and the largest q between two products, given as codes, over finite elements.
+        """Return the root mean square of q, and the largest q, between two products, which are given as codes.
+
+        Only the elements with a finite q count.
 
         >>> from floatlab.arrays.sources import source_of
         >>> x, y, near = (source_of(np.float32([[each]])) for each in (3, 2, 6 + 2**-20))

@@ -30,7 +30,7 @@ class Navigation(ExplorerBase):
     start_views: dict[str, str]
 
     def start_navigation(self, earlier: object) -> None:
-        """Start without a way back; `earlier` is the history of the last session, as it was read."""
+        """Start with no place to go back to; `earlier` is the history of the last session, as it was read."""
         self._trail, self._questions = Trail(), Questions(lambda: self._read_history(earlier))
 
     def question_left(self, row: ScreenRow) -> Question:
@@ -79,7 +79,7 @@ class Navigation(ExplorerBase):
         self.tell_address()
 
     def leave_place(self) -> None:
-        """Remember what is shown, for the way back."""
+        """Remember what is shown, so that `go_back` can return to it."""
         if self.shown is not None:
             self._trail.leave(self.shown.shown_place)
             self.has_drilled = True

@@ -46,7 +46,7 @@ class Look(Record):
 
 
 def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ()) -> Look:
-    r"""Return a snapshot of weights with their remedies, and a chart that reaches to `goal`.
+    r"""Return a snapshot of weights with their remedies; the axis of its chart extends to step `goal`.
 
     >>> from floatlab import train
     >>> from floatlab.page.model import text_of
@@ -83,7 +83,7 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
 
 
 def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] = ()) -> Look:
-    """Return a snapshot of networks in their configurations, and a chart that reaches to `goal`."""
+    """Return a snapshot of networks in their configurations; the axis of its chart extends to step `goal`."""
     chart = losses_chart(learnings.rows)
     steps = max(each.steps for row in learnings.rows for each in row)
 

@@ -273,8 +273,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     def beside(self) -> tuple[str, Page] | None:
         """Return the title and the page to show beside the current view.
 
-        They show the summary or, if this is the current view, the largest errors. Return None if there are no errors,
-        or no answer yet.
+        They show the summary or, if this is the current view, the largest errors. Return None if there are no such
+        elements to show, or if there is no answer yet.
         """
         if (found := self.differences) is None:
             return None
