@@ -68,7 +68,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     DEFAULT_CSS = """
     ArithmeticScreen {
         #body { overflow-y: hidden; }
-        #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
+        #rows { height: auto; max-height: 7; scrollbar-size-vertical: 1; }
         #why { height: auto; max-height: 6; }
         #explanation { height: auto; }
         &.-short, &.-narrow {
