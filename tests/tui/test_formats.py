@@ -1,6 +1,7 @@
 """The screen of formats, driven as a person would: the table, marks and comparison, codes, and the box of names."""
 
 import pytest
+from textual.geometry import Offset
 
 from floatlab.page.text_layout import to_text
 from floatlab.verbs.question import Question
@@ -62,7 +63,7 @@ async def test_all_columns_can_be_seen(size):
         await person.pilot.click(table, offset=header)
         await person.press(*["left"] * 9)
         assert table.turned == 0
-        await person.pilot.click(table, offset=header + (5, 0))
+        await person.pilot.click(table, offset=header + Offset(5, 0))
         assert table.turned > 0
 
 

@@ -10,7 +10,7 @@ from floatlab.formats import parse_format
 from floatlab.reduce.explain import grid
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.faults.doubts import may_be_fixed_point
-from floatlab.reduce.explain.faults.patterns import evidence_bits
+from floatlab.reduce.explain.faults.patterns import different_along, evidence_bits
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.stages import PLAIN
 
@@ -137,6 +137,12 @@ def test_exchanged_outputs_of_a_layer_in_bfloat16():
     for place in found.causes[0].where:
         marked[slice(*place[1]) if found.names[0] == "region" else place[1]] = True
     assert marked.tolist() == (made != wrong)[0].tolist()
+
+
+def test_equal_rows_are_one_observation_of_a_bias():
+    numbers = np.float64([[1, 2, np.nan], [1, 2, np.nan], [1, 3, 5], [1, np.nan, 5]])
+    assert different_along(numbers, 0).tolist() == [[1, 2, 1]]
+    assert different_along(numbers, 1).tolist() == [[2], [2], [3], [2]]
 
 
 def test_one_factor_per_row_is_no_bias():

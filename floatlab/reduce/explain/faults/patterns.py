@@ -119,7 +119,7 @@ def drift_of(view: View) -> Drift:
             sums = weight.sum(axis=axis, keepdims=True)
             mean = (weight * error).sum(axis=axis, keepdims=True) / np.where(sums > 0, sums, 1.0)
             spread = _spread(error - mean, weight)
-            long = (weight > 0).sum(axis=axis, keepdims=True) >= _LONG
+            long = different_along(np.where(weight > 0, exact, np.nan), axis) >= _LONG
             terms = (mean * mean * sums / max(spread, 1e-12))[long]
             stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
             # A bias with one unknown for every one or two elements would explain any result.
@@ -135,6 +135,17 @@ def drift_of(view: View) -> Drift:
     apart = count / max(1, int((weight > 0).sum()))
     stands, scale = [each * apart for each in stands], scale * sqrt(apart)
     return Drift((stands[0], stands[1]), scale, factor, residuals, count, (means[0], means[1]))
+
+
+def different_along(numbers: Array, axis: int) -> Array:
+    """Return how many different numbers there are along an axis, without NaNs; the axis is kept with length 1.
+
+    Equal rows of the first input give equal rows of the product, which are one observation of a bias.
+    """
+    ordered = np.sort(numbers, axis=axis)  # NaNs come last
+    changes: Array = (np.diff(ordered, axis=axis) > 0).sum(axis=axis, keepdims=True)
+    count: Array = changes + ~np.isnan(np.take(ordered, [0], axis=axis))
+    return count
 
 
 def _spread(error: Array, weight: Array) -> float:

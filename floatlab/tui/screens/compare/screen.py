@@ -273,13 +273,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     def beside(self) -> tuple[str, Page] | None:
         """Return the title and the page to show beside the current view.
 
-<<<<<<< HEAD
-        They show the summary or, if this is the current view, the largest errors. Return None if these are not
-        known, or if there is no answer yet.
-=======
         They show the summary or, if this is the current view, the largest errors. Return None if there are no such
         elements to show, or if there is no answer yet.
->>>>>>> 674aa70ba252e425d0a2036f971c0aa55f0c80a8
         """
         if (found := self.differences) is None:
             return None
