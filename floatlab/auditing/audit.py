@@ -17,7 +17,7 @@ from floatlab.auditing.originals.counterparts import Originals, heads_of
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
 from floatlab.auditing.relations import RESCALED, SAMPLE, factor_off, relation
 from floatlab.auditing.repairs import is_scale, repairs
-from floatlab.auditing.stored_parts import Weight, bits_of, group_of
+from floatlab.auditing.stored_parts import Weight, bits_used, group_of
 from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import audit_recipes
@@ -230,7 +230,7 @@ def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) 
             damage.append(f"its largest number is {largest:.3g}, unusual for a weight: are its scales right?")
     elif fidelity.fits:
         verdict = BROKEN if reasons and reasons != (RESCALED,) else SOUND if fidelity.is_close else UNKNOWN
-        if not (damage or reasons) and not fidelity.is_close:
+        if not reasons and not fidelity.is_close:
             reasons = (_unexplained(fidelity),)
     else:
         verdict = UNKNOWN if reasons == (RESCALED,) else BROKEN
@@ -293,7 +293,7 @@ def _beside(
     if found is None:
         return None, (_not_found(weight, originals),), ""
     with found.open() as x:
-        bits = bits_of(weight, read.checkpoint.tensors[weight.codes])
+        bits = bits_used(weight, read.checkpoint.tensors[weight.codes])
         with weight.open() as q:
             kind, group = read.checkpoint.tensors[weight.codes].kind, group_of(weight, read.checkpoint.tensors)
             fidelity = measure(q, x, bits=bits, kind=kind, group=group)

@@ -256,3 +256,11 @@ def test_a_gguf_weight_of_another_version_is_not_sound(tmp_path, pack, number):
     (tmp_path / "m.gguf").write_bytes(gguf(entries, data))
     found = {each.name: each.verdict for each in fl.audit(tmp_path / "m.gguf", {"a.weight": x, "b.weight": y}).tensors}
     assert found == {"a.weight": "broken", "b.weight": "sound"}
+
+
+def test_integers_of_4_bits_in_bytes_are_sound(tmp_path):
+    x, _ = weights((64, 128))
+    scale = (np.abs(x).max(axis=1, keepdims=True) / 7).astype(np.float32)
+    parts = {"x.weight": ("I8", np.rint(x / scale).astype(np.int8)), "x.weight_scale": ("F32", scale)}
+    [found] = audited(tmp_path, parts, None, {"x.weight": x}).values()
+    assert (found.verdict, found.fidelity.left > 0.1) == ("sound", True)
