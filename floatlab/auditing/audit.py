@@ -13,12 +13,12 @@ import numpy as np
 
 from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource, HeldSource
-from floatlab.auditing.fidelity import Fidelity, measure
+from floatlab.auditing.fidelity import MOST_LEFT, Fidelity, measure
 from floatlab.auditing.originals.counterparts import Originals, heads_of
 from floatlab.auditing.quantized import QuantizedCheckpoint, load_quantized, recognised
 from floatlab.auditing.relations import RESCALED, SAMPLE, factor_off, relation
 from floatlab.auditing.repairs import is_scale, repairs
-from floatlab.auditing.stored_parts import Weight, bits_of, group_of
+from floatlab.auditing.stored_parts import Weight, bits_used, group_of
 from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import audit_recipes
@@ -253,7 +253,9 @@ def _audited(name: str, read: QuantizedCheckpoint, originals: Originals | None) 
         if largest > _IMPLAUSIBLE:
             damage.append(f"its largest number is {largest:.3g}, unusual for a weight: are its scales right?")
     elif fidelity.fits:
-        verdict = BROKEN if reasons else SOUND
+        verdict = BROKEN if reasons and reasons != (RESCALED,) else SOUND if fidelity.is_close else UNKNOWN
+        if not reasons and not fidelity.is_close:
+            reasons = (_unexplained(fidelity),)
     else:
         verdict = UNKNOWN if reasons == (RESCALED,) else BROKEN
         if not (damage or reasons):
@@ -315,9 +317,10 @@ def _beside(
     if found is None:
         return None, (_not_found(weight, originals),), ""
     with found.open() as x:
-        bits = bits_of(weight, read.checkpoint.tensors[weight.codes])
+        bits = bits_used(weight, read.checkpoint.tensors[weight.codes])
         with weight.open() as q:
-            fidelity = measure(q, x, bits=bits)
+            kind, group = read.checkpoint.tensors[weight.codes].kind, group_of(weight, read.checkpoint.tensors)
+            fidelity = measure(q, x, bits=bits, kind=kind, group=group)
         if fidelity.fits and fidelity.left < next((left for least, left in _USUAL if bits >= least), inf):
             return fidelity, (), found.words
         reasons = _reasons(read, weight, x, fidelity, bits)
@@ -342,17 +345,18 @@ def _reasons(
     If the error is small, a cause counts only if correcting it removes most of the error.
     """
     causes = []
+    codes, group = read.checkpoint.tensors[weight.codes], group_of(weight, read.checkpoint.tensors)
     most, sample = (fidelity.left * _MOSTLY, _SMALL_SAMPLE) if fidelity.fits else (inf, SAMPLE)
     for repair in repairs(read, weight):
         with repair.weight.open() as q:
-            repaired = measure(q, x, sample, bits)
+            repaired = measure(q, x, sample, bits, codes.kind, group)
         if repaired.fits and repaired.left < most:
             causes.append((repaired.left, repair.words))
     if causes:
         left, words = min(causes)
         return (f"{words}; corrected, the relative error is {left:.2g} instead of {fidelity.left:.3g}",)
     with weight.open() as q:
-        words = factor_off(q, x) if fidelity.fits else relation(q, x, group_of(weight, read.checkpoint.tensors))
+        words = factor_off(q, x) if fidelity.fits else relation(q, x, group)
     return (words,) if words else ()
 
 
@@ -364,4 +368,7 @@ def _unexplained(found: Fidelity) -> str:
     if abs(found.cosine) < _UNRELATED and not isinf(found.left):
         return f"its numbers have nothing in common with the original's (cosine {found.cosine:.2g})"
     amount = "infinite" if isinf(found.left) else f"{found.left:.3g}"
+    if found.left < MOST_LEFT:
+        said = f"the relative error is {amount}, but rounding to nearest leaves at most {found.nearest:.2g}"
+        return f"{said}: is this the original, or another version of it?"
     return f"the relative error is {amount}; the cause is not known"

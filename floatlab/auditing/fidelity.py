@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import fsum, inf, log10, sqrt
+from math import ceil, fsum, inf, log10, sqrt
 
 import numpy as np
 
@@ -22,6 +22,15 @@ _FEW_BITS = 3.0
 # also larger than 0.26 of the largest number in its row and among 8 neighbouring blocks (as in formats of 4 bits), and
 # larger than 2^-7 of the largest number in the tensor (as in formats of 8 bits), rounded up to a power of two.
 _BESIDE, _AROUND, _ANYWHERE = 0.26, 8, 6
+# What rounding to nearest changes at most, if a scale maps the largest number of its group into the format: a share of
+# the number itself, and a share of the largest number that has the same scale (below the smallest normal number). The
+# scale is at most twice too large, as powers of two are. Codes of 4 bits may be those of e2m1, NF4 or integers.
+_OWN = {"e4m3fn": 2.0**-4, "e4m3fnuz": 2.0**-4, "e5m2": 2.0**-3, "e5m2fnuz": 2.0**-3}
+_OF_GROUP = {"e4m3fn": 2.0**-17, "e4m3fnuz": 2.0**-16, "e5m2": 2.0**-31, "e5m2fnuz": 2.0**-31}
+_OWN_OF_4_BITS, _BITS_OF_INTEGERS = 0.25, 8
+_MX_BLOCK, _SATURATED = 32, 0.125
+_ORIGINAL = 2.0**-8  # the original may be rounded to bfloat16, and the scale too
+_TWICE = 2.0  # truncation leaves up to twice the error of rounding to nearest
 _SIZES = (32, 16)  # sizes of the blocks in which errors are measured; the first one that divides the rows is used
 
 
@@ -30,7 +39,8 @@ class Fidelity(Record):
 
     `left` is |read − original| / |original| in the Euclidean norm. `sqnr` is −20·log10(`left`), in dB; it is infinite
     if there is no error. `cosine` is the cosine of the angle between both weights. `largest_error` and `mse` are
-    absolute. `nans` elements are NaN or infinite but finite in the original; all other measures leave them out.
+    absolute. `nearest` is a limit of `left` for rounding to nearest in the weight's format; it follows from the numbers
+    of the original. `nans` elements are NaN or infinite but finite in the original; all other measures leave them out.
     `bad_blocks` of `blocks` (of 32 or 16 elements in a row) have a larger relative error than any quantiser causes.
     `most` is a limit: with the right scales, `left` is below it.
     """
@@ -46,17 +56,47 @@ class Fidelity(Record):
     blocks: int
     bad_blocks: int
     most: float = MOST_LEFT
+    nearest: float = MOST_LEFT
 
     @property
     def fits(self) -> bool:
         """Whether the error is small enough for a quantiser with the right scales."""
         return self.left < self.most and not self.bad_blocks and not self.nans
 
+    @property
+    def is_close(self) -> bool:
+        """Whether rounding to nearest can leave an error of this size."""
+        return self.left <= self.nearest
 
-def measure(read: ArraySource, original: ArraySource, most: int | None = None, bits: float = 4.0) -> Fidelity:
+
+def allowed(bits: float, kind: str = "", group: int = 0) -> tuple[float, float]:
+    """Return what rounding to nearest changes at most: a share of the number, and of the largest one of its group.
+
+    `kind` is the type of the codes; it is empty for blocks of ggml, whose `bits` include up to one bit for scales.
+    Codes of more than 4 bits are integers, unless they are fp8.
+
+    >>> allowed(8, "e4m3fn"), allowed(8.5), allowed(5)
+    ((0.0625, 7.62939453125e-06), (0.0, 0.003937007874015748), (0.25, 0.07142857142857142))
+    """
+    if kind in _OWN:
+        # The power of two of a block in MXFP8 may be so small that the largest numbers saturate: 511 to 448.
+        return max(_OWN[kind], _SATURATED if group == _MX_BLOCK else 0.0), _OF_GROUP[kind]
+    count = min(int(bits) if kind else ceil(bits) - 1, _BITS_OF_INTEGERS)
+    return 0.0 if count > 4 else _OWN_OF_4_BITS, 1 / (2**count - 2)
+
+
+def measure(
+    read: ArraySource,
+    original: ArraySource,
+    most: int | None = None,
+    bits: float = 4.0,
+    kind: str = "",
+    group: int = 0,
+) -> Fidelity:
     """Measure a weight against its original, which has the same shape; `most` limits the number of elements.
 
-    `bits` is the size of a code. If a code has less than 3 bits, no block is counted as bad.
+    `bits` is the size of a code. If a code has less than 3 bits, no block is counted as bad. `kind` is as
+    for `allowed`, and `group` is the number of neighbouring elements that share a scale (0: all of them).
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([[1, 2, 3, 4] * 8])
@@ -72,6 +112,7 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None, b
     nans = blocks = 0
     bad = np.zeros(1 << 12, np.int64)  # number of bad blocks, indexed by the exponent of the block's largest error
     few = bits < _FEW_BITS
+    tops: list[float] = []  # for each piece, the sum over its elements of the largest square in the element's group
     with np.errstate(all="ignore"):
         for first in range(0, total, BLOCK):
             count = min(BLOCK, total - first)
@@ -86,12 +127,21 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None, b
             sums.append(tuple(float((a * b).sum()) for a, b in ((error, error), (x, x), (q, q), (q, x))))
             largest_error = max(largest_error, float(np.abs(error).max(initial=0)))
             largest = max(largest, float(np.abs(x).max(initial=0)))
+            if 0 < group < BLOCK and not few:
+                at = np.arange(first, first + count) // group
+                tops.append(float(np.square(_largest_of(np.abs(x), at)).sum()))
             if size and count % size == 0:
                 blocks += count // size
                 if not few:
                     bad += _bad_blocks(error.reshape(-1, size), x.reshape(-1, size), first // size, length // size)
     noise, signal, own, both = (fsum(column) for column in zip(*sums, strict=True)) if sums else (0.0,) * 4
     left = sqrt(noise / signal) if signal else (inf if noise else 0.0)
+    limit = MOST_LEFT_OF_FEW_BITS if few else MOST_LEFT
+    nearest = limit
+    if signal and not few:
+        own_share, share = allowed(bits, kind, group)
+        squares = fsum(tops) if tops else total * largest**2
+        nearest = sqrt(own_share**2 + share**2 * squares / signal) + _ORIGINAL
     return Fidelity(
         elements=total,
         left=left,
@@ -103,7 +153,8 @@ def measure(read: ArraySource, original: ArraySource, most: int | None = None, b
         nans=nans,
         blocks=blocks,
         bad_blocks=int(bad[max(_exponent(largest) - _ANYWHERE, 0) :].sum()),
-        most=MOST_LEFT_OF_FEW_BITS if few else MOST_LEFT,
+        most=min(limit, _TWICE * nearest),
+        nearest=min(limit, nearest),
     )
 
 

@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from floatlab.arrays.codec import native
 from floatlab.arrays.sources import ArraySource
 from floatlab.auditing.settings import QuantizationSettings, read_settings
 from floatlab.auditing.weight_streams import Dequantized, Reader, numbers, one_number, spread
@@ -51,6 +52,15 @@ def bits_of(weight: Weight, codes: StoredTensor) -> float:
         return 8 * block[1] / block[0]
     width = np.dtype(codes.kind).itemsize * 8 if codes.kind in _INTEGERS else 8
     return width * prod(codes.shape) / max(prod(weight.shape), 1)
+
+
+def bits_used(weight: Weight, codes: StoredTensor) -> float:
+    """Return the bits of `bits_of`, or 4 if codes stored as int8 are all integers of 4 bits."""
+    if codes.kind == "int8":
+        with codes.open() as source:
+            if all(np.abs(native(piece).astype(np.int16)).max(initial=0) <= 8 for piece in source.blocks()):
+                return 4.0
+    return bits_of(weight, codes)
 
 
 def group_of(weight: Weight, tensors: Mapping[str, StoredTensor]) -> int:

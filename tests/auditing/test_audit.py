@@ -125,7 +125,7 @@ def test_one_block_of_another_scale_is_found(tmp_path):
     scales[7, 3] = 0x7E
     found = audited(tmp_path, parts(x__weight_scale=("F8_E4M3", scales)))["x.weight"]
     assert (found.verdict, found.fidelity.bad_blocks) == ("broken", 1)
-    assert found.reasons[0].startswith("1 block of 32 in a row (row 7) is 1.66 times too large")
+    assert found.reasons[0].startswith("1 block of 16 in a row (row 7) is 2.2 times too large")
 
 
 def test_a_block_that_vanishes_beside_the_others_is_sound(tmp_path):

@@ -226,3 +226,41 @@ def test_gguf_names_and_rows_permuted_for_rope(tmp_path):
         assert {each.verdict for each in found.values()} == {"sound"}
         assert found["blk.0.attn_q.weight"].original.endswith(words)
         assert found["blk.0.ffn_up.weight"].original == "model.layers.0.mlp.up_proj.weight, by convention"
+
+
+STALE = {"modelopt mxfp8": 0.28, "fp8 tensor": 0.2, "fp8 rows": 0.2, "deepseek": 0.2, "int8 rows": 0.1} | dict.fromkeys(
+    ("ct int4", "gptq", "awq", "bitsandbytes", "modelopt mxfp4", "gpt-oss", "modelopt nvfp4", "ct nvfp4"), 0.3
+)
+
+
+@pytest.mark.parametrize("convention", STALE)
+def test_a_weight_of_another_version_is_not_sound(tmp_path, convention):
+    """The other version differs by noise that is small for codes of 4 bits, but large for codes of 8 bits."""
+    make, config = CONVENTIONS[convention]
+    x, y = weights((64, 128))
+    noise = np.random.default_rng(8).normal(size=x.shape) * STALE[convention] * np.linalg.norm(x) / np.sqrt(x.size)
+    found = audited(tmp_path, make("x", (x + noise).astype(np.float32)) | make("y", y), config, named(convention, x, y))
+    if STALE[convention] < 0.3:
+        assert found["x"].verdict == "broken"
+        assert "is this the original, or another version of it?" in found["x"].reasons[0]
+    assert found["x"].verdict != "sound"
+    assert (found["y"].verdict, found["y"].reasons) == ("sound", ())
+
+
+@pytest.mark.parametrize(("pack", "number"), [(q8_0, 8), (q4_0, 2)])
+def test_a_gguf_weight_of_another_version_is_not_sound(tmp_path, pack, number):
+    x, y = weights((64, 128))
+    noise = np.random.default_rng(8).normal(size=x.shape) * 0.3 * np.linalg.norm(x) / np.sqrt(x.size)
+    data = pack((x + noise).astype(np.float32)) + pack(y)
+    entries = [entry("a.weight", (128, 64), number), entry("b.weight", (128, 64), number, len(data) // 2)]
+    (tmp_path / "m.gguf").write_bytes(gguf(entries, data))
+    found = {each.name: each.verdict for each in fl.audit(tmp_path / "m.gguf", {"a.weight": x, "b.weight": y}).tensors}
+    assert found == {"a.weight": "broken", "b.weight": "sound"}
+
+
+def test_integers_of_4_bits_in_bytes_are_sound(tmp_path):
+    x, _ = weights((64, 128))
+    scale = (np.abs(x).max(axis=1, keepdims=True) / 7).astype(np.float32)
+    parts = {"x.weight": ("I8", np.rint(x / scale).astype(np.int8)), "x.weight_scale": ("F32", scale)}
+    [found] = audited(tmp_path, parts, None, {"x.weight": x}).values()
+    assert (found.verdict, found.fidelity.left > 0.1) == ("sound", True)
