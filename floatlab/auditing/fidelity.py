@@ -137,9 +137,11 @@ def measure(
     noise, signal, own, both = (fsum(column) for column in zip(*sums, strict=True)) if sums else (0.0,) * 4
     left = sqrt(noise / signal) if signal else (inf if noise else 0.0)
     limit = MOST_LEFT_OF_FEW_BITS if few else MOST_LEFT
-    nearest = limit
+    nearest, is_fixed = limit, False
     if signal and not few:
         own_share, share = allowed(bits, kind, group)
+        # The scale of integers may be far larger than their group needs, if it was fixed in advance.
+        is_fixed = bool(kind) and not own_share
         squares = fsum(tops) if tops else total * largest**2
         nearest = sqrt(own_share**2 + share**2 * squares / signal) + _ORIGINAL
     return Fidelity(
@@ -153,7 +155,7 @@ def measure(
         nans=nans,
         blocks=blocks,
         bad_blocks=int(bad[max(_exponent(largest) - _ANYWHERE, 0) :].sum()),
-        most=min(limit, _TWICE * nearest),
+        most=limit if is_fixed else min(limit, _TWICE * nearest),
         nearest=min(limit, nearest),
     )
 

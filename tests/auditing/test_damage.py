@@ -241,7 +241,8 @@ def test_a_weight_of_another_version_is_not_sound(tmp_path, convention):
     noise = np.random.default_rng(8).normal(size=x.shape) * STALE[convention] * np.linalg.norm(x) / np.sqrt(x.size)
     found = audited(tmp_path, make("x", (x + noise).astype(np.float32)) | make("y", y), config, named(convention, x, y))
     if STALE[convention] < 0.3:
-        assert found["x"].verdict == "broken"
+        # Integers may have a fixed scale that is far larger than their numbers need.
+        assert found["x"].verdict == ("cannot tell" if convention == "int8 rows" else "broken")
         assert "is this the original, or another version of it?" in found["x"].reasons[0]
     assert found["x"].verdict != "sound"
     assert (found["y"].verdict, found["y"].reasons) == ("sound", ())
