@@ -8,6 +8,7 @@ from typing import ClassVar, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
+from textual.geometry import Offset
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input
@@ -167,6 +168,14 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     def rules_word(self) -> tuple[str, str]:
         """The control of the rounding rules: its name, and its label with the current rules."""
         return "rules", f"{context_words(self.question.context)} ▾"
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        """Return the widget at a place, and the offset in its content; None if the widget has just been removed.
+
+        Textual asks for it at a click, and takes it for granted that the widget is still on the screen.
+        """
+        widget, offset = super().get_widget_and_offset_at(x, y)
+        return (None, None) if widget is not None and widget.parent is None else (widget, offset)
 
     def show_frame(self) -> None:
         """Show the keys that are active now."""
