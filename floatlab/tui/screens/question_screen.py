@@ -165,6 +165,8 @@ class QuestionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the first answers, or the progress of their computation."""
+        if not self.is_attached:  # the app is leaving, so Textual has not mounted the widgets of this screen
+            return
         if self.answers:
             self._show(self._start, self.answers, self.prepared)
         else:
