@@ -307,7 +307,7 @@ async def test_what_can_be_copied(capsys):
             await person.press("c")
             await person.type({"code": "code", "text": "as text", "svg": "svg"}[name])
             await person.press("enter")
-    assert copied["the value"] == "1.121"
+    assert copied["the shortest decimal"] == "1.121"
     assert copied["the code"] == "0x3c7c"
     assert copied["the command that prints this"] == "floatlab show 1.12156456132 --fp16"
     main(["show", "1.12156456132", "--fp16"])

@@ -5,6 +5,7 @@ from time import monotonic
 
 import pytest
 
+from floatlab.tui.app.help_windows import EXAMPLES
 from floatlab.tui.app.palette import Palette
 from floatlab.tui.app.terminal import has_sixteen_colours
 from floatlab.tui.glyphs import for_console
@@ -114,11 +115,13 @@ async def test_the_palette_finds_what_people_call_things():
         assert found("half")[0] == found("float16")[0] == "Format: binary16"
         assert found("double")[0] == "Format: binary64"
         assert {"Format: e4m3fn", "Format: e5m2"} <= set(found("fp8")[:9])
-        assert found("fma")[0] == "Function: fma"
+        assert found("fma")[0].startswith("Example: fma ")
+        assert "Function: fma" in found("fma")
+        assert found("why is 0.1")[0] == EXAMPLES[0].title
         assert found("machine epsilon")[0] == "Machine epsilon of binary16"
         assert found("largest half")[0] == "Largest number of binary16"
         assert {"Edit: the next number above", "Edit: the next number below"} <= set(found("ulp")[:2])
-        assert found("")[0].startswith("Example: ")
+        assert found("")[0] == EXAMPLES[0].title
         words = {entry.name: entry.words for entry in entries}
         assert words["Edit: the next number above"].endswith("key +")
         assert words["Next view"] == "key v"

@@ -39,8 +39,9 @@ class CopyingScreen(PaneScreen, inherit_bindings=False):
         """Return the texts that can be copied, by name."""
         datum = self.subject()
         literals = {} if datum is None else literals_of(datum)
+        value = "the value" if datum is None else "the shortest decimal"
         return {
-            "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
+            "value": (value, lambda: "\n".join(word for answer in self.answers for word in answer.words())),
             "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
             **{name: (words, partial(str, text)) for name, (words, text) in literals.items() if name != "bits"},
             "command": ("the command that prints this", lambda: command_of(self.printed())),

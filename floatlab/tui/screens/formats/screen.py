@@ -106,7 +106,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the box of names, the table, and the views."""
-        names = Input(id="names", compact=True, select_on_focus=False, placeholder=_EXAMPLES)
+        names = Input(id="names", compact=True, placeholder=_EXAMPLES)
         yield Horizontal(Label("compare"), names, classes="entry")
         with Vertical(id="body"):
             yield pane(FormatTable(id="table"), "Formats")
