@@ -163,3 +163,15 @@ async def test_the_number_is_copied_as_a_literal():
         assert texts["numpy"] == "np.uint16(0x3c66).view(np.float16)"
         assert texts["json"].startswith("{")
         assert "<html" in texts["html"]
+
+
+@driven
+async def test_the_palette_opens_what_is_typed():
+    async with opened(VALUE) as person:
+        palette = Palette(person.app.screen)
+        for typed, verb in (("nan", "show"), ("0.1+0.2", "add")):
+            hits = [hit async for hit in palette.search(typed)]
+            best = max(hits, key=lambda hit: hit.score)
+            best.command()
+            await person.pilot.pause()
+            assert person.app.shown.question.verb == verb

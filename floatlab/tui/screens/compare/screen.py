@@ -297,9 +297,9 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             if first := _first_line(differences):
                 return Page((Note(first), *blocks))
             return note_page(
-                "Are the arrays two products of the same inputs, X and Y? Type or pick both (x goes to X): the first line then "
-                "says whether they differ by rounding or by a bug, and why. op says what was done to X and Y: matmul, "
-                "linear, sum, einsum:ij,jk->ik, conv2d:stride=2."
+                "Are the arrays two products of the same inputs, X and Y? Type or pick both (x goes to X): the "
+                "first line then says whether they differ by rounding or by a bug, and why. op says what was done to X "
+                "and Y: matmul, linear, sum, einsum:ij,jk->ik, conv2d:stride=2."
             )
         if self.view == "histogram":
             ulps = differences.ulps

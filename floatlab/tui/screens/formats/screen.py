@@ -290,7 +290,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         """Return the texts to copy: the code under the cursor, else the names of the formats on the page."""
         copies = super().copies()
         if self.codes.display:
-            copies["value"] = ("the value", lambda: self.codes.answer.words()[0])
+            copies["value"] = ("the shortest decimal", lambda: self.codes.answer.words()[0])
             copies["code"] = ("the code", lambda: self.codes.answer.codes()[0])
         else:
             copies["value"] = ("the name", lambda: " ".join(self._names()))
