@@ -107,7 +107,7 @@ class Prober:
             raise NotASum(f"{self.target.name} is not a sum along a tree: {trouble}") from None
 
     def alone(self) -> Plan:
-        """Return the plan of the first element, probed at this element only; raises what `plan` raises."""
+        """Return the plan of the first element, probed at this element only; raises NotASum as `plan` does."""
         if self.shares:
             only = np.zeros_like(self.alike)
             only.flat[0] = True

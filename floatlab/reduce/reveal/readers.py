@@ -216,7 +216,11 @@ class ProbeReader:
         return counts if (counts == units).all() else np.where(counts == units, counts, -1)
 
     def _masked(self, units: Array, first: Array, second: Array) -> Array:
-        """Return the sums of units in which one term is a huge number and another term is its negative."""
+        """Return the results of probes.
+
+        A probe is a sum of units in which the term `first` is replaced by a huge number and the term `second` by its
+        negative.
+        """
         huge = self.masks.huge
         if self.lines is None:
             return values_of(self.sized.sums(_masks(units, huge, first, second), self._ones))

@@ -64,7 +64,7 @@ class SmallerProducts:
                 yield from self._of_all_terms(shape, place, layout)
 
     def _assembled(self, plan: Plan, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Plan]:
-        """Yield the tree with the blocks of a plan, where each block is added like an element of a smaller product."""
+        """Yield a tree that combines its blocks as a plan does, and adds each block as a smaller product does."""
 
         def inner(length: int) -> Plan:
             explained = self._product(shape, length, layout)
@@ -78,7 +78,10 @@ class SmallerProducts:
                 yield assemble(plan, inner)
 
     def _of_all_terms(self, shape: tuple[int, ...], place: tuple[int, int], layout: str) -> Iterator[Candidate]:
-        """Yield the orders of a smaller product with all terms, beginning with the element at the same position."""
+        """Yield the orders of a product with fewer rows and columns, but as many terms.
+
+        The order of its element at `place` comes first.
+        """
         terms = self.sized.terms
         is_same = shape == self.sized.matrix_shape and layout == self.sized.layout
         if is_same or 2 * terms * terms * shape[0] * shape[1] > _WORK:

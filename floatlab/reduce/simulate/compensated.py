@@ -35,7 +35,7 @@ X = TypeVar("X")
 
 
 class Operations(Generic[X]):
-    """Rounded operations on numbers of one kind."""
+    """Rounded additions and subtractions for one kind of operands, such as arrays."""
 
     def apply(self, operation: str, a: X, b: X) -> X:
         """Return the rounded result of an operation, named `add` or `subtract`."""
@@ -65,7 +65,7 @@ class CompensationRule(Record):
     by_size: bool = False
 
     def end(self, do: Operations[X], state: tuple[X, ...]) -> X:
-        """Return the result."""
+        """Return the result of the sum, given the state after the last term."""
         return reduce(lambda rest, each: do.add(each, rest), state[::-1]) if self.by_size else state[0]
 
 
@@ -77,14 +77,17 @@ def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
 
 
 def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
-    """Return the rounded sum and its rounding error, which holds the lost digits of the smaller operand."""
+    """Return the rounded sum and its rounding error, the part of the smaller operand that the sum lost."""
     t = do.add(s, x)
     large, small = do.by_size(s, x)
     return t, do.add(do.subtract(large, t), small)
 
 
 def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    """Add each rounding error to the next number of the state; Neumaier's state has one such number, Klein's two."""
+    """Add x to the first number of the state, and each rounding error to the next number.
+
+    Besides the sum, Neumaier's state has one number and Klein's has two.
+    """
     *ones, last = state
     for i, each in enumerate(ones):
         ones[i], x = _add_with_rest(do, each, x)
@@ -174,7 +177,7 @@ class Compensated(Record):
     context: Context
 
     def __post_init__(self) -> None:
-        """Check the rule."""
+        """Raise UnsupportedError for an unknown rule."""
         if self.rule not in RULES:
             raise UnsupportedError(
                 f"adder is rounded or one of {' '.join(RULES)}, not {quoted(str(self.rule))}"
@@ -220,7 +223,10 @@ class Compensated(Record):
         return nodes, result
 
     def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial batches, as `simulation.evaluate` does, with an engine for `adder`."""
+        """Return the results (*batch) of serial batches; raises PlanError if the batches are not serial.
+
+        `engine` adds and subtracts as `adder` does.
+        """
         if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
         order = [batches.root]
@@ -242,7 +248,10 @@ class Compensated(Record):
         return np.asarray(rule.end(do, state)[0])
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
-        """Return the states of a few sums after many terms, by one compiled loop; None if there is no such loop."""
+        """Return the state after all terms, computed by one compiled loop.
+
+        The result is None if a loop is not worth while or not available, or if a number is not finite.
+        """
         if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None
         names = [f"state {i}" for i in range(len(state))]

@@ -172,7 +172,7 @@ class ScaledCore(Record):
         return made
 
     def _nodes(self, left: tuple[Array, ...], right: tuple[Array, ...], c: Array) -> Array:
-        """Return the value of one node for each element."""
+        """Add one block of products to c, for each element; return the codes of the sums."""
         (a, a_exponents, a_scales, a_scale_exponents), (b, b_exponents, b_scales, b_scale_exponents) = (
             [array[:, None] for array in left],
             [array[None] for array in right],

@@ -331,9 +331,10 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 
 @in_default_mode
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
-    """Return matrices in one format: `format`, else the format of both if backends support it, else binary32.
+    """Return matrices in one format: `format`, or else their common format.
 
-    Numbers are rounded to nearest. Raises UnsupportedError for a format in which no backend multiplies.
+    If their formats differ, both become binary32 or, if only binary64 contains both formats, binary64. Numbers are
+    rounded to nearest. Raises UnsupportedError for a format in which no backend multiplies.
 
     >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
     ['binary64', 'binary64']

@@ -63,7 +63,7 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
 
 
 def _fitting(x: Source, y: Source) -> str:
-    """Return which factors would make a product, as the end of a sentence."""
+    """Return a hint at shapes that would make a product, as the end of an error message."""
     if not x.codes.ndim or not y.codes.ndim:
         return ": both are at least vectors"
     if shape_of_product(y.codes, x.codes) is not None:

@@ -1,6 +1,7 @@
 """A node of a reduction, which is one of its additions.
 
-A node that adds several operands at once has a page, which shows them aligned. Other nodes are shown by roundings.
+A node that adds several operands at once has a page, which shows them aligned. Any other node is shown as a list of its
+roundings, each with a question, such as `floatlab add …`, that shows the rounding step by step.
 """
 
 from __future__ import annotations

@@ -82,12 +82,12 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the names on the page of variables that have another name in the program, by that name."""
+    """Return the variables of the program that have another name on the page, each with this other name."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
 def _formula(each: TracedStage, names: dict[str, str]) -> str:
-    """Return a stage as a formula."""
+    """Return a stage as a formula, such as w ← w − u."""
     stage = each.stage
     words = [names.get(name, name) for name in stage.operands]
     if stage.operation in _SIGNS:
