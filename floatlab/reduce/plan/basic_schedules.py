@@ -49,7 +49,7 @@ class Schedule(Record):
         cls.word = vars(cls).get("word", cls.__name__.lower())
 
     def __post_init__(self) -> None:
-        """Raise PlanError if an argument is not a schedule or a number where `signature` requires one."""
+        """Raise PlanError for an argument that is not a schedule, or not a number, where `signature` requires it."""
         for value, (kind, _) in zip(self._values(), self.signature, strict=True):
             if kind == "schedule" and not isinstance(value, Schedule):
                 raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes from text, not {value!r}")
@@ -61,7 +61,7 @@ class Schedule(Record):
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
-        """Return the order for a number of terms as batches of chains; raises PlanError if the schedule has none."""
+        """Return the order of `terms` terms as batches; raises PlanError if there is none for this number of terms."""
         check_number("a sum", "a number of terms", terms)
         return self.batches_of(np.arange(terms))
 
@@ -71,7 +71,7 @@ class Schedule(Record):
         return into.finished(self.add_batches(places[:, None], into))
 
     def plan(self, terms: int) -> Plan:
-        """Return the order for a number of terms as a plan; raises PlanError if the schedule has none."""
+        """Return the order of `terms` terms as a plan; raises PlanError if there is none for this number of terms."""
         return self.batches(terms).plan()
 
     @property

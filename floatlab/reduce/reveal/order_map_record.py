@@ -67,7 +67,7 @@ class OrderClass(Record):
 
     @property
     def fused(self) -> bool:
-        """True if some products are fused onto partial sums."""
+        """True if some products are added by FMA."""
         return self.candidate is not None and any(each.fma for each in self.candidate.adders)
 
     @property

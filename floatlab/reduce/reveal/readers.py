@@ -143,7 +143,7 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def fused(self, plan: Plan) -> tuple[int, ...]:
-        """Return the terms of a binary plan whose products are fused onto a sum, so that they are not rounded before.
+        """Return the terms of a binary plan whose products are added by FMA, so that they are not rounded before.
 
         Each probe has two inexact products, x·y and −x·y. If both are rounded, their sum is 0. If one is fused, their
         sum is a rounding error. The rounded product is a power of two, so a narrower partial sum holds it exactly.

@@ -29,9 +29,9 @@ _APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}
 
 
 class SmallerProducts:
-    """Smaller products of a target; each is explained once, when it is needed.
+    """Smaller products of a target; the orders in each of them are found once, when they are needed.
 
-    The function `explain` returns the classes of a product.
+    The function `explain` finds these orders: it returns the candidate of each class and the class of each element.
     """
 
     def __init__(self, sized: SizedTarget, explain: Callable[[SizedTarget], Explained]) -> None:
@@ -41,8 +41,8 @@ class SmallerProducts:
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
         """Yield different orders that the elements at `places`, a mask of the product, may have.
 
-        Trees with the blocks of a known plan come first; each block is added as in a smaller product with the same
-        number of terms. The orders of smaller products with all terms come next.
+        Trees with the blocks of a known plan come first. Each of their blocks is added as in a smaller product with as
+        many terms as the block. The orders of smaller products with all terms follow.
         """
         if self.sized.batch > 1:
             return

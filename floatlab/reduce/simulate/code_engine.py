@@ -53,7 +53,7 @@ class CodeEngine:
         self._works: dict[tuple[str, Format], Callable[..., None]] = {}
 
     def blank(self, lanes: int) -> Array:
-        """Return an uninitialised array for the numbers of some lanes."""
+        """Return an uninitialised array for the numbers of `lanes` lanes."""
         return np.empty((lanes, *self.batch), container(self.format))
 
     def leaf(self, slots: Array) -> Array:
@@ -294,7 +294,7 @@ class CodeEngine:
 
 
 def take(sides: Sides, index: Array | slice | int) -> Sides:
-    """Return some of the terms, or of both factors."""
+    """Return the terms with these indices; for products, both factors."""
     return tuple(Source(side.codes[index], side.format) for side in sides)
 
 

@@ -55,7 +55,7 @@ class Operations(Generic[X]):
 
 
 class CompensationRule(Record):
-    """A compensation rule, which adds a term to a state: the partial sum and the sums of its rounding errors.
+    """A compensation rule: it adds a term to a state, which holds the partial sum and sums of rounding errors.
 
     Rules that use `by_size` add the rounding errors to the result once, at the end. The others correct each term.
     """

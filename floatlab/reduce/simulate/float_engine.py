@@ -58,7 +58,7 @@ class FloatEngine(CodeEngine):
         return adder.accumulator in WORDS and rounds_as_processors(adder.context)
 
     def blank(self, lanes: int) -> Array:
-        """Return an empty array for numbers."""
+        """Return an uninitialised array of floats for the numbers of `lanes` lanes."""
         return np.empty((lanes, *self.batch), self.kind)
 
     def leaf(self, slots: Array) -> Array:

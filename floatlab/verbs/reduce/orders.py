@@ -58,7 +58,7 @@ class OrderChoice(Record):
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Yield lists of results of a reduction's terms in all orders, its own order first; each list has one order more.
+    """Add a reduction's terms in all orders, its own order first; after each order, yield the results so far.
 
     Orders that are the same for this number of terms are merged. With millions of terms, an order takes long.
 

@@ -86,7 +86,10 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
 
 
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
-    """Return the page of the comparison in one format; `opinions` has names for libraries that are not installed."""
+    """Return the page of the comparison in one format.
+
+    For a library that is not installed, `opinions` has its name instead of its result.
+    """
     result, words = ours.result, f"correctly rounded, {ours.context.rounding.value}"
     code = Span(hexadecimal_code(result), Role.CODE)
     rows: list[tuple[Text, ...]] = [(Span("floatlab", Role.VALUE), code, brief(result), words)]

@@ -73,7 +73,7 @@ def _array_named(word: str) -> Array | Source:
 
 @in_default_mode
 def setup_of(question: Question) -> Setup:
-    """Return the setup of a question, which has the formats of all stages of an update, without remedies."""
+    """Return the setup of a question, without remedies: the format of each stage of an update, and the context."""
     formats = _formats_of(question)
     formats["update"] = formats.pop("update_format", None)  # its name in `Setup`
     return Setup(**formats, context=question.context)

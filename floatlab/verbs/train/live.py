@@ -190,7 +190,7 @@ class Weights(Laboratory):
 
 
 class Networks(Laboratory):
-    """Networks in several configurations, side by side, over seeds."""
+    """Networks in several configurations, side by side, each trained with several seeds."""
 
     learners: list[list[Learner]]
 

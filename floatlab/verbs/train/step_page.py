@@ -177,7 +177,7 @@ def why_words(found: UpdateTrace) -> str:
 
 
 def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
-    """Return the bound above which an update moves w (or its master copy), and the smallest number that does."""
+    """Return as text the bound above which an update moves w (or its master copy), and the smallest such update."""
     of = "" if name == "w" else " of the master copy"
     if each.bound is None:
         return line(Span("no update moves it", Role.HINT)), ()
