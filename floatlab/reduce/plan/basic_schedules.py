@@ -1,8 +1,8 @@
 """Orders of addition: rules for the order in which any number of terms are added.
 
 A slot is the number of a place that holds a term or a sum (see `batches`). The method `add_batches` of a schedule takes
-an array of slots, with one row for each term and one column for each independent sum. So one call adds all blocks or
-all lanes of an enclosing schedule.
+an array of slots, with one row for each term and one column for each independent sum. An enclosing schedule can thus
+add all its blocks or all its lanes in one call.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Schedule(Record):
         cls.word = vars(cls).get("word", cls.__name__.lower())
 
     def __post_init__(self) -> None:
-        """Raise PlanError for an argument that is not a schedule, or not a number, where `signature` requires it."""
+        """Check that the arguments are schedules and numbers as `signature` requires; raises PlanError."""
         for value, (kind, _) in zip(self._values(), self.signature, strict=True):
             if kind == "schedule" and not isinstance(value, Schedule):
                 raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes from text, not {value!r}")
@@ -57,7 +57,7 @@ class Schedule(Record):
                 check_number(self.word, kind, value)
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the batches that sum each column of `slots` (terms, lanes); return the slots of these sums."""
+        """Add to `into` the batches that sum each column of `slots` (terms, lanes); return the slots of these sums."""
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
@@ -282,7 +282,7 @@ class Halving(Schedule):
         return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
-        """Return the slots of the sums of some parts of the terms, keyed by the length of the parts.
+        """Add parts of the terms; return the slots of their sums for each length of parts.
 
         `parts` maps a length to the start positions of the parts with this length. Each array of slots has the shape
         (parts, lanes).

@@ -63,7 +63,7 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 
 
 def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
-    """Yield a tree for each plan: its blocks, as probes show them, are combined as in the plan.
+    """For each plan, probe its blocks, and yield the tree that combines them as the plan does.
 
     One block of each length is probed. A plan is skipped if these blocks have more than `most` terms in all.
     """

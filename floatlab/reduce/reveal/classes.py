@@ -3,8 +3,9 @@
 If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
 sum. Elements with different bits were then computed differently: either the order of the additions differs or the
 arithmetic of a node. Two kinds of vectors are tried. A mask has two huge terms of opposite sign, which absorb all terms
-that are added between them; it distinguishes orders in which few terms are exchanged. Random vectors, in which early,
-late, few or cancelling terms are largest, show the other differences and fused products.
+that are added between them. It distinguishes even orders that differ in the places of a few terms. Random vectors show
+the other differences, and fused products. In some of them, early or late terms are largest; in others, only few terms
+are not zero, or the terms nearly cancel.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Classes:
                 break
 
     def _refine(self, x: Array, y: Array) -> bool:
-        """Divide the classes by the bits of the sum of x·y; return whether any class was divided."""
+        """Divide classes whose elements give different bits for the sum of x·y; return whether any was divided."""
         codes = equal_sums(self.sized, x, y).codes
         if (codes == codes.reshape(-1)[self._first][self.labels]).all():
             return False

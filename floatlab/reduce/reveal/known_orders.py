@@ -41,7 +41,7 @@ class KnownOrder(Individual):
 def find_known_orders(
     kind: str, terms: int, format_name: str, targets: Sequence[object] | None
 ) -> Iterator[KnownOrder]:
-    """Yield the orders in which the given targets add, or else the usual functions of a kind.
+    """Yield the orders in which the given targets add; without targets, those of the usual functions of a kind.
 
     Targets are functions or names, as for `reveal`. If targets are given, raises UnsupportedError for a format that no
     library adds, and all errors that `reveal` raises for these targets. Usual functions that do not add along a tree

@@ -187,7 +187,7 @@ _schedule_of = lru_cache(maxsize=256)(lambda plan: schedule_of(plan) if plan.ter
 
 @lru_cache(maxsize=256)
 def _described(plan: Plan) -> str:
-    """Return the description of an order that no schedule gives: the tree in full, or its parts.
+    """Describe an order that no schedule gives, by the whole tree or by its parts.
 
     >>> from floatlab.reduce.plan.composed_schedules import SERIAL
     >>> _described(Plan.from_tree((tuple(SERIAL.plan(9).to_tree()), tuple(range(9, 12)))))

@@ -236,9 +236,10 @@ class ProbeReader:
         return np.concatenate(parts)
 
     def _operands(self, other: Array) -> tuple[Array, Array, Array]:
-        """Return x, in which every row is `other`, y, in which every column is `other`, and a view of x or y.
+        """Return two matrices x and y, and a view of one of them.
 
-        The view is x or the transpose of y. Each of its rows can be overwritten with one probe.
+        Every row of x and every column of y is `other`. The view is x or the transpose of y. Each of its rows can be
+        overwritten with one probe.
         """
         assert self.lines is not None
         rows, *columns = self.sized.shape

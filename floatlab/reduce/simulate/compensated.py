@@ -3,7 +3,8 @@
 Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
 Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
 Computing 76, 2006), of second order; and the double-double loop (Dekker, Numerische Mathematik 18, 1971). Each rule is
-written once and runs on two kinds of operations: on single numbers with derivations, and on arrays.
+written once and runs on three kinds of operations: on single numbers with derivations, on arrays, and on names, which
+make a compiled loop.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ class _Stages(Operations[str]):
         return to
 
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
-        """Return the recurrence that adds a term, named x, to the state with these names."""
+        """Return the recurrence that adds the term x to a state; `names` are the names of the state's numbers."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
             self.apply(CONVERT, made, to=name)
         return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)

@@ -185,9 +185,10 @@ def multiply_on(
 
     Both matrices have the same format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a
     first one. `started` is called with the number of steps and returns a function that counts them. A missing backend
-    does not raise an error; the result has an `Absence` for it. KeyboardInterrupt and other exceptions outside
-    `Exception` propagate. If `keep_interrupted` is true, however, Ctrl-C ends the timing, and the rounds completed so
-    far are returned. Raises UnsupportedError for other matrices and for unknown backends.
+    does not raise an error; the result has an `Absence` for it. KeyboardInterrupt, and other
+    exceptions that are no subclasses of `Exception`, propagate. If `keep_interrupted` is true, however, Ctrl-C ends the
+    timing, and the rounds completed so far are returned. Raises UnsupportedError for other matrices and for unknown
+    backends.
 
     >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
     >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)

@@ -51,7 +51,8 @@ def attribution_blocks(
 ) -> list[Block]:
     """Return the rows of an attribution for a page of differences: the candidates for each result, and the cause.
 
-    `libraries` names for each result the library that gives all of it, if one does. The cause is that of the diagnosis.
+    For each result, `libraries` names a library whose product equals it, or is empty. The cause is that of the
+    diagnosis.
 
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute

@@ -143,7 +143,9 @@ class ShownBlocks:
 
 
 def typed_values(text: str) -> tuple[str, ...]:
-    """Return the values of typed text: numbers with spaces or commas between them, rows with ; or a named array.
+    """Return the values of typed text, in which spaces or commas separate numbers.
+
+    Text with rows, separated by ;, or with the name of an array is a single value.
 
     >>> typed_values("1, 2 0.1@bf16"), typed_values("1 2; 3 4"), typed_values("[[1, 2], [3, 4]]")
     (('1', '2', '0.1@bf16'), ('1,2;3,4',), ('[[1, 2], [3, 4]]',))

@@ -51,7 +51,7 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
 
 
 def part_page(part: BlockPart, name: str) -> Page:
-    """Return the page of a part of an array; `name` says what the array is, if it is not typed."""
+    """Return the page of a part of an array; `name` describes the array, and is empty if its values were typed."""
     block, count = part.block, math.prod(part.shape)
     title = f"{name or words.counted(count, 'value')} in {block.recipe.name}"
     first, last = (index_text(part, part.places[end]) for end in (0, -1))
@@ -358,7 +358,7 @@ def _becomes(element: Element, block: BlockDerivation) -> str:
 
 
 def elements_table(blocks: tuple[BlockDerivation, ...], names: list[str] | None = None) -> Table:
-    """Return a table with one row for each element of the blocks; `names` are the contents of another first column."""
+    """Return a table with one row for each element of the blocks; `names` fill an additional first column."""
     rows: list[tuple[Text, ...]] = []
     for block in blocks:
         fmt = block.format

@@ -48,7 +48,7 @@ def _sources_of(words: tuple[str, ...], format: Format | None, dtype: str | None
 
 
 def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
-    """Return the factors and both results in the shape of the product.
+    """Return the factors, and both results reshaped to the shape of the product.
 
     Raises FloatlabError if the shapes of the factors do not give a product of this size.
     """

@@ -23,7 +23,7 @@ _MOST_PROBES = 1 << 53
 
 
 class ReadClass(Record):
-    """A class of elements, which are added in the same order, as a document describes it."""
+    """A class of elements that are added in the same order, as a JSON document describes it."""
 
     nodes: tuple[tuple[int, ...], ...] | None
     adders: tuple[Adder | PartlyFused, ...]

@@ -121,7 +121,7 @@ def verdict_words(compared: list[LearningComparison], reference: str, seeds: int
 
 
 def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
-    """Return the verdict on a configuration: worse than the reference beyond the noise of its seeds, or as good.
+    """Return the verdict on a configuration: as good as the reference, or worse by more than the noise of the seeds.
 
     >>> from floatlab.training import LearningComparison
     >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text
