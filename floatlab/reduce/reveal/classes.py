@@ -3,9 +3,9 @@
 If all rows of the left operand are equal, and all columns of the right operand are equal, every element is the same
 sum. Elements with different bits were then computed differently: either the order of the additions differs or the
 arithmetic of a node. Two kinds of vectors are tried. A mask has two huge terms of opposite sign, which absorb all terms
-that are added between them. It distinguishes even orders that differ in the places of a few terms. Random vectors show
-the other differences, and fused products. In some of them, early or late terms are largest; in others, only few terms
-are not zero, or the terms nearly cancel.
+that are added between them. Masks distinguish two orders even if only a few terms have changed places. Random vectors
+show the other differences, and fused products. In some of them, early or late terms are largest; in others, only few
+terms are not zero, or the terms nearly cancel.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FEW_VECTORS = 2  # this many random vectors are tried if only the class of the 
 
 
 class Classes:
-    """Classes of the elements of a result: elements of a class gave the same bits whenever their terms were equal.
+    """Classes of the elements of a result. `labels` holds the class number of each element.
 
-    `labels` holds the class number of each element.
+    Elements of a class gave the same bits in every product in which their terms were equal.
     """
 
     def __init__(self, sized: SizedTarget, seed: int = 754) -> None:

@@ -70,7 +70,7 @@ class _Mapping:
         self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
 
     def _explained(self, sized: SizedTarget) -> Explained:
-        """Return the candidate of each class of a smaller product, and the class number of each of its elements.
+        """Find the orders in a smaller product; return the candidates of its classes, and the class of each element.
 
         No still smaller products are used for this.
         """

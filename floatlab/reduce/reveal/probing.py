@@ -7,8 +7,8 @@ to the result, all terms that meet it in subtrees of the same size join the path
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 This module goes beyond the paper: it first supposes that a group of terms forms the same tree as a known group of the
-same size. One probe per node proves this. If a term of one known subtree meets a term of another one in a subtree whose
-size is the sum of both sizes, this subtree consists of the two.
+same size. One probe per node proves this: two known subtrees are the children of one node if a term of one meets a term
+of the other in a subtree that has as many terms as both together.
 """
 
 from __future__ import annotations

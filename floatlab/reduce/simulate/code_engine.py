@@ -188,7 +188,7 @@ class CodeEngine:
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
         """Add binary64 numbers exactly, and write the sums, rounded once; return the mask of sums that are missing.
 
-        Zeros, infinities and NaNs are missing. If the format is not narrow enough for double rounding, inexact sums are
+        Zeros, infinities and NaNs are missing. If rounding first to binary64 could change the result, inexact sums are
         missing as well.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)

@@ -3,8 +3,8 @@
 Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
 Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
 Computing 76, 2006), of second order; and the double-double loop (Dekker, Numerische Mathematik 18, 1971). Each rule is
-written once and runs on three kinds of operations: on single numbers with derivations, on arrays, and on names, which
-make a compiled loop.
+written once and runs on three kinds of operations: on single numbers with derivations, on arrays, and on names of
+rows, from which a compiled loop is made.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
 
 
 def _group_rows(block: BlockDerivation) -> list[Block]:
-    """Return a row for each size of groups that have exponents of their own, as in HiF4."""
+    """Return a row for each size of groups; in HiF4, each group of elements has an additional exponent."""
     return [
         Row(f"groups of {size}", f"exponents {' '.join(map(str, exponents))}")
         for size, exponents in zip(block.format.groups, block.groups, strict=True)

@@ -149,7 +149,7 @@ def _details(
     diagnosis: Diagnosis,
     started: Started | None,
 ) -> Iterator[tuple[list[Block], str, Callable[[], object] | None]]:
-    """Yield details of a difference: blocks of the page, the name of a member of the JSON, and its writer.
+    """Yield details of a difference: rows of the page, and the name and the writer of a member of the JSON object.
 
     The first detail is q, the difference in units of u·(|X|·|Y|), if all numbers are finite. The second one names the
     candidate computations that equal each result.
@@ -171,7 +171,10 @@ def _details(
 
 
 def _libraries(product: list[Source], explained: Attribution) -> tuple[str, ...]:
-    """Return for each result "numpy.matmul of this machine", if that gives all of it and no candidate does."""
+    """Return for each result the name of NumPy's product if this has the same bits, else an empty text.
+
+    The product is computed only if candidates do not give both results.
+    """
     x, y, *results = product
     made = None if all(explained.fitting) else numpy_product(x, y)
     given = [made is not None and _is_alike(made, each) for each in results]

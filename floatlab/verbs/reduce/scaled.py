@@ -1,4 +1,4 @@
-"""The page and the JSON of a matrix product of blocks with scales: its elements, and each step of one of them."""
+"""The page and the JSON of a matrix product of blocks with scales: its elements, and the steps of one element."""
 
 from __future__ import annotations
 

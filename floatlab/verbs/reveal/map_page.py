@@ -135,7 +135,7 @@ def _scaled(sizes: list[int], room: int) -> list[int]:
 
 
 def invariance_page(found: Invariance) -> Page:
-    """Return the page of the circumstances that change the bits of a row of a product, and of the others."""
+    """Return a page that says for each circumstance whether it changes the bits of a row of the product."""
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
     words = "no circumstance that was tried changes bits" if found.is_invariant else "bits depend on more than the row"
