@@ -184,7 +184,7 @@ class Option(Record):
 
 
 class OptionRule(Record):
-    """A rule: options that exclude others, or that need one of several others, with the reason."""
+    """A rule on options: they exclude some others, or need one of several others; `reason` says why."""
 
     options: tuple[str, ...]
     reason: str

@@ -291,7 +291,6 @@ class _Work:
         return sides
 
     def timing(self, name: str, seconds: Sequence[tuple[float, float, float] | None]) -> BackendTiming:
-        """Return the times, the product and the errors of a backend."""
         backend = self.started[name]
         sending, rest, fetching = (Timing(part) for part in zip(*filter(None, seconds), strict=True))
         return BackendTiming(
@@ -307,7 +306,6 @@ class _Work:
         return self.judge.judged(*results) if self.judge is not None and finite else None
 
     def pair(self, one: BackendTiming, other: BackendTiming) -> BackendPair:
-        """Return the difference between two backends' products."""
         ulps = ulp_distance(Source(one.codes, self.format), Source(other.codes, self.format))
         rms, largest = self.exact.apart(one.codes, other.codes)
         equal, farthest = int((one.codes == other.codes).sum()), int(np.max(ulps, initial=0))

@@ -195,7 +195,7 @@ def _underflow(rounded: Rounded, fmt: Format, context: Context) -> str:
 
 
 def integral_reason(rounded: Rounded, context: Context) -> list[str]:
-    """Return sentences on the digits after the binary point, and on how the direction decided."""
+    """Return sentences on the digits after the binary point, and on what the rounding direction does with them."""
     if rounded.tail is Tail.ZERO:
         return ["There are no digits after the binary point: the number is an integer already."]
     return [f"The part after the binary point is {_tail(rounded)}.", _decided(rounded, context, "integer")]

@@ -38,7 +38,7 @@ def attribute_words(
 
     For a sum or dot product, `observed` is one or two results as printed, separated by a comma; for matrices, it names
     one or two arrays. `targets` are functions whose orders on this machine are additional candidates. All candidates
-    round by the context, except hardware models.
+    round as the context says, but hardware models have their own rules.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()
