@@ -49,7 +49,7 @@ class Batches(Record):
 
     @property
     def nodes(self) -> int:
-        """The number of nodes; each node rounds once, not counting the roundings of products."""
+        """The number of nodes. Each node rounds once; products may be rounded in addition."""
         return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
@@ -103,7 +103,7 @@ class BatchBuilder:
         self.each: list[Batch] = []
 
     def chains(self, first: Array, rest: Array) -> Array:
-        """Add a batch and return the slots of its results; the result of a chain without steps is its first number."""
+        """Add a batch and return the slots of its results; if there are no steps, return `first`."""
         if not len(rest):
             return first
         self.each.append(Batch(first, rest))

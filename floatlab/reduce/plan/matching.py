@@ -17,7 +17,7 @@ _MOST_STRIDES, _MOST_SIZES, _MOST_SHARES = 8, 12, 17
 
 
 def schedule_of(plan: Plan) -> Schedule | None:
-    """Return the simplest schedule whose plan is the same, except that operands may be swapped; None if there is none.
+    """Return the simplest schedule with this plan, up to the order of operands; None if no schedule has it.
 
     >>> schedule_of(Lanes(4).plan(64)).text, schedule_of(Plan.from_tree(((0, 3), (1, (2, 4)))))
     ('lanes(4)', None)
@@ -75,8 +75,8 @@ def _along(plan: Plan) -> list[int]:
 def _strides(plan: Plan) -> list[int]:
     """Return candidates for the stride of lanes.
 
-    In lanes with stride s, term s is the first number that is added to term 0. So for each of the first nodes above
-    term 0, the lowest term of the other operands is a candidate. Powers of two follow.
+    In lanes with stride s, term s is the first number that is added to term 0. The candidates are therefore the lowest
+    terms that the first nodes above term 0 add. Powers of two follow.
     """
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])

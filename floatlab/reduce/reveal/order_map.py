@@ -89,7 +89,7 @@ class _Mapping:
                 raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
 
     def run(self) -> None:
-        """Explain all elements; raises NotASum if the target gives different results for the same terms."""
+        """Find the orders of all elements; raises NotASum if the target gives different results for the same terms."""
         self.partition.split()
         waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
         while waiting:

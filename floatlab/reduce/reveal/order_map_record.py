@@ -72,7 +72,7 @@ class OrderClass(Record):
 
     @property
     def accumulator(self) -> Format:
-        """The format of partial sums; the format of the results if it was not found."""
+        """The format of partial sums, or that of the results if the arithmetic was not found."""
         return self.format if self.adder is None else self.adder.accumulator
 
     @property

@@ -146,8 +146,8 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    The target computes in the floating-point mode of the caller. This mode may flush subnormal numbers, which the
-    findings report. Raises UnsupportedError if this mode does not round to nearest.
+    The target computes in the floating-point mode of the caller. If this mode flushes subnormal numbers, the findings
+    say so. Raises UnsupportedError if it does not round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 

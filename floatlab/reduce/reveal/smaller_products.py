@@ -1,8 +1,8 @@
 """Guess the order of a class with too few elements for probing, from the orders in smaller products of the target.
 
 A library computes the last rows and columns of a large product by the same routines as those of a small product. If
-only one element has some order, each probe of it takes a whole product. Probes of a product with few rows and columns
-are much cheaper. A replay then decides whether the element of the large product is computed in the same order.
+only one element has a certain order, each probe of it takes a whole product. Probes of a product with few rows and
+columns are much cheaper. A replay then decides whether the element of the large product is computed in the same order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SmallerProducts:
         self._made: dict[tuple[tuple[int, ...], int, str], Explained] = {}
 
     def guesses(self, places: Array, known: Sequence[Plan]) -> Iterator[Plan | Candidate]:
-        """Yield different orders that the elements at `places`, a mask of the product, may have.
+        """Yield each order that the elements at `places`, a mask of the product, may have.
 
         Trees with the blocks of a known plan come first. Each of their blocks is added as in a smaller product with as
         many terms as the block. The orders of smaller products with all terms follow.

@@ -1,10 +1,10 @@
 """The arithmetic of a plan's nodes on single numbers. Each rounding is recorded as a derivation.
 
 A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
-they are added. With `fma`, the last argument is fused with the addition if it is a product, or else the first argument
-if it is a product. If both arguments are products, the first is rounded, as in a loop whose accumulator starts at zero.
-If `pairs` is false, both are rounded instead, as if each of them had started an accumulator. A node with more arguments
-adds them exactly and rounds once; with `fma`, its products are exact.
+they are added. With `fma`, one product is fused with the addition: the last argument if it is a product, or else the
+first. If both arguments are products, the first is rounded, as in a loop whose accumulator starts at zero. If `pairs`
+is false, both are rounded instead, as if each of them had started an accumulator. A node with more arguments adds them
+exactly and rounds once; with `fma`, its products are exact.
 """
 
 from __future__ import annotations

@@ -207,7 +207,8 @@ def _result_format(values: tuple[Operand, ...]) -> Format:
 def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
     """Return the answer for the result of an operation.
 
-    It shows the first `steps` steps (all by default), or one line if `brief`; `why` adds the reason of each step.
+    It shows the first `steps` steps (all by default), or one line if `brief` is true; `why` adds the reason of each
+    step.
     """
     first = result.fused if isinstance(result, Contrast) else result
 

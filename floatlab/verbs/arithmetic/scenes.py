@@ -110,7 +110,7 @@ def _paired_groups(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[
     """Return the groups of steps that are shown together, as pairs: one group of fma, one of multiply-then-add.
 
     Groups of the same rank (see `_RANKS`) are shown together; None stands for a computation without such a group.
-    Groups up to the product come first: `ends` has the number of their steps in each computation.
+    Groups of steps up to the product come first. `ends` has the number of these steps in each computation.
     """
     placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
     for side, places, end in zip(sides, placed, ends, strict=True):

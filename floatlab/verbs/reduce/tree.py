@@ -200,7 +200,7 @@ class Tree:
 
     @staticmethod
     def folds(row: TreeRow) -> Key | None:
-        """Return the key that is unfolded exactly while a row is unfolded; None if the row cannot be unfolded."""
+        """Return the key that unfolds a row; None if the row cannot be unfolded."""
         if row.is_open is None:
             return None
         return ("part", row.key[-1]) if row.key[0] in ("all", "link") else row.key

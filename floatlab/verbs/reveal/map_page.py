@@ -61,8 +61,8 @@ def map_page(found: OrderMap) -> Page:
 class MapPicture(Record):
     """A picture of an order map: each order has a letter, and `lines` are the lines of text.
 
-    A block is a rectangle of elements with the same order. `places` has the line, the column and the width of each
-    block, `heights` its number of lines, and `elements` the row and column of its first element.
+    A block is a rectangle of elements with the same order. For each block, `places` has its line, its column and its
+    width. `heights` has the number of its lines, and `elements` the row and column of its first element.
     """
 
     lines: tuple[Line, ...]

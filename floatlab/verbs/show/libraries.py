@@ -23,7 +23,7 @@ def compare_libraries(
 ) -> Answer:
     """Return the answer with the results of libraries in each format, compared with the correctly rounded datum.
 
-    The hints name the libraries that are not installed. The answer is incomplete only if none is installed.
+    The hints name the libraries that are not installed. The exit status is 3 only if none is installed.
     """
     if isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: --like takes a number to round, not a code")

@@ -80,7 +80,7 @@ def setup_of(question: Question) -> Setup:
 
 
 def _formats_of(question: Question) -> dict[str, Any]:
-    """Return the formats of a setup that the question names."""
+    """Return those formats of a setup that the question names."""
     names = ("grads", "accumulator", "state", "master", "update_format")
     options = {name: question.option(name) for name in names if question.option(name) is not None}
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
