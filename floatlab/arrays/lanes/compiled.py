@@ -44,10 +44,10 @@ OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# A number is rounded by adding an addend and cutting (`cut` in _kernels_word.h). The six parameters of the addend are:
-# the mask of discarded bits that are set for positive numbers, and the same for negative numbers; the mask that is
-# cleared if the last kept bit is odd; the final right shift; the number that is added before the shift if the last kept
-# bit is odd; the number that is always added before the shift.
+# A number is rounded by adding an addend and cutting (`cut` in _kernels/word_rounding.h). The six parameters of the
+# addend are: the mask of discarded bits that are set for positive numbers, and the same for negative numbers; the mask
+# that is cleared if the last kept bit is odd; the final right shift; the number that is added before the shift if the
+# last kept bit is odd; the number that is always added before the shift.
 _ADDENDS = {
     Direction.RNE: (-1, -1, 0, 1, 1, 0),
     Direction.RNA: (-1, -1, 0, 1, 0, 1),
@@ -60,7 +60,7 @@ _ADDENDS = {
 }
 _WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
 _FAR = 1 << 16  # larger than every exponent field: a limit for `low`
-# The rounding directions of processors, in the order of `directions` in _kernels.c.
+# The rounding directions of processors, in the order of `directions` in _kernels/stages.h.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
 _RULE = 47 * 8  # the size in bytes of a Rule in a stage
 _LETTERS = {4: "I", 8: "Q"}
@@ -113,7 +113,7 @@ def _is_processors_own(rule: RoundingRule) -> bool:
 
 
 def _rule(rule: RoundingRule) -> bytes:
-    """Pack the parameters of a rounding as a Rule of _kernels_word.h, followed by those of its random draws."""
+    """Pack a rounding's parameters as a Rule of _kernels/word_rounding.h, followed by those of its random draws."""
     fmt, context, direction = rule.format, rule.context, rule.direction
     assert not fmt.is_table, f"{fmt.name} is rounded by arrays.lanes.tables"
     positive, negative, *addend = _ADDENDS[direction]
@@ -149,7 +149,7 @@ def packed_stage(
     operation: str, rule: RoundingRule, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
     flags: tuple[int, ...] = NOWHERE, marks: tuple[int, ...] = NOWHERE,
 ) -> bytes:  # fmt: skip
-    """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels.c."""
+    """Pack an operation, a rounding, and the places of their operands and results as a Stage of _kernels/stages.h."""
     way, largest = _way(rule)
     direction = _OWN.index(rule.direction) if rule.direction in _OWN else 0
     own = _is_processors_own(rule)
@@ -163,7 +163,7 @@ def packed_stage(
 
 
 def packed_reading(fmt: Format, word: Format) -> Array:
-    """Pack the conversion of codes into words: a table, or a Reading of _kernels_word.h."""
+    """Pack the conversion of codes into words: a table, or a Reading of _kernels/word_reading.h."""
     reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
         return reading.table

@@ -1,7 +1,7 @@
 """The compiled lane of blocks: finds amax, encodes scales and rounds elements in one pass over an array of binary32.
 
 It supports floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero; the other
-lanes support every rule and element. The kernel, a C function, is in `_kernels_blocks.h`. amax is the largest magnitude
+lanes support every rule and element. The kernel, a C function, is in `_kernels/blocks.h`. amax is the largest magnitude
 of a block.
 """
 
@@ -91,7 +91,7 @@ class BlockKernel:
         self.tables = table, packed_reading(of.scale, DOUBLE), of.values, of.stored
 
     def packed_rule(self, tensor: float) -> bytes:
-        """Return a BlockRule of `_kernels_blocks.h`; `tensor` is the scale of the tensor, or 1."""
+        """Return a BlockRule of `_kernels/blocks.h`; `tensor` is the scale of the tensor, or 1."""
         return self._packed + struct.pack("=2d", self._divisor * tensor, tensor)
 
     def __call__(

@@ -3,7 +3,7 @@
 A word is a number as the integer of its bits. Its upper bits select a bucket, which has an entry. Each class computes
 its entries from the starts of `table_segments`, which are the first words that are rounded to each code. The few
 buckets for which no entry is correct are left to the search ("open" buckets). The compiled forms are in
-_kernels_table.h.
+_kernels/table.h.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
 _OPEN_ENTRY = np.uint64(1 << 63)  # the entry of an open bucket or binade, or a flag in it
-_FRACTION = 26  # bits of a line's height after the point, as in _kernels_table.h
+_FRACTION = 26  # bits of a line's height after the point, as in _kernels/table.h
 _POINT = _FRACTION + 16  # the height's last bit before the point, in an entry
 _MOST_RANK = (1 << 15) - 1
 _MAGNITUDE = 0x7FFFFFFF  # of binary32
