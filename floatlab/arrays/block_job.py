@@ -149,7 +149,7 @@ class Job:
 
 @lru_cache(maxsize=64)
 def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -> BlockKernel | None:
-    """Return the compiled lane for a format, a rule and a context; None if it does not support them."""
+    """Return the compiled kernel for blocks of `size` elements; None if the compiled lane cannot do this."""
     steps, element = scales_for(fmt, rule), fmt.element
     if not can_round_blocks(steps.numbers, context, fmt.scale):
         return None

@@ -304,7 +304,10 @@ def written(
 
 
 def _counting(work: Work, counts: list[Array]) -> Work:
-    """Return a function that does `work` and appends the counts of a block's flags to `counts`, safely with threads."""
+    """Return a function that calls `work`, and counts how many elements of the block raised each flag.
+
+    It appends these counts to `counts`. Several threads may do so, because appending to a list is atomic.
+    """
 
     def counted(*arguments: Any) -> None:
         flags = np.empty(len(arguments[-2]), np.uint8)

@@ -33,7 +33,6 @@ class Posit(TwosComplementFormat):
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields."""
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int, int]:
@@ -82,7 +81,6 @@ class Takum(TwosComplementFormat):
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields."""
         super().__init__(name, width)
 
     def _split(self, code: int, width: int) -> tuple[int, int, int, int]:
@@ -125,7 +123,6 @@ class LogarithmicTakum(Takum):
     is_irrational = True
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields."""
         super().__init__(name, width)
 
     def power(self, code: int, width: int | None = None) -> Fraction:

@@ -132,9 +132,9 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
 
 
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
-    """Return all data to which numbers near these may round.
+    """Return all `Datum` objects to which a number near `data` may round.
 
-    They are these numbers, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
+    They are `data` themselves, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
     """
     fmt = data[0].format
     around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]

@@ -82,7 +82,7 @@ class TrainingRun(Individual):
 
     @property
     def carrier(self) -> Array:
-        """The stored weights: the master copy if there is one."""
+        """The weights that are stored from step to step: the master copy if there is one, else the weights."""
         return self.values if self.kept is None else self.kept
 
     @property

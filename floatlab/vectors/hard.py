@@ -25,7 +25,7 @@ def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
 
 
 def near(code: int, kind: Format, draws: RandomIntegers) -> int:
-    """Return a neighbour at most two places away; half of the time the sign is flipped."""
+    """Return the code of a number at most two steps away from this one; half of the time the sign is flipped."""
     datum = Datum(kind, code)
     if not datum.is_finite:
         return code
@@ -38,7 +38,10 @@ def near(code: int, kind: Format, draws: RandomIntegers) -> int:
 def pointed(
     operation: str, kind: Format | Integer, result: Format | Integer | None, operands: list[int], draws: RandomIntegers
 ) -> list[int]:
-    """Modify operands so that an operation (TestFloat's name) with this result format is hard to round."""
+    """Return operands for which the result of an operation is hard to round.
+
+    `operation` is TestFloat's name. `kind` is the type of the operands; `operands` are used for some operations.
+    """
     if isinstance(kind, Integer):
         return [_integer_beside_a_tie(kind, result, draws)] if isinstance(result, Format) else operands
     if operation == "to" and isinstance(result, Format):

@@ -187,7 +187,7 @@ class Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Round a block with one factor `grow`, which is in `known`.
+        """Quantize a block with one of the values of `grow` that the rule tries; `known` contains it.
 
         Returns the scale, the lines of the rule that were computed for it, the elements, all variables by name, and the
         exponents of groups (in HiF4).

@@ -28,7 +28,7 @@ class Found(Record):
     elements: tuple[Value, ...] = ()
 
     def steps(self, search: str) -> tuple[ScaleStep, ...]:
-        """Return the variables as computed lines of the rule."""
+        """Return a step for each variable; its formula names the search, such as `qkx2(x)`."""
         return tuple(ScaleStep(name, f"{search}(x)", value) for name, value in self.values.items())
 
 
@@ -48,7 +48,7 @@ def _quotient(a: float, b: float) -> float:
 
 
 def _nearest(x: float) -> int:
-    """Return the nearest integer, ties to even, from 0 to 15; 0 for ∞ and NaN, as the library gives."""
+    """Round to the nearest integer from 0 to 15, ties to even. For ∞ and NaN, return 0 as the library does."""
     return min(max(round(x), 0), _TOP) if math.isfinite(x) else 0
 
 

@@ -77,7 +77,6 @@ class Distances:
     """
 
     def __init__(self) -> None:
-        """Start with no distances."""
         self._counts = np.zeros(_place(np.array([(1 << 63) - 1]))[0] + 1, np.int64)
         self._largest, self._where = -1, 0
 
@@ -99,7 +98,7 @@ class Distances:
             self._largest, self._where = int(distances[most]), int(index[most])
 
     def result(self, format: Format, unravel: Callable[[int], tuple[int, ...]]) -> Ulps:
-        """Return the result."""
+        """Return the distances added so far; `unravel` turns a linear index into an index."""
         total = int(self._counts.sum())
         seen = np.flatnonzero(self._counts)
         lows = [_distance(int(place)) for place in seen]
@@ -194,7 +193,6 @@ class Finder:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Start with no elements."""
         self.shape, self.count, self.first, self.last = shape, 0, 0, 0
         self._low, self._high = [0] * len(shape), [0] * len(shape)
         # Allocated on first use: arrays that agree need none.

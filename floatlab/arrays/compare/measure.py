@@ -158,7 +158,7 @@ def ulp_format(x: ArraySource, y: ArraySource) -> Format:
 
 
 class _Extent:
-    """Running sum, count and maximum of one kind of error."""
+    """Running sum and maximum of one kind of error."""
 
     def __init__(self) -> None:
         self.sums: list[float] = []
@@ -301,7 +301,7 @@ class _Measure:
         return tuple(places if self.by_columns else places[::-1])
 
     def worst(self) -> tuple[ComparedElement, ...]:
-        """Return the kept elements."""
+        """Return the elements that `_list` kept."""
         return tuple(
             ComparedElement(
                 index=self.unravel(number), actual=float(p), expected=float(q), actual_code=a, expected_code=b,

@@ -101,7 +101,6 @@ class ToleranceTest:
     """Accumulates the result of one tolerance test over pairs. Pairs that are not passed to `add` count as equal."""
 
     def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
-        """Start with no pairs."""
         self.rule, self.rtol, self.atol, self.equal_nan = rule, rtol, atol, equal_nan
         self.failing = 0
         self.hopeless = False  # whether a pair fails with every tolerance

@@ -135,7 +135,10 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
-    """Flatten the reduced axes into one, and move it to the front; also return the shape with length 1 for each."""
+    """Return the array with all reduced axes flattened into its first axis.
+
+    Also return the array's own shape with length 1 on each reduced axis.
+    """
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
     kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))

@@ -113,7 +113,6 @@ class ScalarOperation:
     def __init__(
         self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
     ) -> None:  # fmt: skip
-        """Store the operation, the formats of its operands and its result, and the context."""
         self.scalar, self.sources, self.format, self.context = operation.scalar, sources, format, context
 
     def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:

@@ -173,7 +173,7 @@ def _largest(values: Array, count: int) -> Array:
 
 
 def qkx2(x: Array) -> tuple[Array, Array, Array]:
-    """Search the scale and the minimum of each block of q4_k, as `arith.searches` does.
+    """Search the scale and the minimum of each block of q4_k, as `arith.blocks.searches` does.
 
     Return the scales, the negated minima, and the elements that the search found; blocks are rows of `x`.
 

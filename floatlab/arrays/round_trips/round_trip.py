@@ -216,7 +216,7 @@ def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -
 
 
 def _factors(recipe: Recipe, known: dict[str, Array]) -> tuple[Array, Array]:
-    """Return two arrays of factors: what the elements are multiplied by if a scale is 1, and with the actual scales.
+    """Return the factors of the elements in two arrays: as if every scale were 1, and with the actual scales.
 
     Both are computed with the formula that decodes an element.
     """
