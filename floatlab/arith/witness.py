@@ -105,8 +105,7 @@ def _differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
     return not both.same and both.fused.result.is_finite and both.separate.result.is_finite
 
 
-def _loses(a: Datum, b: Datum, context: Context) -> bool:
-    """Return whether the product is inexact."""
+def _product_is_inexact(a: Datum, b: Datum, context: Context) -> bool:
     try:
         return _product(a.exact * b.exact, a.format, context) is not None
     except FloatlabError:
@@ -200,7 +199,7 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
             product = (a, b) if flushing else a.exact * b.exact
             if product not in seen:
                 seen.add(product)
-                if flushing or _loses(a, b, context):
+                if flushing or _product_is_inexact(a, b, context):
                     yield from ((a, b, c) for c in data)
 
 

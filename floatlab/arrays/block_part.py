@@ -156,7 +156,10 @@ def _end(places: Array, number: int, which: int) -> int | None:
 
 
 def _extremes(values: Array, magnitudes: Array) -> list[int]:
-    """Return the positions of the values that a rule's formulas use (amax, peak, low and high), and that of a NaN."""
+    """Return the positions of the largest magnitude, the largest and the smallest value, and the first NaN.
+
+    The formulas of a scale rule depend on no other values of a block.
+    """
     nans = np.isnan(magnitudes)
     found = [int(np.argmax(nans))] if nans.any() else []
     if not nans.all():
@@ -167,7 +170,7 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
     """Return the positions of values that represent the other blocks that share the tensor's scale.
 
-    In exact rules, blocks with a NaN or an infinity do not count. So the finite values of such blocks are left out.
+    An exact rule ignores a block with a NaN or an infinity; so no finite value represents such a block.
     """
     if fmt.tensor is None:
         return []

@@ -85,7 +85,7 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return `rules` with the choices of a processor or library; raises UnsupportedError if `rules` sets one, too."""
+    """Return `rules` with the choices of a processor or library; raises UnsupportedError if `rules` makes one, too."""
     from floatlab.numbers.dialects import parse_dialect
 
     for field in ("overflow", "absent", "nan", "negative"):

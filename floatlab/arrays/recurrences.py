@@ -263,7 +263,7 @@ class Recurrence:
         return done
 
     def _step(self, rows: Array, number: int) -> None:
-        """Do one step, stage by stage."""
+        """Do step `number` (from 0) in the NumPy lane: one stage after the other."""
         index = number * rows.shape[1]
         for stage in self.stages:
             operands = [rows[self.names[name]] for name in stage.operands]

@@ -83,7 +83,7 @@ class BlockLayout:
     """
 
     def __init__(self, shape: tuple[int, ...], axis: object, fmt: BlockFormat) -> None:
-        """Check the axis; raises UnsupportedError."""
+        """Raise UnsupportedError for an invalid axis, and for one whose length is not a multiple of the block size."""
         if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
             dimensions = "none" if not shape else f"{-len(shape)} to {len(shape) - 1}"
             raise UnsupportedError(
@@ -258,7 +258,7 @@ class BlockScales:
         return codes
 
     def _slowly(self, amax: Array, tensor: np.float32 | None) -> Array:
-        """Return the codes for any magnitudes, without the table; NaN's code for those that are not finite."""
+        """Return the codes of scales for any amax, without the table; the NaN's code if amax is infinite or a NaN."""
         kind, numbers = self.fmt.scale, self.numbers
         finite = np.isfinite(amax)
         known = np.where(finite, amax, 0).astype(np.float64)

@@ -218,7 +218,7 @@ def next_after(x: object, toward: object, format: Format | str | None = None) ->
 def _operands(
     values: tuple[object, ...], names: tuple[str, ...], format: Format | str | None
 ) -> tuple[list[Source], Format]:
-    """Return operands and the format whose ranks are used."""
+    """Return the operands, and the format whose ranks are used; numbers and lists are rounded into it."""
     if format is not None:
         fmt = parse_format(format)
     else:

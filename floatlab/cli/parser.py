@@ -36,7 +36,7 @@ _Help = partial(argparse.RawDescriptionHelpFormatter, width=_HELP_WIDTH)
 
 
 def _example(words: str) -> str:
-    """Return an example of the help; one that is too long continues in a second line, as shells read it."""
+    """Return an example for the help. If it is too long, it continues on the next line, after a backslash."""
     from textwrap import wrap
 
     lines = wrap(

@@ -279,7 +279,7 @@ class TwosComplementFormat(TableFormat):
     """
 
     def __init__(self, name: str, width: int) -> None:
-        """Set the fields; the precision is that of 1, with the shortest regime."""
+        """Set the fields. The precision is that of the numbers from 1 to 2, whose regime is the shortest."""
         self._set(name, width, width - 4, (1 << (width - 1)) - 1, ties="even", saturates=True)
 
     def compose(self, negative: bool, magnitude: int) -> int:

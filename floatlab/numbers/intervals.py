@@ -177,7 +177,7 @@ def _infinity_lands(datum: Datum, context: Context) -> bool:
 
 
 def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the numbers that overflow to this ∞ or NaN."""
+    """Return the interval of the numbers that overflow to this ∞ or NaN; None if there are none."""
     fmt = datum.format
     if datum.is_nan and fmt.nan_in_place_of_negative_zero:
         rays = [_ray(fmt, sign, lands) for sign in (1, -1)]
@@ -189,7 +189,10 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
 
 
 def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the magnitudes beyond the largest number that round to the datum with this sign; None if none do."""
+    """Return the interval of the magnitudes beyond the largest number that, with this sign, round to the datum.
+
+    The result is None if there are none.
+    """
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

@@ -162,7 +162,10 @@ def _typed(derivation: Derivation) -> Exact | None:
 
 
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
-    """Return the distance to the next number on one side; beyond the largest number, the result of rounding instead."""
+    """Return text with the distance to the next number on one side.
+
+    If no number follows, the text says to what numbers on this side round.
+    """
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()
         decimal = exact_decimal(gap, GLANCE) if gap.c != 1 else decimal_within(gap, _GAP) or f"2^{gap.q}"

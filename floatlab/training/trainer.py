@@ -231,7 +231,10 @@ class Trainer:
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with scaled, rounded gradients up to the first step to be skipped; return the number done."""
+        """Do steps with these scaled, rounded gradients, until dynamic scaling skips one; return the number done.
+
+        If the first step is to be skipped, skip only this step.
+        """
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
@@ -248,7 +251,7 @@ class Trainer:
 
     @property
     def _format_without_nan(self) -> str:
-        """The first format without NaN, by name: that of the gradients or of a stage; empty if all have NaNs."""
+        """The name of the first format that has no NaN, among those of the gradients and the stages; empty if none."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 

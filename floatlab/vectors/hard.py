@@ -83,7 +83,7 @@ def _cancelling(operation: str, operands: list[int], kind: Format, draws: Random
 
 
 def _exponent(kind: Format, draws: RandomIntegers) -> int:
-    """Return an exponent for a result: any, a subnormal one, or one at the end of the range."""
+    """Return a random exponent for a result; some are near that of subnormal numbers, or near emax."""
     choice = draws.below(8)
     if choice == 0:
         return draws.between(kind.emin - kind.precision - 1, kind.emin + 1)

@@ -234,7 +234,7 @@ class Quantizer:
     def _rounded(
         self, scaled: Value, value: Value, known: dict[str, Value], index: int
     ) -> tuple[Rounded | None, int, Flags]:
-        """Return the rounding of an element (None if it has none), its code, and its flags."""
+        """Round a scaled element; return the rounding (None if nothing was rounded), the code and the flags."""
         kind, numbers = self.format.element, self.format.magnitudes
         if self.rule.rounding == "closest":
             return None, self._closest(value, known), Flags.NONE
@@ -272,7 +272,7 @@ class Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value in the rule's direction, or in the caller's direction if that is not to nearest."""
+        """Round a scaled value once: in the caller's direction, or in the rule's if the caller's is to nearest even."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:

@@ -157,7 +157,7 @@ def ulp_format(x: ArraySource, y: ArraySource) -> Format:
     return common_format([x.format, y.format])
 
 
-class _Extent:
+class _RunningErrors:
     """Running sum and maximum of one kind of error."""
 
     def __init__(self) -> None:
@@ -165,7 +165,6 @@ class _Extent:
         self.largest: tuple[float, int] = (0.0, 0)  # and the index of its element
 
     def add(self, errors: Array, index: Array) -> None:
-        """Add the errors of some elements."""
         if not len(errors):
             return
         self.sums.append(float(np.sum(errors)))
@@ -199,14 +198,13 @@ class _Measure:
         self.counted = shape[::-1] if self.by_columns else shape  # the shape in reading order
         self.size = int(np.prod(shape, dtype=object))
         self.judge, self.second, self.steps, self.most = judge, second, steps, worst
-        self.distances, self.absolute, self.relative = Distances(), _Extent(), _Extent()
+        self.distances, self.absolute, self.relative = Distances(), _RunningErrors(), _RunningErrors()
         self.differing, self.failing = Finder(self.counted), Finder(self.counted)
         self.bits = self.equal = self.finite = self.nonzero = 0
         self.specials = np.zeros(5, np.int64)  # in the order of Specials
         self.listed: list[tuple[float, int, tuple[int, ...]]] = []
 
     def run(self, progress: Callable[[int], None] | None) -> None:
-        """Read and compare both arrays once."""
         for first in range(0, self.size, BLOCK):
             count = min(BLOCK, self.size - first)
             with np.errstate(all="ignore"):

@@ -187,7 +187,7 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
 
 
 def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
-    """Return the smallest tolerance code from `low` on at which every pair passes, or −1."""
+    """Return the code of the smallest tolerance (`low` or above) with which every pair passes; −1 if none does."""
     far = ~near(low, error, size)
     if not far.any():
         return low

@@ -51,7 +51,7 @@ class Accumulator:
     """Adds and multiplies in one format. Its numbers are floats if the processor has the format, else codes."""
 
     def __init__(self, format: object, operands: Format, context: Context | None) -> None:
-        """Choose the format: the requested one, else fp32, or a format that contains the operands."""
+        """Choose the format: the requested one, else fp32, or the operands' format if fp32 does not contain it."""
         if format is None:
             self.format = SINGLE if holds(SINGLE, operands) else operands
         else:

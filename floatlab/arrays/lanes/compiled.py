@@ -81,7 +81,7 @@ def _settled(pair: tuple[Settled, Settled]) -> list[tuple[int, int]]:
 
 
 def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
-    """Pack integers as fields of the kernels, of `size` bytes each."""
+    """Pack integers for the kernels, each in `size` bytes."""
     words = [int(each) & (1 << 8 * size) - 1 for each in numbers]
     return struct.pack(f"={len(words)}{_LETTERS[size]}", *words)
 

@@ -162,7 +162,10 @@ class ScalarOperation:
 
 
 def _kinds(number: Array, codes: Array) -> Array:
-    """Classify operands by what can affect a NaN result: the NaN's code, ±∞, ±0, or only the sign."""
+    """Return a number for each operand; operands with the same number have the same effect on a NaN result.
+
+    The number tells apart the codes of NaNs, ±∞ and ±0. All other operands differ only in their sign.
+    """
     kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
     return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))
 
@@ -298,7 +301,7 @@ class Pairwise:
             self.alone.put(doubtful, blocks, first, codes, flags)
 
     def _number(self, i: int, block: Array) -> Array:
-        """Return a block of codes as floats: binary64, or binary32 if that is enough."""
+        """Decode a block of codes of operand `i` to floats: to binary64, or to binary32 if that is enough."""
         number = self.readers[i](block)
         if not self.all_single:
             number = number.astype(np.float64, copy=False)

@@ -197,7 +197,7 @@ class FormulaLane:
         return codes
 
     def _measured(self, errors: Array, width: int) -> Array:
-        """Return one measure of each block's errors, with the shape (blocks, 1), as `arith.blocks.scaling.measured`."""
+        """Return the measure of each block's errors, as `arith.blocks.scaling.measured`, in the shape (blocks, 1)."""
         choice = self.rule.choice
         assert choice is not None
         square = choice.measure == "square"

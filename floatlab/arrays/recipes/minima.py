@@ -90,7 +90,7 @@ class _Lane(FormulaLane):
         self.together = (recipe.format.superblock or 0) // (recipe.format.block or 1) or 1  # blocks of a group
 
     def __call__(self, blocks: Array) -> ShiftedBlocks:  # type: ignore[override]  # rows are whole blocks here
-        """Return the rounded blocks."""
+        """Round blocks; `round_one_by_one` rounds the groups of blocks that contain a NaN or an infinity."""
         found = self._rounded_blocks(blocks)
         if not np.isfinite(blocks).all():
             group = np.arange(len(blocks)) // self.together

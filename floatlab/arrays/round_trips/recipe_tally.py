@@ -99,7 +99,7 @@ def _tally(trip: RoundTrip, recipe: Recipe, first: int, row_length: int | None) 
 
 
 def _index(at: int, tile: tuple[int, int], width: int, top: int, left: int, stride: int) -> int:
-    """Return the index in the array of the element that is at place `at` in the order of tiles."""
+    """Return the array index of element number `at` in the order of tiles; −1 stays −1."""
     if at < 0:
         return at
     number, inside = divmod(at, tile[0] * tile[1])
