@@ -216,7 +216,10 @@ def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -
 
 @lru_cache(maxsize=64)
 def reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
-    """Return a function that decodes elements to a dtype; `as_magnitudes`: codes of integers are sign-magnitude."""
+    """Return a function that decodes elements to a dtype.
+
+    With `as_magnitudes`, the codes of integers are in sign-magnitude form instead of two's complement.
+    """
     element = fmt.element
     if isinstance(element, Format):
         return partial(decode_array, format=element, dtype=kind, threads=1)

@@ -198,7 +198,7 @@ def operand(x: object, name: str, format: Format) -> Source:
 
 
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
-    """Return an operand without rounding: arrays in their formats, Python floats in binary64, and integers.
+    """Return an operand unrounded: an array in its own format, Python floats in binary64, integers exactly.
 
     If `format` represents all the numbers, they are returned in this format, which is faster. Raises UnsupportedError
     for a Python integer that the format does not represent.

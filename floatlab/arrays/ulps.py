@@ -262,7 +262,7 @@ def _magnitudes(codes: Array, format: Format) -> Array:
 
 
 def _hidden(format: Format) -> int:
-    """Return the number of unsigned codes that a format without subnormal numbers leaves unused above zero; else 0."""
+    """Return how many codes are unused between zero and the smallest number, in a format without subnormals; else 0."""
     return format.smallest_normal_magnitude - 1 if format.zero and not format.subnormals else 0
 
 

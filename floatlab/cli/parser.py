@@ -81,7 +81,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
-        """Parse; errors name the wrong word and may suggest a correction."""
+        """Parse the words of a command; errors name the wrong word, and may suggest a correction."""
         words, values = [_QUIET.get(word, word) for word in words], []
         if "--" in words:  # argparse's handling of -- differs between versions of Python
             words, values = words[: words.index("--")], words[words.index("--") + 1 :]

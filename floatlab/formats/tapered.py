@@ -126,7 +126,7 @@ class LogarithmicTakum(Takum):
         super().__init__(name, width)
 
     def power(self, code: int, width: int | None = None) -> Fraction:
-        """Return ℓ, the power of √e. The fields of a negative code are read without negating it, so ℓ changes its sign.
+        """Return ℓ, the power of √e. The fields of a negative code, read without negating it, give −ℓ.
 
         >>> LogarithmicTakum("takum_log8", 8).power(0x04)
         Fraction(-191, 1)

@@ -158,8 +158,8 @@ class Strip(Block):
 class Table(Block):
     """Rows of cells under a header. If the table is wider than the page, each row is shown as a list.
 
-    With `spare`, the first column has names, and if the page is too narrow, columns are left out and names shortened
-    instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
+    With `spare`, the first column has names. If the page is too narrow, columns are then left out and names are
+    shortened instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
     """
 
     header: tuple[str, ...]

@@ -116,7 +116,7 @@ def _place(x: Exact, low: Exact, high: Exact) -> float:
 
 
 def _bin(datum: Datum, start: float, end: float, mine: bool) -> AxisInterval:
-    """Return the interval of the line that rounds to a datum, labelled with the datum's code."""
+    """Return the interval of the number line that rounds to a datum, labelled with the datum's code."""
     code = hexadecimal_code(datum)
     name = line(Span(code if datum.is_finite else shortest(datum), Role.CODE))
     short = line(Span(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()

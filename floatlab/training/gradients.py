@@ -30,7 +30,7 @@ _ODD = Context(Direction.RTO)
 def numbers_of(value: object, name: str) -> list[Fraction] | Array:
     """Return a number, or a row or table of numbers: text as Fractions, other types as float64.
 
-    Raises UnsupportedError for a scalar or text that is not finite, and for arrays of anything else.
+    Raises UnsupportedError for a scalar or text that is not finite, and for arrays that are not numeric.
     """
     if isinstance(value, str | int | float | Fraction | Datum) or not (
         hasattr(value, "__len__") or hasattr(value, "__array__")

@@ -231,10 +231,7 @@ class Trainer:
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with these scaled, rounded gradients, until dynamic scaling skips one; return the number done.
-
-        If the first step is to be skipped, skip only this step.
-        """
+        """Do steps with scaled, rounded gradients, up to one that dynamic scaling skips; return the number done."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic

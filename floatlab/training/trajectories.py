@@ -218,7 +218,7 @@ class Training(Answering):
 
 
 def _furthest(values: Array, truth: Sequence[Fraction | float], low: Array | float = 0.0) -> float:
-    """Return the element of largest magnitude of (values − low) − truth; `low` is the compensation."""
+    """Return the error (values − low) − truth that has the largest magnitude; `low` is the compensation."""
     numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
     errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]
     return max(errors, key=abs)

@@ -187,7 +187,7 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return operands at the landmarks of a conversion's target (`marks`), between these landmarks, and beside them."""
+    """Return operands near a conversion target's landmarks (`marks`): at each, half a step away, and neighbours."""
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):

@@ -97,9 +97,10 @@ class Quantizer:
     def tensor_scales(
         self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
     ) -> list[OfTensor]:
-        """Return, for each block, what `tensor` returns for all blocks that share its tensor scale.
+        """Return the tensor scale of each block, in the form in which `tensor` returns it.
 
-        These are the blocks of the whole tensor, of a row, or of a group (`superblock`).
+        `tensor` is called once for all blocks that share a tensor scale: those of the whole tensor, of a row, or of a
+        group (`superblock`).
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]

@@ -67,7 +67,7 @@ class Ulps(Record):
 
 
 class Distances:
-    """Running counts of distances in ulps: exact up to 4,096, and by their twelve leading bits above that.
+    """Counts distances in ulps: each distance up to 4,096 separately, larger ones by their twelve leading bits.
 
     >>> distances = Distances()
     >>> distances.add(np.array([0, 1, 3, 5000, -1]), np.arange(5))

@@ -150,7 +150,7 @@ def compare(
 
 
 def ulp_format(x: ArraySource, y: ArraySource) -> Format:
-    """Return the format whose ulps are counted: the narrower, if the other format contains it, else a common one."""
+    """Return the format whose ulps are counted: the narrower one, or a common format if the wider lacks some of it."""
     for narrow, wide in ((x.format, y.format), (y.format, x.format)):
         if holds(wide, narrow):
             return narrow
@@ -340,7 +340,7 @@ def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
 
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the shape that two shapes of any size broadcast to, or None; NumPy's function limits the size.
+    """Return the shape that two shapes broadcast to, or None; NumPy's own function refuses very large shapes.
 
     >>> broadcast_shapes((3, 1), (4,)), broadcast_shapes((3,), (4,))
     ((3, 4), None)

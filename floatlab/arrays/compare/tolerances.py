@@ -53,7 +53,7 @@ class Allclose:
         return self.kind.type(atol) + self.kind.type(rtol) * size
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements with a finite expected number; any other passes only if it counts as equal."""
+        """Return a mask of the elements whose expected number is finite; others pass only if they count as equal."""
         return np.isfinite(size)
 
 
@@ -87,7 +87,7 @@ class AssertClose:
         return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
 
     def bounded(self, error: Array, size: Array) -> Array:
-        """Return a mask of the elements with a finite error; any other passes only if it counts as equal."""
+        """Return a mask of the elements whose error is finite; others pass only if they count as equal."""
         return np.isfinite(error)
 
 

@@ -106,7 +106,7 @@ class Accumulator:
 
 @in_default_mode
 def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str = "add") -> Array:
-    """Reduce the terms along the first axis (at least one) in the order of a schedule.
+    """Add or multiply the terms along the first axis in the order of a schedule; there is at least one term.
 
     >>> terms = np.array([1.0, 2.0**-24, 2.0**-24, 2.0**-24], np.float32)
     >>> single = Accumulator("fp32", SINGLE, None)

@@ -32,7 +32,7 @@ def is_number(x: object) -> bool:
 
 
 def codes_in(x: object, format: Format, context: Context) -> Array:
-    """Return the codes in `format` of an argument of FloatArray: rounded once, or unchanged if it has this format.
+    """Return the codes of numbers rounded once into `format`; codes of numbers that have this format stay unchanged.
 
     Raises UnsupportedError for arguments that are not numeric.
     """

@@ -105,7 +105,7 @@ def _way(rule: RoundingRule) -> tuple[int, int]:
 
 
 def _is_processors_own(rule: RoundingRule) -> bool:
-    """Return whether processors have an instruction with the results of this conversion, NaNs included."""
+    """Return whether a processor instruction gives the results of this conversion, also for NaNs."""
     pair = rule.source.name, rule.format.name
     known = rule.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
     same = rule.keeps_payloads and rule.context.replace(rounding=Direction.RNE, seed=0) == Context()
@@ -163,7 +163,7 @@ def packed_stage(
 
 
 def packed_reading(fmt: Format, word: Format) -> Array:
-    """Pack the conversion of codes into words: a table, or a Reading of _kernels_word.h."""
+    """Pack for the kernels how codes are decoded into words: as a table, or as a Reading of _kernels_word.h."""
     reading = decoding_rule_for(fmt, word)
     if reading.table is not None:
         return reading.table
@@ -295,7 +295,7 @@ class KernelProgram:
         """Continue from states[0], and write the next steps into states[1:]; return the number of steps done.
 
         `states` has the shape (steps + 1, rows, count). `first` steps were done before; the random draws continue after
-        theirs. Fewer steps are done if the kernel marks an element, which it cannot compute.
+        theirs. Fewer steps are done if the kernel marks an element, that is, cannot compute it.
         """
         steps, _, count = states.shape
         done: int = _kernels.run(

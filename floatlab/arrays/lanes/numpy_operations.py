@@ -116,7 +116,7 @@ class ScalarOperation:
         self.scalar, self.sources, self.format, self.context = operation.scalar, sources, format, context
 
     def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
-        """Return the code and the flags of the operation on codes; `index` is the index of the draw."""
+        """Return the code and the flags of the result for these operand codes; `index` is that of the random draw."""
         context = self.context
         if context.rounding.is_stochastic:
             # Element i takes the first draw of the stream after it is advanced by i draws.

@@ -219,7 +219,7 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Return whether rounding first to odd in `word` never changes the result in `format`.
+    """Return whether numbers can be rounded to odd in `word` first, without changing their rounding to `format`.
 
     `drawn` says whether the second rounding, to `format`, is stochastic.
 

@@ -248,5 +248,5 @@ def summed_in_halves(rows: Array, add: Callable[[Array, Array], Array]) -> Array
 
 @lru_cache(maxsize=256)
 def lane_for(recipe: Recipe, source: Format, context: Context) -> FormulaLane:
-    """Return the lane of a recipe; what does not depend on the values is computed only once."""
+    """Return the `FormulaLane` of a recipe; it is cached, because it does not depend on the values."""
     return FormulaLane(recipe, source, context)

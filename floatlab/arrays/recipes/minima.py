@@ -156,7 +156,7 @@ def round_one_by_one(values: Array, recipe: Recipe) -> ShiftedBlocks:
 
 
 def _kept(values: Array, fmt: BlockFormat, of_tensor: bool = False) -> Array:
-    """Return values rounded to the format of scales (or of the tensor's scale), as numbers."""
+    """Round values into the format of scales (or of the tensor's scale); return numbers, not codes."""
     kind = fmt.tensor if of_tensor and fmt.tensor is not None else fmt.scale
     lost = np.isnan(values)  # integers have no NaN
     codes = (

@@ -206,7 +206,7 @@ def _scaled(x: Piece, numbers: Array, recipe: Recipe, peak: float | None) -> Rou
 
 
 def _encoded(x: Piece, recipe: Recipe, given: np.float32 | None, dtype: DType) -> tuple[Blocks, Array]:
-    """Return the codes of scales and the decoded values; the codes of elements may be left out."""
+    """Encode a matrix; return its `Blocks`, in which the codes of elements may be missing, and the decoded values."""
     if is_plain(recipe):
         found = Job(x, recipe, -1, tensor_scale=given).at_once(False, True)
         if found is not None and found.values is not None and found.values.dtype == dtype:
