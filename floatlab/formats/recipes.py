@@ -75,8 +75,7 @@ class Recipe(Drawn, Record):
         return self.format.name if default else f"{self.format.name}:{self.rule.name}"
 
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
-        """Return the recipe with this scale rule; None changes nothing. Raises ContextError for a second, different
-        rule.
+        """Return the recipe with this scale rule; None changes nothing. Raises ContextError if it names another one.
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'

@@ -194,7 +194,7 @@ class Gradients:
         return found
 
     def _wide(self, scale: float, format: Format) -> Array:
-        """Return binary64 numbers that round to the same results as the exact numbers times the scale."""
+        """Return the exact numbers times the scale, as binary64 numbers that round to `format` in the same way."""
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:
             context = _ODD if is_enough(DOUBLE, format) else Context()
