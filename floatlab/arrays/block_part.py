@@ -52,7 +52,7 @@ def block_part(
     """Quantize the block of an array that contains the element at position `at`; keep up to MOST elements around it.
 
     The array may have millions of elements. The result has the same bits as that of `quantize_blocks` for the whole
-    array. Raises UnsupportedError for an empty array, and for a block that is too large for its rule.
+    array. Raises UnsupportedError for an empty array, and for a very large block whose rule needs every value.
 
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.formats.recipes import parse_recipe

@@ -73,7 +73,7 @@ class Integers(Record):
 
 
 def _unsigned(width: int) -> Format:
-    """Return the integers from 0 to 2^width − 1 as a format, whose codes are the integers."""
+    """Return a format whose numbers are the integers from 0 to 2^width − 1; each is its own code."""
     return Format(f"uint{width}", width, 1, bias=2 - width, infinities=False, nans=0, signed=False)
 
 

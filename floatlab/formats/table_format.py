@@ -160,7 +160,7 @@ class TableFormat(Format):
         return self.ties == "away"
 
     def counts_as_odd(self, rank: int, negative: bool) -> bool:
-        """Return whether a tie between a rank and the next one goes to the next one; not for `ties_away`."""
+        """Return whether a tie between `rank` and `rank` + 1 goes to `rank` + 1; not used if ties go away from zero."""
         return negative if self.ties == "down" else self.ties == "even" and bool(rank & 1)
 
     @property

@@ -146,7 +146,7 @@ def _table(table: model.Table, width: int) -> list[Line]:
 
 
 def _stacked(table: model.Table, width: int) -> list[Line]:
-    """Show each row as a list under its first cell, with each name before its value."""
+    """Show each row as a list under its first cell, with the title of each column before its cell."""
     lines: list[Line] = []
     margin = " " * (2 * INDENT)
     for row in table.rows:

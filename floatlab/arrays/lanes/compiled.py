@@ -200,8 +200,8 @@ class KernelPass:
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Round a block whose first element has index `first`.
 
-        Return the union of all raised flags and marks, and an array with those of each element: its marks after an
-        operation, its flags after a conversion.
+        Return the union of all raised flags and marks, and an array. After an operation, the array has the marks of
+        each element; after a conversion, it has the flags, or is None if they were not needed.
         """
         if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
@@ -280,8 +280,8 @@ class KernelProgram:
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, rule: RoundingRule) -> None:
         """Add a stage that writes binary64.
 
-        Rows are numbered from 0. An operand is the number of a row, and whether the row of this step is meant (True) or
-        that of the previous step (False). `to` is the number of the row that the stage writes.
+        Rows are numbered from 0. An operand is a pair: the number of a row, and True for the row of this step or False
+        for that of the previous step. `to` is the number of the row that the stage writes.
         """
         rows, number = self._rows, -1
         if rule.format != rule.source:
