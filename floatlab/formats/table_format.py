@@ -1,10 +1,10 @@
 """Formats whose numbers are a table: sorted values with their codes, and a boundary between each two neighbours.
 
 A `TableFormat` answers the same questions as a `Format`. Its *magnitudes* are ranks among the numbers of one sign, so
-neighbours in value are still neighbours in magnitude; only the step from a magnitude to a code, and back, is a table.
-Rounding goes through the kernel of `numbers.rounding`, which asks three things: is the number between two entries, has
-it reached the boundary, is it on the boundary. The boundary is halfway in value (HiF8), halfway in binary32 (NF4), or
-halfway between the codes (posits, takums: the value of the code with one bit more).
+neighbours in value are still neighbours in magnitude. Only the step from a magnitude to a code, and back, needs a
+table. Rounding goes through the kernel of `numbers.rounding`, which asks three things: is the number between two
+entries, has it reached the boundary, is it on the boundary. The boundary is halfway in value (HiF8), halfway in
+binary32 (NF4), or halfway between the codes (posits, takums: the value of the code with one bit more).
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _turns(format: Format) -> list[Exact]:
     """Return the two points just below the smallest normal number at which tininess may end.
 
     Tininess after rounding (7.5) is judged after rounding to p digits. The ulp of p digits is smaller there than the
-    ulp of subnormal numbers; the points lie one such ulp, and half such an ulp, below the smallest normal number. Which
+    ulp of subnormal numbers. The points lie one such ulp, and half such an ulp, below the smallest normal number. Which
     one it is depends on the rounding direction. If tiny results are flushed, the interval of zero ends at this point.
     """
     normal = Exact(False, 1, format.emin)

@@ -243,8 +243,8 @@ class Mark(Record):
 class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends`, it is drawn with end strokes and its label inside. Without `ends`, it is a solid stroke with its label
-    after it (before it if `before` is set); if there is no room, the label is on the other side.
+    With `ends`, it is drawn with end strokes and its label inside. Without `ends`, it is a solid stroke. Its label is
+    after it (before it if `before` is set), or on the other side if there is no room.
     """
 
     start: float

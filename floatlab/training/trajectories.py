@@ -1,9 +1,9 @@
 """The same steps with several remedies side by side, compared with a reference in exact arithmetic.
 
-The reference is exact if the updates, or the gradients of plain SGD, are known in advance: the weights are w₀ + Σu or
-w₀ − lr·Σg in rational arithmetic. If updates depend on earlier steps (momentum, Adam, weight decay, gradients that are
-functions of the weights), the reference is the same program in binary64. In the reference, NaN and infinite gradients
-count as zero.
+The reference is exact if the updates, or the gradients of plain SGD, are known in advance. The weights are then w₀ + Σu
+or w₀ − lr·Σg in rational arithmetic. If updates depend on earlier steps (momentum, Adam, weight decay, gradients that
+are functions of the weights), the reference is the same program in binary64. In the reference, NaN and infinite
+gradients count as zero.
 """
 
 from __future__ import annotations

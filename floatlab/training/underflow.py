@@ -29,7 +29,7 @@ class Underflow(Answering, Record):
 
     `counts` is the number of gradients for each exponent (of the leading digit) in `exponents`. The shares are relative
     to the `nonzero` gradients, after multiplication by `scale`. `safe_scale` is the largest power of two at which no
-    gradient overflows, None if all are zero; `flushed_by_safe_scale` is the number of gradients that still become zero
+    gradient overflows, None if all are zero. `flushed_by_safe_scale` is the number of gradients that still become zero
     at this scale. `least_scale` is the smallest power of two at which no gradient becomes zero, None if no power of two
     in binary64 suffices.
     """

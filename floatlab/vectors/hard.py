@@ -1,9 +1,9 @@
 """Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
-A random product is almost never close to a tie. For products and quotients, the last digits of an operand are chosen to
-solve a congruence modulo a power of two, or modulo the divisor, so that the result is close to a tie. For square roots,
-an integer of p + 1 digits is found (digit by digit) whose square is close to a multiple of a large power of two; the
-multiple is the operand.
+A random product is almost never close to a tie. For products and quotients, the last digits of an operand solve a
+congruence, modulo a power of two or modulo the divisor. The result is then close to a tie. For square roots, an integer
+of p + 1 digits is found, digit by digit, whose square is close to a multiple of a large power of two. This multiple is
+the operand.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Searches of libraries for the scale and the minimum of a block: algorithms that are not formulas.
 
 A search computes in binary32, in the library's order of operations. Each operation is computed in binary64 and then
-rounded into binary32; with 53 ≥ 2·24 + 2 digits, the first rounding of a sum, difference, product, quotient or square
-root does not change the second (Figueroa, When is double rounding innocuous?, 1995).
+rounded into binary32. Since 53 ≥ 2·24 + 2, rounding a sum, difference, product, quotient or square root to binary64
+first does not change the result (Figueroa, When is double rounding innocuous?, 1995).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Extreme(Record):
 class Tolerance(Record):
     """One tolerance test (allclose or assert_close) and its result for two arrays.
 
-    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails; it is infinite if no
+    `share` is the largest |actual − expected| / (atol + rtol·|expected|): a share above 1 fails. It is infinite if no
     tolerance would pass. `least_rtol` is the smallest rtol that would pass with this atol, and `least_atol` the
     smallest atol with this rtol (None if none would). Both are exact in the dtype in which tolerances are computed. The
     greatest differences are those of elements that fail, in the dtype of the arrays, as both libraries print them.

@@ -1,6 +1,6 @@
 """Tolerances as NumPy and PyTorch define them: which elements pass, and the smallest tolerances that suffice.
 
-Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit: NumPy
+Both test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the limit. NumPy
 computes in the arrays' dtype; PyTorch computes 16-bit floats in binary32 and rounds every result. This module does the
 same as either library. Equal numbers always pass. An infinity never passes with a different number. A NaN passes only
 with a NaN, and only if `equal_nan` is true.

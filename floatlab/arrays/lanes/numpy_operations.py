@@ -1,8 +1,8 @@
 """Operations on blocks of arrays: results are computed as exact pairs of binary64 (`pairs`), and then rounded once.
 
 `OPERATIONS` has, for each operation, the function that returns its exact result as a pair, and the equivalent scalar
-operation. The scalar operation is used if a pair might be inexact (binary64 overflows, or the residual underflows), if
-the result is a NaN, and if stochastic rounding needs more bits than a pair has.
+operation. The scalar operation is used in three cases: a pair might be inexact (binary64 overflows, or the residual
+underflows); the result is a NaN; stochastic rounding needs more bits than a pair has.
 """
 
 from __future__ import annotations

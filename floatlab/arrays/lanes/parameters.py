@@ -1,8 +1,8 @@
 """Parameters of formats for the lanes: how to decode codes into words, and how to round words.
 
-A *word* is a binary32 or binary64 number, which a lane processes as the integer of its bits. Whatever depends only on
-formats and the context (the results for ∞, NaN, overflow and zero) is computed here once by the scalar kernel, so that
-no lane decides it again. Decoding keeps the payloads of NaNs.
+A *word* is a binary32 or binary64 number, which a lane processes as the integer of its bits. Some results depend only
+on formats and the context: those for ∞, NaN, overflow and zero. The scalar kernel computes them here once, so that no
+lane decides them again. Decoding keeps the payloads of NaNs.
 """
 
 from __future__ import annotations

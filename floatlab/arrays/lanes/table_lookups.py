@@ -105,8 +105,8 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 class BinadeLookup:
     """16-bit codes in two's complement, if their starts are evenly spaced in each binade of binary32.
 
-    An entry for each sign and exponent has the rank at the binade's start, and how to round the significand: a number
-    to add, whether to add 1 if the rank so far is odd, and a right shift.
+    There is an entry for each sign and exponent. It has the rank at the binade's start, and three numbers that round
+    the significand: a number to add, whether to add 1 where the rank so far is odd, and a right shift.
     """
 
     shift = SINGLE.trailing_bits

@@ -61,8 +61,8 @@ def is_unscaled(recipe: Recipe) -> bool:
 def spans(recipe: Recipe) -> str:
     """Return which values of an array determine its scales.
 
-    The answer is `tensor` if a scale depends on all values, `row` if it depends on those of a row, and an empty text if
-    it depends only on those of its block.
+    The answer is `tensor` if a scale depends on all values, and `row` if it depends on those of a row. It is an empty
+    text if a scale depends only on the values of its block.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> [spans(parse_recipe(name)) for name in ("e4m3/tensor", "nvfp4", "e4m3/channel", "nvfp4/16/channel", "mxfp4")]
