@@ -132,9 +132,10 @@ def _above(datum: Datum, value: Exact, negative: bool = False) -> tuple[Exact, .
 def _turns(format: Format) -> list[Exact]:
     """Return the two points just below the smallest normal number at which tininess may end.
 
-    Tininess after rounding (7.5) is judged after rounding to p digits. The ulp of p digits is smaller there than the
-    ulp of subnormal numbers. The points lie one such ulp, and half such an ulp, below the smallest normal number. Which
-    one it is depends on the rounding direction. If tiny results are flushed, the interval of zero ends at this point.
+    Tininess after rounding (7.5) is a property of the number rounded to p digits with an unbounded exponent range. The
+    ulp of p digits is smaller there than the ulp of subnormal numbers. The points lie one such ulp, and half such an
+    ulp, below the smallest normal number. Which one it is depends on the rounding direction. If tiny results are
+    flushed, the interval of zero ends at this point.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]

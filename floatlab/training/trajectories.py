@@ -59,7 +59,9 @@ class Reference:
             self._wide.advance(steps, tick)
 
     def at(self, steps: list[int], element: int = 0) -> list[Fraction]:
-        """Return the exact weight after each of these steps (ascending); UnsupportedError if the reference is binary64.
+        """Return the exact weight after each of these steps, in ascending order.
+
+        Raises UnsupportedError if the reference is binary64.
 
         >>> Reference("1.125", "0.00041999", Updates(), 1).at([0, 101])
         [Fraction(9, 8), Fraction(116741899, 100000000)]

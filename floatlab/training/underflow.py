@@ -145,7 +145,7 @@ def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, b
 
 
 def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
-    """Return the positive and the negative number of smallest (np.min) or largest (np.max) magnitude, if any."""
+    """Return the extreme positive and negative numbers, if any; `choose` is np.min or np.max of the magnitudes."""
     sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
     return [sign * float(choose(each)) for sign, each in sides if each.size]
 

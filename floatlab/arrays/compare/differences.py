@@ -270,7 +270,7 @@ class Operand(Record):
 
 
 class Specials(Record):
-    """Counts of elements that differ in a NaN, an infinity or the sign of a zero."""
+    """Counts of pairs with one or two NaNs, and of pairs that differ in an infinity or in the sign of a zero."""
 
     nan_in_actual: int
     nan_in_expected: int

@@ -353,7 +353,7 @@ def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] 
 
 
 def _count_specials(p: Array, q: Array) -> list[int]:
-    """Count the pairs that differ in NaNs, infinities or signs of zeros, in the order of Specials."""
+    """Count the pairs with special values, in the order of the fields of `Specials`."""
     no_p, no_q = np.isnan(p), np.isnan(q)
     infinite = (np.isinf(p) | np.isinf(q)) & ~no_p & ~no_q & (p != q)
     signs = (p == 0) & (q == 0) & (np.signbit(p) != np.signbit(q))
