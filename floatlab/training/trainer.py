@@ -248,7 +248,7 @@ class Trainer:
 
     @property
     def _format_without_nan(self) -> str:
-        """The name of the first format that has no NaN, among those of the gradients and the stages; empty if none."""
+        """The name of the first format without NaN, of the gradients or of a stage; empty if all have one."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 

@@ -313,7 +313,7 @@ class Spread(ArraySource):
     """An array that is broadcast to another shape."""
 
     def __init__(self, source: ArraySource, shape: tuple[int, ...]) -> None:
-        """Load the array, and index it by its broadcast shape."""
+        """Load the array, and broadcast it to the shape without a copy."""
         super().__init__(source.name, shape, source.format if source.dtype is None else source.dtype)
         whole = source.whole()
         self._flat = np.broadcast_to(whole.codes if isinstance(whole, Source) else whole, shape).flat
