@@ -32,7 +32,7 @@ _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
 
 
 class Origin(Record):
-    """The source of numbers before they were converted into their present format."""
+    """The format of numbers before their conversion into the present one, and how many the conversion changed."""
 
     format: Format | None  # None for text, fractions and integers, which have no format
     inexact: int  # the number of values that the conversion changed

@@ -312,7 +312,10 @@ class NotANumber(Record):
 
 
 class Code(Record):
-    """A code, typed instead of a value; `width`: bits of the typed digits; `binary`: whether the digits were binary."""
+    """A code that was typed instead of a value.
+
+    `width` is the number of bits that the typed digits have; `binary` says whether they are binary digits.
+    """
 
     code: int
     width: int

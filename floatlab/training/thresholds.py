@@ -113,7 +113,10 @@ def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fract
 
 
 def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
-    """Return the largest (or smallest) number of a format within an interval."""
+    """Return the number of a format that is nearest to an end of an interval, and inside the interval.
+
+    The end is `reach`, and belongs to the interval if `closed`. It is the upper end if `up`, else the lower.
+    """
     toward = Context(Direction.RTN if up else Direction.RTP)
     found = encode(reach, format, toward)
     if not closed and found.exact.as_fraction() == reach:

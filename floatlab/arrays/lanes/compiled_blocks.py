@@ -124,8 +124,8 @@ def largest_finite(x: Array, size: int) -> float:
 def scaled_elements(codes: Array, elements: Array, by: Array, in_double: bool) -> Array | None:
     """Return the products of decoded elements and the factors of their blocks, as float32; None without the extension.
 
-    `elements` is float32: the number of each code of one byte. `by` is float64, and has one number for each row of
-    codes. The products are rounded once; if not `in_double`, float32 contains the factors.
+    `elements` (float32) has the number of each code. `by` is float64, and has one number for each row of codes. The
+    products are rounded once. Unless `in_double` is true, all factors must be numbers of float32.
     """
     kernels = compiled.extension()
     if kernels is None:

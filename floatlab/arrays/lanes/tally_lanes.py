@@ -1,8 +1,8 @@
 """The statistics of an array and its rounded copy (`Tally`), computed by the compiled extension or in NumPy.
 
-Both ways give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk
-i // 2048 and to lane i mod 16. The numbers of a chunk and a lane are added one after the other, then the lanes in
-halves (lane j and lane j + 8, then 4, 2, 1), then the chunks one after the other. No operation is fused.
+Both ways give the same bits. Sums are binary64, and their order is defined: the element at index i belongs to chunk i
+// 2048 and to lane i mod 16. The numbers of a chunk and a lane are added one after the other. The lanes are then added
+in halves (lane j and lane j + 8, then 4, 2, 1), and the chunks one after the other. No operation is fused.
 """
 
 from __future__ import annotations
