@@ -70,7 +70,7 @@ class _Mapping:
         self.smaller: SmallerProducts | None = SmallerProducts(sized, self._explained)
 
     def _explained(self, sized: SizedTarget) -> Explained:
-        """Return the candidate of each class of a smaller product, and the class number of each of its elements.
+        """Find the orders in a smaller product; return the candidates of its classes, and the class of each element.
 
         No still smaller products are used for this.
         """
@@ -89,7 +89,7 @@ class _Mapping:
                 raise NotASum(f"{self.sized.target.name} gives two results for the same terms")
 
     def run(self) -> None:
-        """Explain all elements; raises NotASum if the target gives different results for the same terms."""
+        """Find the orders of all elements; raises NotASum if the target gives different results for the same terms."""
         self.partition.split()
         waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
         while waiting:
@@ -100,7 +100,7 @@ class _Mapping:
             self._check_repeats()
 
     def _parts(self, places: Array) -> list[Array]:
-        """Return the parts of the mask `places` that belong to each class of the partition."""
+        """Split the mask `places` into one mask for each class of the partition."""
         labels = self.partition.labels.reshape(self.shape)
         return [places & (labels == label) for label in np.unique(labels[places])]
 
@@ -216,7 +216,7 @@ class _Mapping:
         return best
 
     def _fitting(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
-        """Return the candidate that gives most elements bit for bit, and the mask of these elements.
+        """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
         An element counts only if it is equal in all random products (`trials`).
         """
@@ -244,9 +244,9 @@ class _Mapping:
         return made
 
     def _best(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
-        """Return the candidate that gives most elements of a sample.
+        """Return the candidate that reproduces the most elements of a sample bit for bit.
 
-        The sample includes elements in the masks `failed`, which the previous candidates did not give.
+        The sample includes elements in the masks `failed`, which the previous candidates did not reproduce.
         """
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials)
@@ -273,7 +273,7 @@ class _Mapping:
         return best
 
     def _replayed(self, candidate: Candidate, places: Array, trial: RandomProduct) -> Array:
-        """Return the mask of the elements at `places` that a candidate gives bit for bit in a random product."""
+        """Return the mask of the elements at `places` that a candidate reproduces bit for bit in a random product."""
         codes = np.zeros(self.shape, trial.result.codes.dtype)
         compute(candidate, trial.sides, places, self.into, codes)
         fits = np.zeros_like(places)

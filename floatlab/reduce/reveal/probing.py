@@ -7,8 +7,8 @@ to the result, all terms that meet it in subtrees of the same size join the path
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 This module goes beyond the paper: it first supposes that a group of terms forms the same tree as a known group of the
-same size. One probe per node proves this. If a term of one known subtree meets a term of another one in a subtree whose
-size is the sum of both sizes, this subtree consists of the two.
+same size. One probe per node proves this: two known subtrees are the children of one node if a term of one meets a term
+of the other in a subtree that has as many terms as both together.
 """
 
 from __future__ import annotations
@@ -140,7 +140,10 @@ class _Search:
             raise NotASum("a huge number absorbs no terms: the function adds exactly, or in too wide an accumulator")
 
     def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
-        """Return the root of the subtree of a pivot and `others`, which join it in ascending order of `sizes`."""
+        """Create the nodes of the path that begins at a pivot; return the root of this subtree.
+
+        The terms `others` join the path in ascending order of `sizes`.
+        """
         if not len(others):
             return [pivot]
         ends = np.flatnonzero(np.append(sizes[1:] != sizes[:-1], True)) + 1
@@ -190,9 +193,10 @@ class _Search:
         return first + len(others) - 1
 
     def _alike(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
-        """Return the roots of each group that has the form known for its size, and an empty list for every other group.
+        """Return the roots of each group that has the known form of its size, and an empty list for every other group.
 
-        In a flat group, every term is a child of the parent. The parent of group k has `parents[k]` terms below it.
+        The parent of group k has `parents[k]` terms below it. If `is_flat` is true, the form is that every term of the
+        group is a child of the parent.
         """
         if not groups:
             return []
@@ -205,10 +209,10 @@ class _Search:
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
     def _supposed(self, groups: Array, parent: int) -> list[int | None]:
-        """Return the root of each group, which is a row of terms; None if it does not have the form known for its size.
+        """Return a root for each group of terms that has the known form of its size, and None for the others.
 
-        The parents of the groups have at least `parent` terms. If a node has more than two subtrees, each pair of them
-        has to meet there.
+        A group is a row of `groups`. The parents of the groups have at least `parent` terms. If a node has more than
+        two subtrees, each pair of them has to meet there.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None

@@ -170,7 +170,7 @@ class RandomProduct:
 
 
 def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return the mode; raises UnsupportedError if its caller does not round to nearest."""
+    """Return `mode`; raises UnsupportedError if the caller's floating-point mode does not round to nearest."""
     if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} can be probed only if this thread rounds to nearest, which it does not: "

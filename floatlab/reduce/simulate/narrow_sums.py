@@ -31,7 +31,10 @@ def promoted(x: Array, y: Array, format: Format, size: int, fma: bool) -> Array:
 
 
 def stored(x: Array, y: Array, format: Format) -> Array:
-    """Return sums of products, added term by term in binary32; each partial sum is then rounded to a narrow format."""
+    """Return the matrix product x·y, whose terms are added one by one.
+
+    Each sum is computed in binary32 and then rounded to a narrow format, as if it were stored in this format.
+    """
     total = np.zeros((x.shape[0], y.shape[1]), np.float32)
     single = x.astype(np.float32), y.astype(np.float32)
     with np.errstate(all="ignore"):

@@ -58,7 +58,7 @@ def portion(part: Fraction) -> str:
 
 
 def _tail(rounded: Rounded) -> str:
-    """Return the discarded part in ulps, as text: exact if that is short, else rounded or with a bound."""
+    """Return the discarded part in ulps, as text: a short fraction, a rounded decimal, or a bound."""
     part = Fraction(rounded.rest2, 2 * rounded.unit)
     if not rounded.kept and rounded.unit == 1 << GUARD_DIGITS and rounded.rest2 == 2:
         return f"less than 2^-{GUARD_DIGITS - 1}"
@@ -74,7 +74,7 @@ def rounding_reason(rounded: Rounded, format: Format, context: Context) -> list[
 
 
 def _between(rounded: Rounded, between: Between, fmt: Format, context: Context) -> list[str]:
-    """Explain a rounding between two entries of a table."""
+    """Explain a rounding to one of two neighbours, in a format whose numbers are listed in a table."""
     direction = context.rounding
     if rounded.tail is Tail.ZERO:
         return [f"It is a number of {fmt.name} already, so there is nothing to round."]
@@ -121,7 +121,11 @@ def _cut(rounded: Rounded, fmt: Format, context: Context) -> list[str]:
 
 
 def _decided(rounded: Rounded, context: Context, what: str, one: str = "") -> str:
-    """Explain how the direction treats the discarded part; `one` names the result of ties in formats of precision 1."""
+    """Explain what the rounding direction does with the discarded part.
+
+    `what` names the digit or integer that is increased or kept. `one` names the result of ties in formats of precision
+    1.
+    """
     stay = "the kept digits stay" if what == _LAST else f"the {what} stays"
     up = f"so the {what} goes up by one" if rounded.increment else f"so {stay}"
     it = f"so it {'goes up by one' if rounded.increment else 'stays'}"
@@ -191,7 +195,7 @@ def _underflow(rounded: Rounded, fmt: Format, context: Context) -> str:
 
 
 def integral_reason(rounded: Rounded, context: Context) -> list[str]:
-    """Return sentences on the digits after the binary point, and on how the direction decided."""
+    """Return sentences on the digits after the binary point, and on what the rounding direction does with them."""
     if rounded.tail is Tail.ZERO:
         return ["There are no digits after the binary point: the number is an integer already."]
     return [f"The part after the binary point is {_tail(rounded)}.", _decided(rounded, context, "integer")]
@@ -275,7 +279,6 @@ def _overflowed(datum: Datum, context: Context) -> str:
 
 
 def _error(derivation: Derivation) -> str:
-    """Describe the error of the result."""
     result, ulps = derivation.result, derivation.approximate_error_ulps
     if ulps is None:
         return ""

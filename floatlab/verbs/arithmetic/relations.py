@@ -140,7 +140,7 @@ def _opening(derivation: Derivation, start: int = 0) -> int:
 
 
 def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
-    """Return the stages (groups of steps) of multiply-then-add from the rounding of the product on."""
+    """Return the groups of steps of multiply-then-add, from the rounding of the product on."""
     derivation, end = contrast.separate, product_end(contrast.separate)
     found: list[StepGroup] = []
     for stage in step_groups(derivation, stop=end if steps is None else min(steps, end)):
@@ -160,7 +160,7 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
 def fused_and_separate(
     contrast: Contrast, steps: int | None = None, strips: bool = True
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
-    """Return three lists of stages (groups of steps): shared ones, those of the fma, and those of multiply-then-add.
+    """Return three lists of groups of steps: shared ones, those of the fma, and those of multiply-then-add.
 
     With `steps`, the lists contain only the first `steps` steps of both. Without `strips`, operands are not drawn.
     """

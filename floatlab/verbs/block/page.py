@@ -51,7 +51,7 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
 
 
 def part_page(part: BlockPart, name: str) -> Page:
-    """Return the page of a part of an array; `name` says what the array is, if it is not typed."""
+    """Return the page of a part of an array; `name` describes the array, and is empty if its values were typed."""
     block, count = part.block, math.prod(part.shape)
     title = f"{name or words.counted(count, 'value')} in {block.recipe.name}"
     first, last = (index_text(part, part.places[end]) for end in (0, -1))
@@ -163,7 +163,7 @@ def _in_words(block: BlockDerivation) -> bool:
 
 
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
-    """Return a row for each formula of the rule that is computed at a level: once for the tensor, or for each block.
+    """Return a row for each formula of the scale rule at one level: formulas of the tensor, or formulas of a block.
 
     `stored` maps names of formulas to the data that are stored for them.
     """
@@ -181,7 +181,7 @@ def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | 
 
 
 def _group_rows(block: BlockDerivation) -> list[Block]:
-    """Return a row for each size of groups, with the exponents of the groups."""
+    """Return a row for each size of groups; in HiF4, each group of elements has an additional exponent."""
     return [
         Row(f"groups of {size}", f"exponents {' '.join(map(str, exponents))}")
         for size, exponents in zip(block.format.groups, block.groups, strict=True)
@@ -261,7 +261,7 @@ def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
-    """Return what happened to an element if it was more than a rounding, such as saturation."""
+    """Return a remark on a rounded element, such as "exact" or "saturates at 6"; empty for an ordinary rounding."""
     rounded = element.rounded
     if element.decoded is None:
         return "NaN"
@@ -358,7 +358,7 @@ def _becomes(element: Element, block: BlockDerivation) -> str:
 
 
 def elements_table(blocks: tuple[BlockDerivation, ...], names: list[str] | None = None) -> Table:
-    """Return a table with one row for each element of the blocks; `names` are the contents of another first column."""
+    """Return a table with one row for each element of the blocks; `names` fill an additional first column."""
     rows: list[tuple[Text, ...]] = []
     for block in blocks:
         fmt = block.format

@@ -34,7 +34,7 @@ _POWER = re.compile(r"2(?:\^|\*\*)([+-]?[0-9]{1,9})")
 class Exercise(Record):
     """A question about a step of an operation: the prompt, the choices (none for a typed answer), the accepted answers.
 
-    The first answer is the one to display.
+    The first answer is the one that is displayed.
     """
 
     prompt: str

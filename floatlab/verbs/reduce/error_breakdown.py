@@ -74,13 +74,16 @@ def _after(found: Reduction, last: Datum) -> list[Contribution]:
 
 
 def _rounded(found: Reduction) -> Adder | None:
-    """Return the adder that rounds terms separately; None if there is none."""
+    """Return the adder that can round terms before they are added; None for tensor cores."""
     adder = found.adder.adder if isinstance(found.adder, Compensated) else found.adder
     return adder if isinstance(adder, Adder) else None
 
 
 def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """Return for each term whether it was rounded before it was added; its node then has this rounding, too."""
+    """Return for each term whether it was rounded before it was added.
+
+    If it was, the derivations of its node include this rounding.
+    """
     adder = _rounded(found)
     if adder is None or not adder.fma:
         return [adder is not None] * len(terms)
@@ -96,7 +99,7 @@ def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) 
 
 
 def _only(term: Term, node: Node) -> Contribution:
-    """Return the entry of the only term, as it was read into the accumulator's format."""
+    """Return the entry of a sum with a single term, which is converted to the accumulator's format."""
     return Contribution(node.id, (), term, node.value, _error(node.value, [_exact(term)]), _raised(node.derivations))
 
 

@@ -58,7 +58,7 @@ class OrderChoice(Record):
 
 
 def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Yield lists of results of a reduction's terms in all orders, its own order first; each list has one order more.
+    """Add a reduction's terms in all orders, its own order first; after each order, yield the results so far.
 
     Orders that are the same for this number of terms are merged. With millions of terms, an order takes long.
 
@@ -107,7 +107,10 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
 
 
 def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
-    """Return a key that is the same for equal choices; None if there are too many terms to compute it."""
+    """Return a key that is equal for two choices if they have the same order of additions and the same adder.
+
+    The key is None if there are too many terms to compute it, or no such order for this number of terms.
+    """
     if len(found) > _COMPARED:
         return None
     try:

@@ -116,7 +116,7 @@ def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> s
 
 
 def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
-    """Return the letter and the remedy of a line, and the step of the last change."""
+    """Return the letter and the remedy of a line, and the step of its last change of remedy."""
     last = [each.step for each in switches if each.place == place]
     since = Span(f" from {last[-1]:,}", Role.HINT) if last else ""
     return line(Span(letter(place, switches), role_of(place)), " ", Span(label, Role.VALUE), since)
@@ -130,7 +130,7 @@ def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, sw
 
 
 def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
-    """Divide a curve at the changes of its remedy; each part has its own letter and its own name in the legend."""
+    """Divide a line's curve at each change of its remedy; each part has its own letter and its own label."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
     for i in range(len(own) + 1):
@@ -167,7 +167,7 @@ def _recorded(run: TrainingRun, step: int) -> Array:
 
 
 def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str | None:
-    """Return the value of a line after a step; None if that step was not recorded."""
+    """Return the weight of a line after a step, or the mean error of several weights; None if the line has ended."""
     place = step // run.every
     if place >= len(run.at):
         return None
@@ -179,7 +179,10 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return the geometric mean of the losses over the seeds after a step; None if a loss is missing."""
+    """Return the geometric mean over the seeds of the latest losses up to a step, as text.
+
+    The result is None if a seed has no loss yet, or a loss is not positive.
+    """
     there = [each.losses[each.at <= step] for each in row]
     last = [losses[-1] for losses in there if len(losses) and losses[-1] > 0]
     if len(last) < len(row):
@@ -190,7 +193,7 @@ def _loss(row: list[Learning], step: int) -> str | None:
 def _read(
     step: int, values: Iterable[tuple[int, str | None]], switches: Sequence[Switch], more: list[tuple[str, str, Role]]
 ) -> Line:
-    """Return the values of all lines at a step as one line of text."""
+    """Return the step, and the value of each remedy or network after it, as text."""
     runs: list[Span | str] = [Span(f"step {step:,}", Role.LABEL)]
     for place, value in values:
         if value is not None:
