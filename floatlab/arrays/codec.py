@@ -263,8 +263,8 @@ def written(
 
     If `return_flags` is True or "each", the flags are those of every element; if it is "counts", they are the number of
     elements that raised each flag. After an error, `out` is unchanged. Operands that are still to be read are never
-    overwritten. `in_place`: `work` does not read a block again after writing it, so the result may overwrite the
-    operands.
+    overwritten. `in_place` promises that `work` does not read a block again after writing it, so that the result may
+    overwrite the operands.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None

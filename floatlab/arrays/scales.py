@@ -123,10 +123,10 @@ def is_quotient(digits: int, format: Format) -> bool:
 
 
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
-    """Return x / divisor as a float64 that rounds into `format` like the exact quotient; `digits`: the divisor's bits.
+    """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
 
-    This holds for all rounding directions but stochastic. It does not hold for quotients that underflow. Special values
-    are those of NumPy.
+    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. Special
+    values are those of NumPy.
     """
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
@@ -207,7 +207,7 @@ class BlockScales:
         return table, t, carry, least, 2.0**word.emax
 
     def parameters(self, stored: Array | None, values: Array) -> BlockParameters | None:
-        """Return the parameters of the compiled lane; None if it cannot divide as `quotient` and `codes` do.
+        """Return the parameters of the compiled lane; None if its quotients or scales could differ from these.
 
         `stored` and `values` are as in `BlockParameters`.
         """
@@ -298,8 +298,8 @@ class BlockScales:
     ) -> tuple[Array, Array]:
         """Return two arrays: numbers that round into the element format as x / (s·t) does, and the divisors s·t.
 
-        s is the scale of a block, and t that of the tensor. `finite`: whether all elements of the array are finite;
-        `narrows`: whether float64 results are converted to float32.
+        s is the scale of a block, and t that of the tensor. `finite` tells whether all elements of the array are
+        finite, and `narrows` whether float64 results are converted to float32.
         """
         fmt, drawn = self.fmt, context.rounding.is_stochastic
         by = self.values(codes, product_dtype(fmt, x.dtype), tensor)

@@ -109,7 +109,7 @@ class BlockFormat(Record):
     first_scale: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a block size that is not an integer in range, or that groups of elements do not divide."""
+        """Refuse a block size that is not an integer in range, or not a multiple of the size of the groups."""
         for size in (self.block, self.rows):
             if size is None:
                 continue

@@ -75,7 +75,9 @@ class Recipe(Drawn, Record):
         return self.format.name if default else f"{self.format.name}:{self.rule.name}"
 
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
-        """Return the recipe with this scale rule; None changes nothing. Raises ContextError if it names another one.
+        """Return the recipe with this scale rule, or the recipe itself for None.
+
+        Raises ContextError if the recipe already has another rule that is not the default.
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'

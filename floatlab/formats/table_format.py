@@ -53,8 +53,8 @@ class TableFormat(Format):
     """A format given by a table; a subclass defines its numbers (`number`), their order and the fields of codes.
 
     `ties` says what happens on a boundary when rounding to nearest: `even` code, `away` from zero, toward `zero`, or
-    `down` to the lower value. `saturates`: numbers beyond the largest become the largest, since the format defines no
-    overflow.
+    `down` to the lower value. If `saturates`, numbers beyond the largest become the largest, since the format defines
+    no overflow.
     """
 
     ties: str

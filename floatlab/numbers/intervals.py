@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Interval(Record):
     """The reals from `low` to `high` (None: unbounded), including an end if `low_closed` or `high_closed` is true.
 
-    `mirrored`: the negated interval belongs to it, too, because one NaN may replace positive and negative overflow, or
-    because signs are dropped.
+    If `mirrored`, the negated interval belongs to it, too: one NaN may replace positive and negative overflow, or signs
+    are dropped.
     """
 
     low: Exact | None

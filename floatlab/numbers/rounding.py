@@ -53,7 +53,7 @@ class Direction(Enum):
 
     @property
     def has_few_bits(self) -> bool:
-        """Whether a draw of N bits decides."""
+        """Whether the random draw has N bits (`Context.random_bits`) instead of 32."""
         return self._value_ in ("SRA", "SRB", "SRC")
 
 

@@ -47,8 +47,7 @@ class Point(Record):
 class StepSweep(Answering, Record):
     """The errors of one kind of difference quotient in one format, for many step sizes.
 
-    `best` is the point with the least error. `advised` is the step that theory recommends: √u forward, ∛u central,
-    times max(|x|, 1).
+    `advised` is the step that theory recommends: √u forward, ∛u central, times max(|x|, 1).
     """
 
     way: str

@@ -64,7 +64,7 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
 
 
 class Gradients:
-    """Gradients for every step and `count` weights; `is_scalar`: the weight is a scalar, not a row of length one.
+    """Gradients for every step and `count` weights. If `is_scalar`, the weight is a scalar, not a row of length one.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()

@@ -18,8 +18,9 @@ class Threshold(Record):
 
     Updates larger than `bound` move the weight; an update equal to `bound` moves it if `included` is true. `bound` is
     None if no update moves the weight. `least` is the smallest number of the update's format that moves it. With
-    stochastic rounding, these updates may move the weight, depending on the draw; those of at least `certain` always
-    do. If `bound` is 0 and included, the weight moves without an update, because the accumulator cannot represent it.
+    stochastic rounding, the draw decides whether an update beyond `bound` moves the weight; an update of at least
+    `certain` always does. If `bound` is 0 and included, the weight moves without an update, because the accumulator
+    cannot represent it.
     """
 
     bound: Fraction | None

@@ -97,7 +97,7 @@ def _as_float(number: Any) -> float | None:
 
 
 def _exactly(x: object) -> Array:
-    """Return an operand of a comparison as float64, unrounded; raises UnsupportedError if float64 lacks it."""
+    """Return an operand of a comparison as float64; raises UnsupportedError if that would round it."""
     if is_number(x):
         near = _as_float(x.item() if isinstance(x, np.generic) else x)
         if near is None:

@@ -305,7 +305,7 @@ class KernelProgram:
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
-    """Add x[k]·y[k] to `sums` in place, for each k in ascending order; `fma`: by fused multiply-adds.
+    """Add x[k]·y[k] to `sums` in place, for each k in ascending order; use fused multiply-adds if `fma`.
 
     The arrays are float32 or float64. x[k] and y[k] broadcast to the shape of `sums`, which is contiguous and has at
     most two axes.

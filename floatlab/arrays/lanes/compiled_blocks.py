@@ -41,7 +41,7 @@ class BlockParameters(Individual):
     Elements are rounded to `numbers`. `stored` maps their codes to the codes that are stored; it is None if these are
     the same. `values` decodes the codes of `numbers`, as `packed_reading` returns it. `divisor` is the largest element,
     and `least` the code of the smallest scale. `by_field` is given if the scale depends only on the exponent of amax.
-    `by_power`: scales are powers of two; `in_double`: elements and scales are multiplied in binary64.
+    `by_power` is set if scales are powers of two, and `in_double` if elements and scales are multiplied in binary64.
     """
 
     numbers: Format

@@ -178,7 +178,7 @@ def calculator(
     """Return a function that computes an operation on blocks.
 
     Its arguments are the operands' codes, the index of the first element, the output, and an array for flags or None.
-    `with_flags`: whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
+    `with_flags` tells whether flags will be requested. Raises UnsupportedError if the requested lane cannot do this.
     """
     alone = ScalarOperation(operation, sources, format, context)
     # Whether binary64 rounded to odd is enough for the format, or the format is binary64.
@@ -313,7 +313,7 @@ class Pairwise:
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
         """Return the indices of NaN results, and the indices of pairs that may be inexact.
 
-        In `pair`, all these results are replaced by 1. `whole`: whether all results are finite.
+        In `pair`, all these results are replaced by 1. `whole` tells whether all results are finite.
         """
         s, e = pair
         doubtful: Any = np.False_

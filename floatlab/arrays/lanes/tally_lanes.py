@@ -128,7 +128,7 @@ def measure(x: Array, y: Array, run: int, smallest: Array, threshold: Array, bui
     """Return the tally of contiguous arrays.
 
     `smallest` (smallest normal numbers) and `threshold` (overflow thresholds) have one number for each `run` elements.
-    `built`: use the compiled lane if it was built.
+    If `built` is true, the compiled lane is used if it was built.
     """
     kernels = compiled.extension()
     if not built or kernels is None:
