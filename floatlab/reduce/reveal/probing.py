@@ -87,7 +87,7 @@ class _Search:
         n = self.terms
         if supposed is not None and n > 2:
             self.known[n] = _shape_of(supposed)
-            if self._supposed(np.arange(n)[None], n + 1) != [None]:
+            if self._matched_roots(np.arange(n)[None], n + 1) != [None]:
                 return supposed
             del self.known[n]
         if from_last is None and n > 2:
@@ -118,7 +118,7 @@ class _Search:
         while len(terms):
             if len(terms) == 1:
                 return [*roots, int(terms[0])]
-            (supposed,) = self._supposed(terms[None], parent)
+            (supposed,) = self._matched_roots(terms[None], parent)
             if supposed is not None:
                 return [*roots, supposed]
             pivot, others = (int(terms[-1]), terms[:-1]) if from_last else (int(terms[0]), terms[1:])
@@ -173,7 +173,7 @@ class _Search:
                     roots[place] = groups[place].tolist()
             else:
                 roots[first] = yield self._forest(groups[first], int(covered[first]), turned)
-                alike = self._alike([groups[place] for place in rest], covered[rest], len(roots[first]) == size)
+                alike = self._group_roots([groups[place] for place in rest], covered[rest], len(roots[first]) == size)
                 for place, found in zip(rest, alike, strict=True):
                     roots[place] = found or (yield self._forest(groups[place], int(covered[place]), turned))
             while joined < len(roots) and roots[joined]:
@@ -192,7 +192,7 @@ class _Search:
             self.known[size] = _SERIAL if is_serial else first + size - 2
         return first + len(others) - 1
 
-    def _alike(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
+    def _group_roots(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
         """Return the roots of each group that has the known form of its size, and an empty list for every other group.
 
         The parent of group k has `parents[k]` terms below it. If `is_flat` is true, the form is that every term of the
@@ -202,13 +202,13 @@ class _Search:
             return []
         stacked = np.stack(groups)
         if not is_flat:
-            return [[] if root is None else [root] for root in self._supposed(stacked, int(parents[0]))]
+            return [[] if root is None else [root] for root in self._matched_roots(stacked, int(parents[0]))]
         first, second = np.triu_indices(stacked.shape[1], 1)
         met = self._ask(stacked[:, first].reshape(-1), stacked[:, second].reshape(-1)).reshape(len(stacked), -1)
         fits = (met == parents[:, None]).all(axis=1).tolist()
         return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
 
-    def _supposed(self, groups: Array, parent: int) -> list[int | None]:
+    def _matched_roots(self, groups: Array, parent: int) -> list[int | None]:
         """Return a root for each group of terms that has the known form of its size, and None for the others.
 
         A group is a row of `groups`. The parents of the groups have at least `parent` terms. If a node has more than

@@ -120,7 +120,7 @@ def product_end(separate: Derivation) -> int:
     return next((i + 1 for i, step in enumerate(separate.steps) if isinstance(step, Encode)), len(separate.steps))
 
 
-def _parting(contrast: Contrast) -> list[Block]:
+def _first_difference(contrast: Contrast) -> list[Block]:
     """Describe where the two computations begin to differ: at the rounding of the product, if it was inexact."""
     rounded, product = contrast.product_rounding, contrast.product
     if product is None or not product.is_finite:
@@ -150,7 +150,7 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
             found.append(StepGroup("round product", rows, stage.index))
         elif isinstance(step, Encode):
             last = found.pop()
-            rows = (*last.blocks, Row("product", coded(step.datum)), *_parting(contrast))
+            rows = (*last.blocks, Row("product", coded(step.datum)), *_first_difference(contrast))
             found.append(StepGroup(last.name, rows, last.index))
         elif not isinstance(step, (Decode, Promote, Combine)):
             found.append(stage)

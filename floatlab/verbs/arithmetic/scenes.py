@@ -138,19 +138,19 @@ def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
         frames = []
         for moved in range(max(len(each) for each in moving)):
             now = [each[moved] if moved < len(each) else blocks for each, blocks in zip(moving, new, strict=True)]
-            frames.append(Page((*top, _grown(seen, now)), title))
+            frames.append(Page((*top, _both_sides(seen, now)), title))
         steps = tuple((way, stage.index) for way, stage in zip(ways, pair, strict=True) if stage is not None)
         for side, (way, stage) in enumerate(zip(ways, pair, strict=True)):
             raised[side] |= Flags.NONE if stage is None else _raised(way, stage.index)
-        page = Page((*top, _grown(seen, new)), title)
-        made.append(Scene(name, page, _both(steps), raised[0], tuple(frames), steps, raised[1]))
+        page = Page((*top, _both_sides(seen, new)), title)
+        made.append(Scene(name, page, _both_reasons(steps), raised[0], tuple(frames), steps, raised[1]))
         seen = [(*old, *more) for old, more in zip(seen, new, strict=True)]
     verdict = Fresh(tuple(relations.verdict_rows(contrast)))
     whole = Page((*top, relations.side_by_side(*map(list, seen)), Gap(), verdict), title)
     return (*made, Scene("verdict", whole, verdict_reason(contrast), raised[0], separate_flags=raised[1]))
 
 
-def _grown(seen: list[Blocks], more: list[Blocks]) -> Block:
+def _both_sides(seen: list[Blocks], more: list[Blocks]) -> Block:
     """Return the rows of fma and of multiply-then-add side by side, with the new rows marked."""
     return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
@@ -159,7 +159,7 @@ def _is_product(step: Step) -> bool:
     return isinstance(step, Combine) and step.kind is Combination.PRODUCT
 
 
-def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
+def _both_reasons(steps: tuple[tuple[Derivation, int], ...]) -> Line:
     """Return the reasons of both computations; if the reasons are the same, only once."""
     sides = [("Fused" if way.operation == "fma" else "Separate", reason(way, index)) for way, index in steps]
     if len(sides) == 2 and sides[0][1] == sides[1][1]:

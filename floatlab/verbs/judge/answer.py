@@ -54,7 +54,7 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
     """
     shapes, shape = f"{x.codes.shape} and {y.codes.shape}", shape_of_product(x.codes, y.codes)
     if shape is None:
-        raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product{_fitting(x, y)}")
+        raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product{_shape_hint(x, y)}")
     for each, name in zip(results, _WHOSE, strict=True):
         if each.codes.size != prod(shape):
             made, own = shape or "one number", each.codes.shape or "one number"
@@ -62,7 +62,7 @@ def product_of(x: Source, y: Source, results: Sequence[Source]) -> list[Source]:
     return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
 
 
-def _fitting(x: Source, y: Source) -> str:
+def _shape_hint(x: Source, y: Source) -> str:
     """Return a hint at shapes that would make a product, as the end of an error message."""
     if not x.codes.ndim or not y.codes.ndim:
         return ": both are at least vectors"

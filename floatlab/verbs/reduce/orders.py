@@ -69,7 +69,7 @@ def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
     """
     rows: dict[object, OrderChoice] = {}
     for name, options, schedule, adder in _choices(found):
-        key = _same(found, schedule, adder) or name
+        key = _key_of(found, schedule, adder) or name
         if key in rows:
             names = dict.fromkeys((*rows[key].names, name))
             rows[key] = rows[key].replace(names=tuple(names))
@@ -106,7 +106,7 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
             yield rule, plain | {"schedule": None, "adder": rule}, parse_schedule("serial"), compensated
 
 
-def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
+def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
     """Return a key that is equal for two choices if they have the same order of additions and the same adder.
 
     The key is None if there are too many terms to compute it, or no such order for this number of terms.

@@ -69,7 +69,7 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
         step = min(max(step, 0), steps)
         values = [_weight(found, run, step, several) for run in runs]
         own = [] if several else [("·", figures(float(found.reference.curve(_recorded(runs[0], step))[0])), Role.HINT)]
-        return _read(step, zip(range(len(runs)), values, strict=True), switches, own)
+        return _reading_line(step, zip(range(len(runs)), values, strict=True), switches, own)
 
     rows = tuple(
         (_name(i, each.label, switches), *_cells_of(each, run, several))
@@ -79,7 +79,7 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
     places = (0, 1, 2, 4, 5) if several else (*range(6),)  # several weights have no value
     cells = [tuple(row[i] for i in places) for row in rows]
     table = Table(tuple(header[i] for i in places), cells, right=(*range(1, len(places) - 1),))
-    return Look(steps, goal, _grown(chart, truth, curves, goal, switches), table, reading)
+    return Look(steps, goal, _extend(chart, truth, curves, goal, switches), table, reading)
 
 
 def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] = ()) -> Look:
@@ -89,14 +89,14 @@ def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] =
 
     def reading(step: int) -> Line:
         step = min(max(step, 0), steps)
-        return _read(step, ((i, _loss(row, step)) for i, row in enumerate(learnings.rows)), switches, [])
+        return _reading_line(step, ((i, _loss(row, step)) for i, row in enumerate(learnings.rows)), switches, [])
 
     table = next(block for block in network_page(learnings).blocks if isinstance(block, Table))
     rows = tuple(
         (_name(i, each.label, switches), *row[1:])
         for i, (each, row) in enumerate(zip(learnings.compared, table.rows, strict=True))
     )
-    return Look(steps, goal, _grown(chart, [], list(chart.curves), goal, switches), table.replace(rows=rows), reading)
+    return Look(steps, goal, _extend(chart, [], list(chart.curves), goal, switches), table.replace(rows=rows), reading)
 
 
 def without_chart(page: Page) -> Page:
@@ -122,14 +122,14 @@ def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
     return line(Span(letter(place, switches), role_of(place)), " ", Span(label, Role.VALUE), since)
 
 
-def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
+def _extend(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
     """Return the chart with curves divided at changes of remedy, and an axis that extends to step `goal`."""
-    parts = [part for i, each in enumerate(curves) for part in _parted(each, i, switches)]
+    parts = [part for i, each in enumerate(curves) for part in _split_at_changes(each, i, switches)]
     room = Curve(" ", "", ((0.0, _NOWHERE), (float(goal), _NOWHERE)))
     return chart.replace(curves=(*before, *parts, room))
 
 
-def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
+def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
     """Divide a line's curve at each change of its remedy; each part has its own letter and its own label."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
@@ -190,7 +190,7 @@ def _loss(row: list[Learning], step: int) -> str | None:
     return f"{math.exp(sum(math.log(each) for each in last) / len(last)):.3g}"
 
 
-def _read(
+def _reading_line(
     step: int, values: Iterable[tuple[int, str | None]], switches: Sequence[Switch], more: list[tuple[str, str, Role]]
 ) -> Line:
     """Return the step, and the value of each remedy or network after it, as text."""
