@@ -58,7 +58,7 @@ def added_blocks(x: Array, y: Array, format: Format, edges: tuple[int, ...]) -> 
 
 
 def rounded(values: Array, format: Format) -> Array:
-    """Return the numbers rounded to a format; the processor does this for binary16."""
+    """Return the numbers rounded to a format; for binary16, NumPy's conversion does this."""
     if format.name == "binary16":
         with np.errstate(all="ignore"):
             return values.astype(np.float16).astype(np.float64)
