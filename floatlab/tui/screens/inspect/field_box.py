@@ -1,4 +1,4 @@
-"""The fields of a number (sign, exponent, significand, …) as buttons, and a box to edit one of them."""
+"""The code of a number and its fields S, E and T as buttons, and a box to edit one of them."""
 
 from __future__ import annotations
 

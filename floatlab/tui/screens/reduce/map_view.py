@@ -17,7 +17,7 @@ _USUAL = 80, 24  # the size of the picture before the first layout
 
 
 class MapView(Cells, inherit_bindings=False):
-    """An order map, drawn to scale as far as it fits. A block is a rectangle of elements that are summed in one order."""
+    """An order map, drawn to scale as far as it fits. A block is a rectangle of elements with the same order."""
 
     PLACE = "On the map"  # the heading in the list of keys
     HELP = (
