@@ -55,7 +55,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
     As a mapping, it gives each tensor as an array of float32 (correctly rounded), or of float64 if the tensor is
     float64. Integers are unchanged. An array is read when it is requested. `weights` has the quantised weights by name,
     with their conventions. `plain` has the other tensors. `unreadable` maps the name of each weight that cannot be read
-    to the reason, and `unsupported` has the names of those whose kind floatlab does not read. Close the checkpoint
+    to the reason, and `unsupported` has the names of those whose type floatlab does not read. Close the checkpoint
     after use, or open it in a `with` statement.
     """
 
