@@ -28,7 +28,7 @@ _SCALES = ("blocks", "smallest", "largest", "clipped", "underflowed")
 
 
 def recipes_csv(found: RecipeAudit) -> str:
-    """Return the figures as CSV: a row for each tensor and recipe; a tensor that was left out has one row.
+    """Return an audit as CSV: a row for each tensor and recipe; a tensor that was left out has one row.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
@@ -113,7 +113,7 @@ def _scale_exponents(totals: Iterable[RecipeFigures]) -> list[tuple[str, tuple[t
 def _histograms(
     found: Iterable[tuple[str, tuple[tuple[int, int], ...]]], across: str, counted: str = "numbers"
 ) -> Chart:
-    """Return histograms over exponents as curves of shares in percent."""
+    """Return a chart of histograms; a curve has the share of the numbers, in percent, at each exponent."""
     curves = []
     for place, (label, counts) in enumerate(found):
         total, known = sum(count for _, count in counts), dict(counts)
