@@ -49,7 +49,7 @@ class Batches(Record):
 
     @property
     def nodes(self) -> int:
-        """The number of nodes. Each node rounds once; products may be rounded in addition."""
+        """The number of nodes. Each node rounds once; products may be rounded as well."""
         return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:

@@ -43,8 +43,8 @@ def find_known_orders(
 ) -> Iterator[KnownOrder]:
     """Yield the orders in which the given targets add; without targets, those of the usual functions of a kind.
 
-    Targets are functions or names, as for `reveal`. For targets, raises UnsupportedError if no library adds in the
-    format, and the errors of `reveal`. Usual functions that do not add along a tree are left out.
+    Targets are functions or names, as for `reveal`. For targets, raises the errors of `reveal`, and UnsupportedError if
+    no library adds in the format. Usual functions that do not add along a tree are left out.
     """
     dtype = DTYPES.get(format_name)
     if targets is not None:

@@ -103,9 +103,9 @@ class SmallerProducts:
 
 
 def _side(length: int, period: int) -> int:
-    """Return the smallest number that is at least `period` and differs from a length by a multiple of `period`.
+    """Reduce a length to one below two periods with the same remainder modulo `period`.
 
-    Lengths below two periods are returned unchanged.
+    Lengths below two periods are returned unchanged; other results are at least `period`.
 
     >>> _side(115, 8), _side(13, 8), _side(5, 8)
     (11, 13, 5)

@@ -120,8 +120,8 @@ def _compared(found: Attribution) -> str:
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
     """Describe the best candidates for a result, in one or two lines.
 
-    If a candidate gives all elements, they name the first such candidate and the nearest other one, else only the
-    nearest.
+    If a candidate gives all elements, the lines name the first such candidate and the nearest other one. Otherwise,
+    they name only the nearest.
     """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]

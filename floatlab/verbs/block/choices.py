@@ -145,7 +145,7 @@ class ShownBlocks:
 def typed_values(text: str) -> tuple[str, ...]:
     """Return the values of typed text, in which spaces or commas separate numbers.
 
-    Text with rows, separated by ;, or with the name of an array is a single value.
+    A text with rows, which are separated by ;, is a single value, and so is the name of an array.
 
     >>> typed_values("1, 2 0.1@bf16"), typed_values("1 2; 3 4"), typed_values("[[1, 2], [3, 4]]")
     (('1', '2', '0.1@bf16'), ('1,2;3,4',), ('[[1, 2], [3, 4]]',))

@@ -109,7 +109,7 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
 def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
     """Return a key that is equal for two choices if they have the same order of additions and the same adder.
 
-    The key is None if there are too many terms to compute it, or no such order for this number of terms.
+    The key is None if there are too many terms to compute it, or if this number of terms has no such order.
     """
     if len(found) > _COMPARED:
         return None
