@@ -105,6 +105,8 @@ def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
 
 def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
     element = format.element
+    if rule.shapes and format.shape not in rule.shapes:
+        return False
     if rule.is_exact or element.name in rule.elements:
         return True
     if rule.elements or isinstance(element, Integers) or element.is_table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 
 import numpy as np
@@ -21,11 +21,27 @@ class Counterpart(Individual):
     """The original of a quantised weight; `open` returns it in the shape of the weight.
 
     `words` says of which tensors it consists, how they were found, and how they are arranged. It is empty for a tensor
-    of the same name and shape.
+    of the same name and shape. `names` are these tensors. `by_content` tells whether they were found by their numbers
+    only. `doubt` is a reason why a weight that fits may nevertheless be wrong; it is empty if there is none. `straight`
+    opens the tensor as it is stored, if it was found in another order.
     """
 
     words: str
     open: Callable[[], ArraySource]
+    names: tuple[str, ...] = ()
+    by_content: bool = False
+    doubt: str = ""
+    straight: Callable[[], ArraySource] | None = None
+
+
+def few_names(names: Iterable[str]) -> str:
+    """Return names for a sentence, each once; of more than three, only the first one, and their number.
+
+    >>> few_names(["a", "b", "a"]), few_names(["a", "b", "c", "d"])
+    ('a and b', 'a, … (4 tensors)')
+    """
+    each = list(dict.fromkeys(names))
+    return " and ".join(each) if len(each) < 4 else f"{each[0]}, … ({len(each)} tensors)"
 
 
 class GatheredRows(ArraySource):

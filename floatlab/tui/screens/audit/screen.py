@@ -28,7 +28,7 @@ from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.audit.tensor_columns import TensorColumn, arranged, tensor_columns, tensors_table
-from floatlab.verbs.audit.tensor_page import block_question, plan_page, tensor_page
+from floatlab.verbs.audit.tensor_page import plan_page, rounding_question, tensor_page
 from floatlab.verbs.block.choices import recipe_choices
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import verb_named
@@ -278,9 +278,9 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     def _tensor_chosen(self) -> None:
         if (tensor := self.tensor) is None:
             return
-        question = block_question(tensor)
+        question = rounding_question(tensor, bool(self.question.option("saturate")))
         if question is not None:
-            self.app.go("block", question)
+            self.app.go("block" if question.verb == "block" else "inspect", question)
         else:
             self.complain("Block shows tensors of numbers in .safetensors, .npz and .npy files", hint=True)
 
