@@ -34,7 +34,7 @@ async def test_z_shows_one_pane_at_full_size(size):
 
 
 @driven
-async def test_wide_screens_have_frames_and_two_topics():
+async def test_large_screens_have_frames_and_further_topics():
     async with opened(VALUE, (160, 50)) as person:
         title = next(line for line in person.screen.splitlines() if "Directions ─" in line)
         assert "─ binary16 ─" in title
@@ -42,11 +42,14 @@ async def test_wide_screens_have_frames_and_two_topics():
         assert "RTZ  0x3c7c" in person.screen
         await person.press("v")
         assert "─ Details ─" in person.screen
+        assert "─ Dialects ─" in person.screen
     async with opened(VALUE, (120, 40)) as person:
         assert "─ Bits ─" in person.screen
-        assert "─ Directions ─" not in person.screen
+        details, directions = (person.app.screen.query_one(each).region for each in ("#side", "#second"))
+        assert details.bottom == directions.y
+        assert "─ Dialects ─" not in person.screen
         screen, beside = person.app.screen, person.app.screen.query_one("#beside")
-        for size, shown, framed in (((160, 50), True, True), ((120, 40), False, True), ((80, 24), False, False)):
+        for size, shown, framed in (((160, 50), True, True), ((120, 34), False, True), ((80, 24), False, False)):
             await person.pilot.resize_terminal(*size)
             end = monotonic() + 20  # the message of the new size comes later
             while (beside.display, screen.has_class("-framed")) != (shown, framed) and monotonic() < end:
