@@ -1,5 +1,6 @@
 """The explorer as a whole: screens, sessions, themes, the command palette, keys, copying, and exit."""
 
+import asyncio
 import json
 import shlex
 import subprocess
@@ -327,6 +328,18 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
         await provoke()
     assert isinstance(app.failure, ZeroDivisionError)
     assert app._exit_renderables == []
+
+
+@pytest.mark.parametrize("name", ["reduce", pytest.param("train", marks=pytest.mark.slow)])
+@driven
+async def test_leaving_while_a_screen_opens_is_no_failure(name):
+    async with opened("show 0.1 --fp16") as person:
+        person.app.go(name)
+        person.app.exit(return_code=terminal.HUNG_UP)
+        for _ in range(100):
+            await asyncio.sleep(0)
+    assert person.app.failure is None
+    assert person.app.return_code == terminal.HUNG_UP
 
 
 @pytest.mark.one_in(3)

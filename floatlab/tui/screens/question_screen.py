@@ -13,7 +13,7 @@ from floatlab.errors import FloatlabError, printable_lines
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.history import History
-from floatlab.tui.widgets.boxes import is_wrong, mark_valid
+from floatlab.tui.widgets.boxes import is_wrong, mark_answer, mark_valid, wrong_boxes
 from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
@@ -120,6 +120,10 @@ class QuestionScreen(Screen[None]):
             self.complain(self._error)
             return False
 
+    def say_wrong(self, box: Input) -> None:
+        """Say why the text that stays in a box is wrong."""
+        self.complain(f"{self._error}; u goes back to the last text without an error")
+
     # The question.
 
     @property
@@ -165,6 +169,8 @@ class QuestionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the first answers, or the progress of their computation."""
+        if not self.is_attached:  # the app is leaving, so Textual has not mounted the widgets of this screen
+            return
         if self.answers:
             self._show(self._start, self.answers, self.prepared)
         else:
@@ -232,9 +238,13 @@ class QuestionScreen(Screen[None]):
         except FloatlabError as error:
             if self._shown is None:  # no question had an answer: keep this one
                 self._start = pending.question
-            if pending.late and isinstance(self.focused, Input):
-                mark_valid(self.focused, False)  # since `open` returned True for this text
+            if box is None or box.value != text:
+                box = self.focused if isinstance(self.focused, Input) else None
+            if pending.late and box is not None:
+                mark_valid(box, False)  # since `open` returned True for this text
             self._refuse(str(error))
+            if pending.late and box is not None and box is not self.focused:
+                self.say_wrong(box)
             return False
         return True
 
@@ -257,7 +267,8 @@ class QuestionScreen(Screen[None]):
         self.draw(before)
         hints = [hint for answer in answers for hint in answer.hints]
         # The text in the box with the focus is the one that has just been read.
-        wrong = any(is_wrong(box) for box in self.query(Input) if box is not self.focused)
+        mark_answer(self)
+        wrong = any(box is not self.focused for box in wrong_boxes(self))
         error = self._excuse or (self._error if wrong else "")
         self.complain(error or (hints[0] if hints else ""), hint=not error)
         self._excuse = ""

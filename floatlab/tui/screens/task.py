@@ -271,10 +271,6 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         if is_wrong(event.input):
             self.say_wrong(event.input)
 
-    def say_wrong(self, box: Input) -> None:
-        """Say why the text that stays in a box is wrong."""
-        self.complain(f"{self._error}; u goes back to the last text without an error")
-
     # Edits, options, formats and rules.
 
     def follow(self, focused: Widget | None) -> None:

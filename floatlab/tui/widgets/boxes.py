@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual.screen import Screen
 from textual.widgets import Input
 
 _WRONG = "-wrong"
@@ -17,7 +18,17 @@ def fill(box: Input, text: str) -> None:
 def mark_valid(box: Input, valid: bool) -> None:
     """Mark a box if its text is invalid, else unmark it; while a box is marked, the screen dims the answer."""
     box.set_class(not valid, _WRONG)
-    box.screen.set_class(any(map(is_wrong, box.screen.query(Input))), "-unread")
+    mark_answer(box.screen)
+
+
+def mark_answer(screen: Screen[object]) -> None:
+    """Dim the answer of a screen if a box that is shown is marked as invalid."""
+    screen.set_class(bool(wrong_boxes(screen)), "-unread")
+
+
+def wrong_boxes(screen: Screen[object]) -> list[Input]:
+    """Return the boxes that are marked as invalid, without hidden boxes: their text has no effect on the answer."""
+    return [box for box in screen.query(Input) if is_wrong(box) and all(node.display for node in (box, *box.ancestors))]
 
 
 def is_wrong(box: Input) -> bool:

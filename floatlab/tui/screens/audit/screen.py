@@ -25,7 +25,7 @@ from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.boxes import fill, mark_valid
+from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.audit.tensor_columns import TensorColumn, arranged, tensor_columns, tensors_table
 from floatlab.verbs.audit.tensor_page import block_question, plan_page, tensor_page
@@ -34,7 +34,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import verb_named
 
 _FILES = "model.safetensors  a folder  random:normal:64x256:seed=1@bf16"
-_RECIPES = "e4m3,mxfp4,nvfp4,e4m3/128x128,int8/channel"
+_RECIPES = "such as e4m3,mxfp4,nvfp4"
 _NAME = 27  # columns for the name of a recipe in the list, so that most of the next column is aligned
 _LISTED = "as listed"  # the order of the audit: the most damaged tensors first
 
@@ -80,6 +80,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     file, against = getters.query_one("#file", ArrayBox), getters.query_one("#against", ArrayBox)
     recipes_box, find_box = getters.query_one("#recipes", Input), getters.query_one("#find", Input)
     tensors = getters.query_one(TensorTable)
+    _recipes = ""  # the text of the last recipes
     _by, _descending = "", False  # the title of the column by which the tensors are sorted
     _shown_tensors: tuple[TensorFigures, ...] = ()
 
@@ -126,6 +127,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         if _typed_places(self.file.word) != question.values:
             fill(self.file.input, " ".join(question.values))
         self._fill_recipes(question.option("to"))
+        self.recipes_box.placeholder = "" if against else _RECIPES
         fill(self.against.input, against or "")
         self._show_against()
         self.views.options, self.views.current = self.shown_views, self.shown_view
@@ -139,6 +141,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         except FloatlabError:
             same = False
         fill(self.recipes_box, self.recipes_box.value if same else ",".join(names or ()))
+        self._recipes = self.recipes_box.value or self._recipes
 
     def _show_against(self) -> None:
         """Show the box of the original if no recipe is given, or while it is being typed."""
@@ -154,7 +157,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
     def _against_changed(self, box: ArrayBox, picked: bool) -> None:
         """Check the weights against the original; an empty box asks for the recipes again."""
-        to = "" if box.word else self.recipes_box.value
+        to = "" if box.word else self.recipes_box.value or self._recipes
         mark_valid(box.input, self.attempt(lambda: self._asked(to, box.word), "" if picked else "against"))
 
     @on(Input.Changed, "#recipes")
@@ -196,6 +199,8 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         """Go to the box of the original."""
         self.against.display = True
         self.against.input.focus()
+        if is_wrong(self.against.input):  # the text is still there, so its error is shown again
+            self._against_changed(self.against, picked=False)
 
     def action_find(self) -> None:
         """Go to the box for a part of the names."""
@@ -219,7 +224,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
             self.show_only("tensors", "tensor", "bar")
         else:
             self.show_only("details", "bar" if view == "tensors" else "")
-            if view == "tensors":
+            if view == "tensors" and found is not None:
                 self.details.page = note_page("No name of a tensor has what is typed.")
             elif self.answers:
                 self.details.page = self.answers[0].page() if found is None or view == "overview" else plan_page(found)
