@@ -287,7 +287,8 @@ class Chart(Block):
     """Curves on two scales, drawn in any width. If curves coincide, their letters alternate.
 
     `across` and `up` name the quantities on the horizontal and on the vertical scale; either scale may be logarithmic.
-    If `reference` is set, the first curve is the reference, and the others are drawn over it.
+    If `reference` is set, the first curve is the reference, and the others are drawn over it. With `dots`, the curves
+    are lines of Braille dots, which need colours. With `dots` or `named`, a legend is above the chart.
     """
 
     curves: tuple[Curve, ...]
@@ -297,6 +298,8 @@ class Chart(Block):
     log_across: bool = False
     log_up: bool = False
     reference: bool = False
+    dots: bool = False
+    named: bool = False
     ink: str = "┤│└─┼"  # vertical axis at a tick, and elsewhere; corner; horizontal axis, and at a tick
 
 

@@ -12,6 +12,7 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from floatlab.page.model import Role
+from floatlab.page.png import ON_WHITE, PageColours
 from floatlab.record import Record
 
 # The colours of the roles: in the dark theme, in the light theme, in the theme for colour-blind users, and among the
@@ -107,6 +108,18 @@ def inks(variables: dict[str, str]) -> dict[Role, Style]:
         colour = variables.get(f"role-{_SAME.get(role.value, role.value)}")
         styles[role] = Style(color=Color.parse(colour).rich_color if colour else None, bold=role in _BOLD or None)
     return styles
+
+
+def page_colours(variables: dict[str, str]) -> PageColours:
+    """Return the colours of pictures from the variables of a theme; those of the terminal itself are not known."""
+    found = {name: variables[name] for name in ("foreground", "background")}
+    roles = {role: variables.get(f"role-{_SAME.get(role.value, role.value)}") for role in Role}
+    found |= {role.value: colour for role, colour in roles.items() if colour}
+    if any(colour.startswith("ansi") for colour in found.values()):
+        return ON_WHITE
+    parsed = {name: Color.parse(colour).hex6 for name, colour in found.items()}
+    kept = {role: parsed[role.value] for role in Role if role.value in parsed}
+    return PageColours(kept, parsed["foreground"], parsed["background"])
 
 
 class Chrome(Record):

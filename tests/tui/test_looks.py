@@ -1,5 +1,6 @@
 """Frames, full-size panes, a second topic, colours, characters of the console, and the palette's words."""
 
+import sys
 from asyncio import sleep
 from time import monotonic
 
@@ -142,9 +143,9 @@ async def test_a_page_is_saved_to_a_named_file(tmp_path, monkeypatch):
             assert part in (tmp_path / name).read_text(encoding="utf-8")
             assert f"to {name}" in person.screen.splitlines()[-1]
         await person.press("S")
-        person.app.screen.query_one("Input").value = "a.png"
+        person.app.screen.query_one("Input").value = "a.gif"
         await person.press("enter")
-        assert ".png is not supported: use .txt, .svg" in person.screen
+        assert ".gif is not supported: use .txt, .svg" in person.screen
         (tmp_path / "a.txt").write_text("mine")
         person.app.screen.query_one("Input").value = "a.txt"
         await person.press("enter")
@@ -152,6 +153,35 @@ async def test_a_page_is_saved_to_a_named_file(tmp_path, monkeypatch):
         assert (tmp_path / "a.txt").read_text() == "mine"
         await person.press("enter")
         assert "binary16" in (tmp_path / "a.txt").read_text(encoding="utf-8")
+
+
+@driven
+async def test_a_page_is_saved_as_a_picture_in_the_colours_of_the_theme(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from matplotlib.image import imread
+
+    monkeypatch.chdir(tmp_path)
+    grounds = {"floatlab-dark": "#14171c", "floatlab-light": "#ffffff", SIXTEEN: "#ffffff"}
+    async with opened(VALUE) as person:
+        for theme, ground in grounds.items():
+            person.app.theme = theme
+            await person.press("S")
+            person.app.screen.query_one("Input").value = f"{theme}.png"
+            await person.press("enter")
+            pixels = imread(tmp_path / f"{theme}.png")
+            assert "#" + "".join(f"{round(255 * part):02x}" for part in pixels[2, 2, :3]) == ground
+
+
+@driven
+async def test_a_picture_needs_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib.image", None)
+    async with opened(VALUE) as person:
+        await person.press("S")
+        person.app.screen.query_one("Input").value = "a.png"
+        await person.press("enter")
+        assert ".png needs matplotlib: pip install 'floatlab[plot]'" in person.screen
+        assert not list(tmp_path.iterdir())
 
 
 @driven

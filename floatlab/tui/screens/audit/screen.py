@@ -36,7 +36,7 @@ from floatlab.verbs.registry import verb_named
 _FILES = "model.safetensors  a folder  random:normal:64x256:seed=1@bf16"
 _RECIPES = "such as e4m3,mxfp4,nvfp4"
 _NAME = 27  # columns for the name of a recipe in the list, so that most of the next column is aligned
-_LISTED = "as listed"  # the order of the audit: the most damaged tensors first
+_LISTED = "most damaged first"  # the order of the audit
 
 
 class AuditScreen(TaskScreen, inherit_bindings=False):
