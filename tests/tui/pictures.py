@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.terminal_theme import TerminalTheme
 from textual.color import Color
 
 WIDTH, HEIGHT, SIZE = 8, 18, 13.3  # of a character; the size of the font whose characters are as wide
@@ -27,6 +28,13 @@ _BLOCKS = {
     **{character: (0, 0, i, 8) for i, character in enumerate("▏▎▍", 1)},
     **{character: (0, 0, i, 8) for i, character in enumerate("▋▊▉", 5)},
 }  # fmt: skip
+# The sixteen colours of a terminal, as Linux and many terminals have them.
+_SIXTEEN = TerminalTheme(
+    (0, 0, 0), (170, 170, 170),
+    [(0, 0, 0), (170, 0, 0), (0, 170, 0), (170, 85, 0), (0, 0, 170), (170, 0, 170), (0, 170, 170), (170, 170, 170)],
+    [(85, 85, 85), (255, 85, 85), (85, 255, 85), (255, 255, 85), (85, 85, 255), (255, 85, 255), (85, 255, 255),
+     (255, 255, 255)],
+)  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -51,7 +59,7 @@ def picture(app):
     """Return the screen of an app as SVG."""
     rows = app.screen._compositor.render_strips()
     cells = [cell for y, strip in enumerate(rows) for cell in _cells(app, y, strip)]
-    width, height = app.size
+    width, height = app.size[0] * WIDTH, app.size[1] * HEIGHT
     ground = _plain_look(app).ground
     grounds, strokes, words = defaultdict(list), defaultdict(list), []
     for run in _runs(cells, lambda a, b: a.look.ground == b.look.ground):
@@ -67,11 +75,12 @@ def picture(app):
             grounds[first.look.ink] += [_block(cell) for cell in run]
         elif text.strip() or first.look.underline:
             words.append((first, text))
+    box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     parts = [_area(ink, areas) for ink, areas in grounds.items()]
     parts += [_stroked(ink, heavy, paths) for (ink, heavy), paths in strokes.items()]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width * WIDTH} {height * HEIGHT}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {box}>',
             f'<rect width="100%" height="100%" fill="{ground}"/>',
             *parts,
             f'<g font-family="{_FONTS}" font-size="{SIZE}" style="white-space:pre;font-variant-ligatures:none">',
@@ -93,9 +102,9 @@ def _cells(app, y, strip):
 
 
 def _plain_look(app):
-    theme, variables = app.ansi_theme, app.theme_variables
+    variables = app.theme_variables
     if app.current_theme.ansi:
-        return Look(theme.foreground_color.hex, theme.background_color.hex, False, False)
+        return Look(_SIXTEEN.foreground_color.hex, _SIXTEEN.background_color.hex, False, False)
     return Look(Color.parse(variables["foreground"]).hex6, Color.parse(variables["background"]).hex6, False, False)
 
 
@@ -103,7 +112,7 @@ def _look(app, style, plain):
     if style is None:
         return plain
     ink, ground = (
-        fallback if colour is None or colour.is_default else colour.get_truecolor(app.ansi_theme, front).hex
+        fallback if colour is None or colour.is_default else colour.get_truecolor(_SIXTEEN, front).hex
         for colour, fallback, front in ((style.color, plain.ink, True), (style.bgcolor, plain.ground, False))
     )
     if style.reverse:

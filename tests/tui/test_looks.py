@@ -7,9 +7,9 @@ from time import monotonic
 import pytest
 
 from floatlab.tui.app.palette import Palette
-from floatlab.tui.app.terminal import has_sixteen_colours
+from floatlab.tui.app.terminal import has_sixteen_colours, usual_theme
 from floatlab.tui.glyphs import for_console
-from floatlab.tui.themes import SIXTEEN
+from floatlab.tui.themes import CYCLE, SIXTEEN
 from tests.tui.stage import ANY_SIZE, driven, opened
 from tests.tui.test_golden import HERE
 
@@ -69,6 +69,9 @@ def test_the_theme_for_sixteen_colours_is_for_terminals_without_more(monkeypatch
     monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLORTERM", colorterm)
     assert has_sixteen_colours() == few
+    for ground, theme in (("15;0", SIXTEEN), ("0;15", "ansi-light"), ("0;default;7", "ansi-light"), ("", SIXTEEN)):
+        monkeypatch.setenv("COLORFGBG", ground)
+        assert usual_theme() == (theme if few else CYCLE[0])
 
 
 def test_the_console_has_all_characters_of_the_screens():
