@@ -17,6 +17,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from floatlab.tui.glyphs import for_console
+from floatlab.tui.themes import CYCLE, SIXTEEN
 
 _PROGRAMS = (
     ("pbcopy", "", ["pbcopy"]),
@@ -111,6 +112,13 @@ class _Console(LineFilter):
 CONSOLE = _Console()
 # Parts of the names of terminals with more than sixteen colours.
 _COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty", "foot", "wezterm", "contour")
+
+
+def usual_theme() -> str:
+    """Return the theme for this terminal; with few colours, it depends on the ground, which COLORFGBG may name."""
+    if not has_sixteen_colours():
+        return CYCLE[0]
+    return "ansi-light" if os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15") else SIXTEEN
 
 
 def has_sixteen_colours() -> bool:

@@ -18,6 +18,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
 from floatlab.tui.screens.copying import CopyingScreen
+from floatlab.tui.screens.panes import Beside, Column
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, TabBar
 from floatlab.tui.widgets.boxes import is_wrong
@@ -45,7 +46,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     ROUNDS = True  # whether rounding rules have an effect on this screen
     AUTOMATIC_FORMAT = ""  # description of the choice of no format; if empty, a format is required
     CONTROLS: ClassVar[dict[str, str]] = {}  # further actions of the words in #controls
-    PARTS = "#body > *"  # the widgets among which a view selects
+    PARTS = "#body > *, #body > Column > *"  # the widgets among which a view selects
     WALKS = False  # whether the rows of a new view get the focus, so that the cursor can move over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
@@ -259,8 +260,10 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     def show_only(self, *names: str) -> None:
         """Show these parts, hide all others, and move the focus away from hidden parts."""
         for widget in self.query(self.PARTS):
-            if widget.id != "beside":
+            if not isinstance(widget, Beside | Column):
                 widget.display = widget.id in names
+        for column in self.query(Column):
+            column.show_or_hide()
         if self.maximized is not None and not self.maximized.display:
             self.minimize()
         focused = self.focused

@@ -21,7 +21,7 @@ from floatlab.page.words import counted
 from floatlab.sandbox import exists
 from floatlab.tui.screens.audit.tensor_table import TensorTable
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
@@ -36,14 +36,14 @@ from floatlab.verbs.registry import verb_named
 _FILES = "model.safetensors  a folder  random:normal:64x256:seed=1@bf16"
 _RECIPES = "such as e4m3,mxfp4,nvfp4"
 _NAME = 27  # columns for the name of a recipe in the list, so that most of the next column is aligned
-_LISTED = "as listed"  # the order of the audit: the most damaged tensors first
+_LISTED = "most damaged first"  # the order of the audit
 
 
 class AuditScreen(TaskScreen, inherit_bindings=False):
     """The screen for audits."""
 
     VIEWS = (("overview", "Overview"), ("tensors", "Tensors"), ("plan", "Plan"))
-    PARTS = "#body > *, #bar"
+    PARTS = "#body > *, #lower > *, #bar"
     WALKS = True
     ROUNDS = False
     HELP = (
@@ -72,8 +72,8 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         &.-narrow #near { layout: vertical; }
         #tensor { border-top: hkey $panel; }
         &.-framed #tensors { height: auto; max-height: 55%; }
-        &.-two-topics #body { layout: horizontal; }
-        &.-two-topics { #details, #tensors { width: 3fr; height: 1fr; max-height: 100%; } #tensor { width: 2fr; } }
+        &.-two-topics #lower { layout: horizontal; }
+        &.-two-topics { #details, #tensor { width: 3fr; } #beside { width: 2fr; } }
     }
     """
 
@@ -99,10 +99,11 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
                 yield Input(id="find", compact=True, placeholder="a part of the names")
             yield ButtonBar(self.control, id="controls")
         with Vertical(id="body"):
-            yield pane(PageView(id="details"), "Audit")
             yield pane(TensorTable(id="tensors"), "Tensors")
-            yield pane(PageView(id="tensor"), "Tensor")
-            yield pane(Beside(id="beside"))
+            with Column(id="lower"):
+                yield pane(PageView(id="details"), "Audit")
+                yield pane(PageView(id="tensor"), "Tensor")
+                yield pane(Beside(id="beside"))
 
     @property
     def found(self) -> RecipeAudit | None:
@@ -228,14 +229,16 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
                 self.details.page = self.answers[0].page() if found is None or view == "overview" else plan_page(found)
         self._draw_tensor()
 
-    def beside(self) -> tuple[str, Page] | None:
-        """Return the title and the page to show beside the current view.
+    @property
+    def has_topic_below(self) -> bool:
+        """Whether the view is short."""
+        return self.shown_view == "plan"
 
-        They show the overview or, if this is the current view, the plan. Return None if there is no plan.
-        """
+    def topics(self) -> list[Topic]:
+        """Return the overview or, if it is the current view, the plan."""
         if self.shown_view != "overview":
-            return "Overview", self.answers[0].page()
-        return ("Plan", plan_page(self.found)) if self.found is not None else None
+            return [("Overview", self.answers[0].page())]
+        return [("Plan", plan_page(self.found))] if self.found is not None else []
 
     def page(self) -> Page:
         """Return the page that is shown."""

@@ -135,7 +135,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         rows += [("machine", f"{machine or 'no machine'} ▾")] * (not is_sum and bool(machine or not small))
         if self.product is not None:
             rows.append(("element", f"element {element_words(self.product, self.element)} ▾"))
-        return (*rows, self.rules_word, ("reveal", "order of a library …"))
+        return (*rows, self.rules_word, ("reveal", "library …"))
 
     def _library_words(self, question: Question) -> tuple[tuple[str, str], ...]:
         target, shape = ("reveal", f"{' '.join(question.values)} ▾"), question.option("shape")
