@@ -115,7 +115,10 @@ _COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty"
 
 
 def usual_theme() -> str:
-    """Return the theme for this terminal; with few colours, it depends on the ground, which COLORFGBG may name."""
+    """Return the default theme for this terminal.
+
+    On a terminal with few colours, it is one for a light background if COLORFGBG says that the background is light.
+    """
     if not has_sixteen_colours():
         return CYCLE[0]
     return "ansi-light" if os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15") else SIXTEEN

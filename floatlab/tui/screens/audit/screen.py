@@ -167,7 +167,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.attempt(lambda: self._asked(typed, self.against.word), kind)
 
     def _asked(self, typed: str, against: str) -> Question:
-        """Return the question about these recipes; if there are none, the question whether the weights are right."""
+        """Return the question what these recipes would do; without recipes, the question whether weights are right."""
         base, to = self.question, _recipe_names(typed)
         if to is None or base.option("to") is None:  # most other options belong to only one of the two questions
             base = Question("audit", base.values).having(only=base.option("only"))
@@ -337,7 +337,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
 
 def _typed_places(text: str) -> tuple[str, ...]:
-    """Return the checkpoints of typed text, with spaces between them, unless a file has exactly this name."""
+    """Split typed text at spaces into checkpoints; if a file has exactly this name, it is the only one."""
     return (text,) if exists(text) else tuple(text.split())
 
 

@@ -149,14 +149,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with more worst elements, and without a dtype if no array is a raw file."""
+        """Return the question for 100 worst elements by default, and without a dtype if no array is a raw file."""
         dtype = question.option("dtype")
         if dtype is not None and all(kind_of(word, dtype) != "raw" for word in question.values):
             question = question.having(dtype=None, shape=None)
         return question if question.option("worst") else question.having(worst=_LISTED)
 
     def keeps_found(self, question: Question) -> bool:
-        """Return whether the question asks for a diagnosis, which keeps what it has found."""
+        """Return whether the question asks for causes; that answer, if stopped, still has what it found."""
         return question.option("inputs") is not None
 
     def draw(self, before: Question) -> None:
@@ -348,7 +348,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     # Methods for the frame.
 
     def printed(self) -> Question:
-        """Return the question; if the elements are not shown, with the default number of worst elements."""
+        """Return the question; if the elements are not shown, only for the default number of worst elements."""
         short = self.view != "worst" and self.question.option("worst") == _LISTED
         return self.question.having(worst=None) if short else self.question
 

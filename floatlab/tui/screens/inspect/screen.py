@@ -225,7 +225,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return row_question.having(interval=True)
 
     def topics(self) -> list[Topic]:
-        """Return those of details, directions and dialects that are not the current view, beginning with directions."""
+        """Return the views directions, details and dialects in this order, without the current view."""
         views = [view for view in ("directions", "details", "dialects") if view != self.view]
         return [(dict(self.VIEWS)[view], self._page_of(self.view_question(view), view)) for view in views]
 
@@ -294,7 +294,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             self.complain(f"{typed} is read as a number; bits:{typed.lstrip('+-')} is the code", hint=True)
 
     def _format_of_code(self, typed: str) -> Format:
-        """Return the format for a code without a format: that of the active row, unless another row fits its length."""
+        """Return the format for a code without a format: of the active row, unless only another row fits its length."""
         active = self.data[self._active_row].format
         match = fullmatch("bits:0x([0-9a-f]+)", typed)
         bits = 4 * len(match[1]) if match else active.width

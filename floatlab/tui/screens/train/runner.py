@@ -87,7 +87,7 @@ class PacedRun:
         return count / pace
 
     def _rounded_up(self, count: int, left: int) -> int:
-        """Round a number of steps up to a multiple of those between two recorded states; return at most `left`."""
+        """Round `count` up to a multiple of the steps between two recorded states; return at most `left`."""
         every = self.laboratory.every
         return min(-(-count // every) * every, left)
 
