@@ -288,7 +288,7 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return a message for each stored array of scales in which a scale is 0, although its block has other codes.
+    """Return a message for each array of scales in which a scale is 0 although its block has codes other than 0.
 
     This does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
     """

@@ -105,7 +105,6 @@ class _Console(LineFilter):
     """Replaces characters that the console of Linux lacks."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line in characters of the console."""
         return [Segment(for_console(text), style, control) for text, style, control in segments]
 
 

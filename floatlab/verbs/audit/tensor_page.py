@@ -65,7 +65,7 @@ def tensor_page(tensor: TensorFigures) -> Page:
 
 
 def plan_page(found: RecipeAudit) -> Page:
-    """Return the page of the plan, which has the recommended recipe of each tensor; the main recipe comes last.
+    """Return the page with the recommended recipe of each tensor; the tensors with the most frequent one come last.
 
     >>> import numpy as np
     >>> from floatlab.auditing.survival.survey import audit_recipes
