@@ -132,7 +132,7 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
 
 
 def _fitted(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return for each row the factor f with the least error |q − f·x|, and this error relative to |q|.
+    """Return for each row the factor f that makes the error |q − f·x| smallest, and this error relative to |q|.
 
     Rows of zeros are left out.
     """
