@@ -25,9 +25,10 @@ from floatlab.auditing.stored_parts import Weight, bits_used, group_of
 from floatlab.auditing.survival.arguments import RecipeOptions
 from floatlab.auditing.survival.figures import RecipeAudit
 from floatlab.auditing.survival.survey import audit_recipes
-from floatlab.errors import FloatlabError, UnsupportedError, counted, quoted
-from floatlab.files.checkpoints import matching
+from floatlab.errors import FloatlabError, FormatError, UnsupportedError, counted, plural, quoted
+from floatlab.files.checkpoints import StoredTensor, matching
 from floatlab.files.safe_open import shown
+from floatlab.formats import parse_format
 from floatlab.formats.recipes import Recipe
 from floatlab.fpmode import in_default_mode
 from floatlab.presenter import Answering
@@ -41,6 +42,7 @@ _DROPPED = "the original has this bias, but the checkpoint does not"
 _ORDER = (BROKEN, UNKNOWN, SOUND)
 # Usual relative errors of codes with at least this many bits. For a smaller error, no cause is looked for.
 _USUAL = ((7.0, 0.05), (3.0, 0.15))
+_CODES = 8  # bits; floats of this width or less are codes
 _OTHER = 0.75  # with a smaller cosine, numbers may be those of another tensor
 _IMPLAUSIBLE = 1e4  # without an original, a weight with a larger magnitude is reported as unusual
 
@@ -67,8 +69,9 @@ class Audit(Record, Answering):
     """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
 
     `original` is the name of the original checkpoint; it is empty if none was given. An audit does not look at tensors
-    that are not quantised: `unchecked` has each of their dtypes, with the number of tensors. `missing` has the tensors
-    of the original that the checkpoint lacks; it is empty if some weights have other names than their originals.
+    that are not quantised: `unchecked` has each of their dtypes, with the number of tensors. `unscaled` has the same
+    for tensors of floats of 8 bits or less, which are codes without scales. `missing` has the tensors of the original
+    that the checkpoint lacks; it is empty if some weights have other names than their originals.
     """
 
     _ASKS = ".is_sound"
@@ -78,6 +81,7 @@ class Audit(Record, Answering):
     tensors: tuple[AuditedTensor, ...]
     unchecked: tuple[tuple[str, int], ...] = ()
     missing: tuple[str, ...] = ()
+    unscaled: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -213,14 +217,28 @@ def audit(
         source=read.name,
         original="" if original is None else original.name,
         tensors=tuple(found),
-        unchecked=() if only else _unchecked(read),
+        unchecked=() if only else _counts(read, are_codes=False),
+        unscaled=() if only else _counts(read, are_codes=True),
         missing=() if only or original is None else _missing(read, original, found),
     )
 
 
-def _unchecked(read: QuantizedCheckpoint) -> tuple[tuple[str, int], ...]:
-    """Count the tensors that are not quantised: return pairs of a dtype and a number of tensors."""
-    return tuple(Counter(stored.dtype for stored in read.plain.values()).items())
+def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int], ...]:
+    """Return each dtype of the tensors that are not quantised weights, with their number.
+
+    With `are_codes`, only tensors of floats of 8 bits or less are counted, which are rarely used without scales; else,
+    only the others.
+    """
+    chosen = (stored.dtype for stored in read.plain.values() if _has_codes(stored) is are_codes)
+    return tuple(Counter(chosen).items())
+
+
+def _has_codes(stored: StoredTensor) -> bool:
+    try:
+        format = parse_format(stored.kind)
+    except FormatError:
+        return False
+    return format.signed and format.width <= _CODES
 
 
 def _missing(read: QuantizedCheckpoint, original: QuantizedCheckpoint, found: list[AuditedTensor]) -> tuple[str, ...]:
@@ -288,9 +306,9 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return a message for each array of scales in which a scale is 0 although its block has codes other than 0.
+    """Return a message for each array of scales that has negative ones, or scales of 0 for blocks with other codes.
 
-    This does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
+    A scale of 0 does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
     """
     found = []
     for part in weight.parts:
@@ -298,7 +316,10 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
         if not is_scale(part) or prod(stored.shape) > MOST_AT_ONCE or stored.kind in ("uint8", "e8m0fnu"):
             continue
         with stored.open() as scales:
-            is_zero = native(scales.whole()) == 0
+            values = native(scales.whole())
+        is_zero = values == 0
+        if negative := int(np.count_nonzero(values < 0)):
+            found.append(f"{counted(negative, 'scale')} in {part} {plural(negative, 'is', 'are')} negative")
         if not is_zero.any():
             continue
         # Each scale of 0 is replaced by 1, and every other scale by 0. Numbers of the weight that are then not 0
@@ -309,8 +330,10 @@ def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
             with marks.open() as source:
                 vanished = sum(int(np.count_nonzero(native(piece))) for piece in source.blocks())
             if vanished:
-                zeros = counted(int(np.count_nonzero(is_zero)), "scale")
-                found.append(f"{zeros} in {part} are 0, though {counted(vanished, 'code')} of their blocks are not")
+                zeros = int(np.count_nonzero(is_zero))
+                are, blocks = plural(zeros, "is", "are"), plural(zeros, "its block", "their blocks")
+                codes = f"{counted(vanished, 'code')} of {blocks} {plural(vanished, 'is', 'are')} not"
+                found.append(f"{counted(zeros, 'scale')} in {part} {are} 0, though {codes}")
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ from floatlab.arrays.codec import native
 from floatlab.arrays.sources import MOST_AT_ONCE, ArraySource
 from floatlab.arrays.types import Array
 from floatlab.auditing.fidelity import MOST_LEFT
+from floatlab.errors import plural
 
 SAMPLE = 1 << 22  # a relation is looked for in at most this many elements of a weight
 RESCALED = "its columns are multiples of the original's, as after AWQ or SmoothQuant: is this its original?"
@@ -309,7 +310,7 @@ def _place(q: Array, x: Array) -> str:
     if len(bad) < 0.9 * (last - first + 1):
         which = f"{len(bad):,} rows between {first:,} and {last:,}"
     alike = unit_rows(q[bad]) * unit_rows(x[bad])
-    other = "hold other numbers than the original"
+    other = f"{plural(len(bad), 'holds', 'hold')} other numbers than the original"
     if np.median(alike.sum(axis=1)) >= MOST_LEFT:
-        other = "are far from the original"
+        other = f"{plural(len(bad), 'is', 'are')} far from the original"
     return f"{which} of {len(q):,} {other}, the rest fits"
