@@ -346,6 +346,29 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
     assert app._exit_renderables == []
 
 
+@driven
+async def test_the_tab_of_a_new_screen_is_drawn_before_the_screen_is_there(monkeypatch):
+    drawn = []
+    async with opened("show 0.1 --fp16") as person:
+        before, row = person.app.shown, SCREENS["arithmetic"]
+        display = person.app._display
+        monkeypatch.setattr(
+            person.app, "_display", lambda screen, update: drawn.append(before.head.current) or display(screen, update)
+        )
+
+        def load():
+            assert drawn[-1] == "arithmetic"
+            assert seen(person.app).splitlines()[-1].split() == ["…"]
+            return row.load()
+
+        monkeypatch.setitem(person.app._modes, "arithmetic", lambda: person.app._open(row.replace(load=load)))
+        await person.press("f3")
+        assert person.app.shown.head.current == "arithmetic"
+        await person.press("f2")
+        assert before.head.current == "inspect"
+        assert "Quit" in person.screen
+
+
 @pytest.mark.parametrize("name", ["reduce", pytest.param("train", marks=pytest.mark.slow)])
 @driven
 async def test_leaving_while_a_screen_opens_is_no_failure(name):

@@ -95,8 +95,9 @@ class QuestionScreen(Screen[None]):
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
-        # While one types or waits, the page does not move.
-        complaint.set_class(not hint or self.pending is not None or isinstance(self.focused, Input), "-over")
+        # While one types or waits, the page does not move; else a hint must not cover the end of the page.
+        moves = hint and self.pending is None and not self.is_stopped and not isinstance(self.focused, Input)
+        complaint.set_class(not moves, "-over")
 
     def on_click(self, event: Click) -> None:
         """Hide the message that was clicked, since it may cover controls."""

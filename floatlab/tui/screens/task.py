@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import takewhile
 from typing import ClassVar, TypeAlias
 
 from textual import getters, on
@@ -11,7 +12,7 @@ from textual.app import ComposeResult
 from textual.geometry import Offset
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
@@ -52,6 +53,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
     DEFAULT_CSS = """
     TaskScreen {
+        layers: default messages;
         .entry { height: 1; padding: 0 1; }
         .entry Label { width: auto; color: $role-label; padding: 0 1; }
         .entry Input { width: 1fr; }
@@ -59,7 +61,8 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
             width: 100%; height: auto; max-height: 5; display: none; padding: 0 2;
             background: $background; color: $role-bad; text-style: bold;
         }
-        #complaint.-over { overlay: screen; }
+        /* In front of the end of the body, above the controls and the keys. */
+        #complaint.-over { layer: messages; dock: bottom; }
         #complaint.-hint { color: $role-label; text-style: none; }
         #complaint.-shown { display: block; }
         Input { background: $panel; }
@@ -163,6 +166,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         self.begin()
         yield TabBar(self.app.go, self.app.titles, self.NAME, id="head")
         yield from self.compose_task()
+        yield Static(id="complaint", markup=False)
         yield KeyBar(self._press, id="key-bar")
 
     @property
@@ -177,6 +181,15 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         """
         widget, offset = super().get_widget_and_offset_at(x, y)
         return (None, None) if widget is not None and widget.parent is None else (widget, offset)
+
+    def complain(self, text: str, hint: bool = False) -> None:
+        """Show an error message or a hint in front of the end of the body, not of widgets below it."""
+        super().complain(text, hint)
+        complaint = self.query_one("#complaint")
+        others = reversed([widget for widget in self.children if widget is not complaint and widget.display])
+        below = takewhile(lambda widget: widget.id != "body", others)
+        rows = max(sum(widget.region.height for widget in below), 1)
+        complaint.styles.margin = (0, 0, rows if complaint.has_class("-over") else 0, 0)
 
     def show_frame(self) -> None:
         """Show the keys that are active now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input
 
 _WRONG = "-wrong"
@@ -21,12 +21,12 @@ def mark_valid(box: Input, valid: bool) -> None:
     mark_answer(box.screen)
 
 
-def mark_answer(screen: Screen[object]) -> None:
+def mark_answer(screen: Widget) -> None:
     """Dim the answer of a screen if a box that is shown is marked as invalid."""
     screen.set_class(bool(wrong_boxes(screen)), "-unread")
 
 
-def wrong_boxes(screen: Screen[object]) -> list[Input]:
+def wrong_boxes(screen: Widget) -> list[Input]:
     """Return the boxes that are marked as invalid, without hidden boxes: their text has no effect on the answer."""
     return [box for box in screen.query(Input) if is_wrong(box) and all(node.display for node in (box, *box.ancestors))]
 

@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from floatlab.formats import Format
 from floatlab.formats.catalog import short_name
@@ -99,7 +99,6 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         yield ChoiceBar(self.take_verb, id="verbs")
         operands = Operands(self.question, self.action_pick, id="operands")
         yield operands
-        yield Static(id="complaint", markup=False)
         with VerticalScroll(id="body", can_focus=False):
             yield StaticPage(id="title")
             with pane(VerticalScroll(id="rows", can_focus=False), "Operands"):

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.auditing.survival.figures import RecipeAudit, TensorFigures
 from floatlab.auditing.survival.plans import plan_text
@@ -92,7 +92,6 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
                 yield ButtonBar(self.control, (("format", "to ▾"),))
                 yield Input(id="recipes", compact=True, placeholder=_RECIPES)
             yield ArrayBox("against", "against", self._against_changed, examples="original.safetensors", whole=True)
-        yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with HorizontalGroup(id="bar"):
             with Horizontal(classes="entry"):

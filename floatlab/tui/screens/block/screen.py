@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from floatlab.formats.recipes import Recipe, parse_recipe, parse_rule
 from floatlab.page.model import Page, Table
@@ -115,7 +115,6 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
                 yield ButtonBar(self.control, (("format", "to ▾"),))
                 yield Input(id="recipe", compact=True, placeholder=_RECIPES)
             yield ButtonBar(self.control, id="controls")
-        yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
             with Column(id="first"):

@@ -9,7 +9,7 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical, VerticalGroup
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
@@ -106,7 +106,6 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
                     yield Label(name)
                     yield Input(id=name, compact=True, placeholder=default)
             yield ButtonBar(self.control, id="controls")
-        yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with VerticalGroup(id="inputs"):
             with VerticalGroup(id="factors"):

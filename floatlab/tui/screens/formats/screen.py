@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.formats import CATALOG, Format, catalog_row, parse_format
 from floatlab.formats.catalog import short_name
@@ -111,7 +111,6 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         """Compose the box of names, the table, and the views."""
         names = Input(id="names", compact=True, select_on_focus=False, placeholder=_EXAMPLES)
         yield Horizontal(Label("compare"), names, classes="entry")
-        yield Static(id="complaint", markup=False)
         with Vertical(id="body"):
             yield pane(FormatTable(id="table"), "Formats")
             with Vertical(id="lower"):

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
@@ -105,7 +105,6 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             yield Label("value")
             yield Input(id="value", compact=True, placeholder=_EXAMPLES)
             yield ButtonBar(self.control, id="controls")
-        yield Static(id="complaint", markup=False)
         yield ButtonBar(self.action_edit, tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
         with Vertical(id="body"):
             with pane(Vertical(id="left"), "Bits"):

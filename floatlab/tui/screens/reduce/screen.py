@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import HorizontalGroup, Vertical, VerticalGroup
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Note, Page, line
@@ -100,7 +100,6 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         with HorizontalGroup(id="arrays"):
             for name in _NAMES:
                 yield ArrayBox(name, name, self._array_changed)
-        yield Static(id="complaint", markup=False)
         yield ButtonBar(self.control, id="controls")
         with pane(VerticalGroup(id="top"), "Result"):
             yield StaticPage(id="result")
