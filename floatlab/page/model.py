@@ -107,8 +107,8 @@ def wrap(runs: Line, width: int) -> list[Line]:
 
 
 def _is_equation(text: str, space: int) -> bool:
-    """Return whether a space stands between a quantity and its equals sign; more spaces would part them."""
-    return text.startswith(" = ", space) and text[space - 1] != " "
+    """Return whether a space stands between a name and its equals sign, such as `n·u = `."""
+    return text.startswith(" = ", space) and text[space - 1].isalpha()
 
 
 def padded(runs: Line, width: int, right: bool = False) -> Line:

@@ -149,7 +149,7 @@ class TabBar(ChoiceBar):
         """Draw the key and the name in different styles; there is at least one space between two tabs."""
         style = super().pieces(name, word)[0].style or Style()
         cut = word.index(" ", 1)
-        key = self.app.inks[Role.CODE] + style
+        key = style if name == self.current else self.app.inks[Role.CODE] + style
         return [Segment(word[:cut], key), Segment(word[cut:], style), *([] if word[0] == " " else [Segment(" ")])]
 
 
