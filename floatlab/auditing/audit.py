@@ -224,10 +224,10 @@ def audit(
 
 
 def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int], ...]:
-    """Return each dtype of the tensors that are not quantised weights, with their number.
+    """Count tensors that are not quantised weights: return pairs of a dtype and a number of tensors.
 
-    With `are_codes`, only tensors of floats of 8 bits or less are counted, which are rarely used without scales; else,
-    only the others.
+    With `are_codes`, only tensors of floats of 8 bits or less are counted, since these are rarely used without scales.
+    Otherwise, only the other tensors are counted.
     """
     chosen = (stored.dtype for stored in read.plain.values() if _has_codes(stored) is are_codes)
     return tuple(Counter(chosen).items())
@@ -306,7 +306,7 @@ def _survey(source: ArraySource) -> tuple[float, int]:
 
 
 def _vanished(read: QuantizedCheckpoint, weight: Weight) -> tuple[str, ...]:
-    """Return a message for each array of scales that has negative ones, or scales of 0 for blocks with other codes.
+    """Return a message for each array of scales that has negative ones, or 0 for a block with codes other than 0.
 
     A scale of 0 does not prove an error: if the numbers of a block are tiny, its scale may underflow to 0.
     """

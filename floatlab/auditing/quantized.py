@@ -100,7 +100,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
         self._find_orphans()
 
     def _parts_of(self, name: str) -> Iterator[str]:
-        """Yield the stored parts of a weight that cannot be read, by the names that conventions give to them."""
+        """Yield the names of the stored parts of a weight that cannot be read; they follow from the conventions."""
         stem = next((name.removesuffix(end) for end, _ in _RULES if name.endswith(end)), name)
         yield from self.parts.present(*(f"{stem}{part}" for part in _PARTS))
 
