@@ -175,7 +175,7 @@ def _of_index(path: str) -> Checkpoint:
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether a name is that of a .safetensors file in the same folder on every operating system."""
+    """Return whether a name is that of a .safetensors file, and leads out of its folder on no operating system."""
     return name.endswith(".safetensors") and name.isprintable() and not set(name) & set("/\\:") and name[0] != "."
 
 

@@ -49,7 +49,7 @@ def recipes_answer(question: Question, started: Started | None = None) -> Answer
 
 
 def _unreadable(found: RecipeAudit) -> list[str]:
-    """Return a line about the tensors that cannot be read, for standard error: with --quiet, nothing else says it."""
+    """Return a line for standard error about tensors that cannot be read; with --quiet, nothing else mentions them."""
     lost = [each for each in found.tensors if not each.is_readable]
     if not lost:
         return []
