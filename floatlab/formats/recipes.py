@@ -75,7 +75,9 @@ class Recipe(Drawn, Record):
         return self.format.name if default else f"{self.format.name}:{self.rule.name}"
 
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
-        """Return the recipe with this scale rule; None changes nothing. Raises ContextError for a second rule.
+        """Return the recipe with this scale rule, or the recipe itself for None.
+
+        Raises ContextError if the recipe already has another rule that is not the default.
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'
@@ -103,6 +105,8 @@ def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
 
 def _applies(rule: ScaleRule, format: BlockFormat) -> bool:
     element = format.element
+    if rule.shapes and format.shape not in rule.shapes:
+        return False
     if rule.is_exact or element.name in rule.elements:
         return True
     if rule.elements or isinstance(element, Integers) or element.is_table:
@@ -191,7 +195,8 @@ def parse_recipes(text: str | Recipe | Sequence[str | Recipe]) -> tuple[Recipe, 
     """Return the recipes of a list, or of a text with commas between them; commas in parentheses belong to a recipe.
 
     A recipe that is named twice is returned once. Words such as `fp8` and `fp4` do not say which recipe is meant; they
-    are refused, with the recipes that they may mean. Raises RecipeError, and FormatError for objects of other types.
+    raise an error that lists the recipes which they may mean. Raises RecipeError, and FormatError for objects of other
+    types.
 
     >>> [each.name for each in parse_recipes("mxfp4, block(e2m1, ue5m3, 16),mxfp4")]
     ['mxfp4', 'block(e2m1, ue5m3, 16)']
@@ -333,7 +338,7 @@ class _Reader:
         if self.tokens.last() != "(":
             comma, place = self.tokens.take()
             if comma != ",":
-                raise self._refuse(f"block( has {kind} here, after a comma", place)
+                raise self._refuse(f"{kind} is missing here, after a comma: block(ELEMENT, SCALE, SHAPE)", place)
         return self.tokens.take()
 
     def _format(self, kind: str) -> Format:
@@ -370,7 +375,7 @@ class _Reader:
 
     def _scaled_by_row(self, format: BlockFormat, word: str, place: int) -> BlockFormat:
         if word.lower() not in ("channel", "row") or format.tensor is None:
-            raise self._refuse("the second shape is channel, for formats with a tensor scale", place)
+            raise self._refuse("a second shape can only be channel, and only for formats with a tensor scale", place)
         base = format.name if "/" in format.name else f"{format.name}/{format.shape}"
         return format.replace(by_row=True, name=f"{base}/channel")
 

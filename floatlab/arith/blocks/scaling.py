@@ -9,7 +9,7 @@ from functools import reduce
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.formats.format import Format
-from floatlab.formats.formulas import Formula, parse_formula
+from floatlab.formats.formulas import WORKING, Formula, parse_formula
 from floatlab.formats.scaling import ScaleChoice
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Infinity, NotANumber, Ratio
@@ -25,7 +25,7 @@ _BEYOND = 128
 
 
 def ratio(x: Fraction | int, negative: bool | None = None) -> Ratio:
-    """Return a fraction as a Ratio; `negative` gives the sign if the fraction is zero.
+    """Return a fraction as a Ratio; `negative`, if given, is its sign, also for zero.
 
     >>> from fractions import Fraction
     >>> ratio(Fraction(-1, 3))
@@ -121,6 +121,8 @@ def evaluate(term: Formula, known: Mapping[str, Value], working: Format | None) 
     if term.name in _CASTS:
         wide = parse_format(term.name)
         return rounded(evaluate(term.arguments[0], known, wide), wide)
+    if term.name == WORKING:
+        return rounded(evaluate(term.arguments[0], known, working), working)
     values = [evaluate(each, known, working) for each in term.arguments]
     if term.name in _CHOICES:
         return _CHOICES[term.name](*values)
@@ -306,7 +308,7 @@ _SQUARE, _SUM = parse_formula("e * e"), parse_formula("a + b")
 
 
 def measured(choice: ScaleChoice, errors: list[Value], working: Format | None, columns: int) -> Value:
-    """Combine the errors of a block into one number by the measure of a choice; round every operation to `working`.
+    """Combine the errors of a block into one number, by `choice.measure`; round every operation to `working`.
 
     >>> measured(ScaleChoice(("1",), "q - x", "absolute"), [ratio(-1), ratio(2)], None, 2).as_fraction()
     Fraction(3, 1)

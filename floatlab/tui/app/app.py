@@ -283,7 +283,7 @@ class Explorer(Navigation):
     # The address in a browser.
 
     def tell_address(self) -> None:
-        """Tell a visitor's browser the command of the question shown, which a link with it opens again."""
+        """Send the command of the question shown to a visitor's browser, which puts it into its address."""
         if self.is_web and not self._telling:
             self._telling = True
             self.set_timer(_TELLING, self._tell_address)

@@ -19,6 +19,7 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
 from floatlab.tui.base import if_present
 from floatlab.tui.screens.copying import CopyingScreen
+from floatlab.tui.screens.panes import Beside, Column
 from floatlab.tui.screens.pick_lists import AUTOMATIC
 from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, TabBar
 from floatlab.tui.widgets.boxes import is_wrong
@@ -46,7 +47,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     ROUNDS = True  # whether rounding rules have an effect on this screen
     AUTOMATIC_FORMAT = ""  # description of the choice of no format; if empty, a format is required
     CONTROLS: ClassVar[dict[str, str]] = {}  # further actions of the words in #controls
-    PARTS = "#body > *"  # the widgets among which a view selects
+    PARTS = "#body > *, #body > Column > *"  # the widgets among which a view selects
     WALKS = False  # whether the rows of a new view get the focus, so that the cursor can move over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
@@ -179,7 +180,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         return if_present(super().get_widget_and_offset_at(x, y))
 
     def complain(self, text: str, hint: bool = False) -> None:
-        """Show an error message or a hint in front of the end of the body, not of widgets below it."""
+        """Show an error message or a hint. It covers the end of the body, but no widgets below the body."""
         super().complain(text, hint)
         complaint = self.query_one("#complaint")
         others = reversed([widget for widget in self.children if widget is not complaint and widget.display])
@@ -256,8 +257,10 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     def show_only(self, *names: str) -> None:
         """Show these parts, hide all others, and move the focus away from hidden parts."""
         for widget in self.query(self.PARTS):
-            if widget.id != "beside":
+            if not isinstance(widget, Beside | Column):
                 widget.display = widget.id in names
+        for column in self.query(Column):
+            column.show_or_hide()
         if self.maximized is not None and not self.maximized.display:
             self.minimize()
         focused = self.focused
@@ -266,14 +269,14 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Leave a box if its text is valid; else keep the error message. A stopped question is asked again."""
+        """Ask a stopped question again. Leave the box if its text is valid; otherwise keep the error message."""
         self.action_again()
         if not is_wrong(event.input):
             self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """End the series of edits; text that is wrong stays in its box, and the message says how to go back."""
+        """End a series of edits in a box; wrong text stays in the box, and a message says how to go back."""
         self.history.settle()
         if is_wrong(event.input):
             self.say_wrong(event.input)

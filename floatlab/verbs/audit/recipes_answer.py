@@ -17,8 +17,9 @@ from floatlab.auditing.survival.running.workers import workers
 from floatlab.auditing.survival.survey import audit_recipes
 from floatlab.errors import quoted
 from floatlab.page.words import counted
-from floatlab.verbs.audit.recipes_page import LISTED, recipes_page
+from floatlab.verbs.audit.recipes_page import recipes_page
 from floatlab.verbs.audit.recipes_report import recipes_csv, recipes_report, sqnr_chart
+from floatlab.verbs.audit.tensor_columns import LISTED, shown_name
 from floatlab.verbs.question import Answer, Question, Started, plain_answer
 
 _ONE = Lock()  # an audit keeps its files open, and the filters of warnings set, for the whole process
@@ -43,12 +44,22 @@ def recipes_answer(question: Question, started: Started | None = None) -> Answer
             notice=remarks.append,
         )
     remarks += [str(each.message) for each in told if each.category is ReplacedWorkerWarning]
+    remarks += _unreadable(found)
     return recipes_answer_of(found, question.option("worst", LISTED)).replace(hints=tuple(remarks))
+
+
+def _unreadable(found: RecipeAudit) -> list[str]:
+    """Return a line for standard error about tensors that cannot be read; with --quiet, nothing else mentions them."""
+    lost = [each for each in found.tensors if not each.is_readable]
+    if not lost:
+        return []
+    said = f"{counted(len(lost), 'tensor')} cannot be read"
+    return [f"{said}{', first' * (len(lost) > 1)}: {shown_name(lost[0].tensor)}: {lost[0].left_out}"]
 
 
 @contextmanager
 def _saying_what_is_kept(resume: str | None) -> Iterator[None]:
-    """Give an interrupt (Ctrl-C) a message that says what is kept, and how to continue."""
+    """If Ctrl-C interrupts the `with`, raise KeyboardInterrupt with a message: what is kept, and how to continue."""
     try:
         yield
     except KeyboardInterrupt:
@@ -63,7 +74,7 @@ def _counting(started: Started) -> Callable[[int, int], Callable[[int], None]]:
 
 
 def recipes_answer_of(found: RecipeAudit, most: int = LISTED) -> Answer:
-    """Return the answer that shows an audit; its JSON has a line for each tensor, and one for all together."""
+    """Return the answer that shows an audit; its JSON output has a line for each tensor, and one for all together."""
     answer = plain_answer(found, lambda: recipes_page(found, most), found.recommendation.words)
     return answer.replace(
         records=lambda: _records(found),

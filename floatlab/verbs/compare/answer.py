@@ -11,6 +11,7 @@ from floatlab.files import open_arrays
 from floatlab.files.readers import is_checkpoint, kind_of
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Gap, Note, Page
+from floatlab.sandbox import is_folder
 from floatlab.verbs.compare.options import VERB
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Answer, Question, Started, code_of, written
@@ -59,11 +60,14 @@ def answer_of(
 
 
 def are_checkpoints(words: Sequence[str], options: Mapping[str, object]) -> bool:
-    """Return whether two words are compared as checkpoints: both can be, and one has several tensors.
+    """Return whether two words are compared as checkpoints.
 
-    With an option for checkpoints, files of one tensor are compared as checkpoints too.
+    Both must name checkpoints, and one of them must have several tensors. With an option for checkpoints, files of one
+    tensor are compared as checkpoints too.
     """
     if not {"only", "stored"}.isdisjoint(options):
+        return True
+    if any(is_folder(word) for word in words if "://" not in word):
         return True
     if not all(map(is_checkpoint, words)):
         return False

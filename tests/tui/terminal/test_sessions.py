@@ -83,7 +83,7 @@ def the_way_back(home):
         session.shows("sum so far")
         session.press("Down", "Down", "Down", "Enter")
         session.shows("1.147311 × 1.72447")
-        session.click("F4Formats")
+        session.click("4 Formats")
         session.shows("thin: subnormal numbers")
         session.press("Enter")
         session.shows("value 1 ")

@@ -21,14 +21,14 @@ from floatlab.page.words import counted
 from floatlab.sandbox import exists
 from floatlab.tui.screens.audit.tensor_table import TensorTable
 from floatlab.tui.screens.keys import SHARED_KEYS
-from floatlab.tui.screens.panes import Beside, pane
+from floatlab.tui.screens.panes import Beside, Column, Topic, pane
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.widgets import ButtonBar, Cells, Choice, ChoiceBar, MarkingPicker, PageView, Pick, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.saving import Copies
 from floatlab.verbs.audit.tensor_columns import TensorColumn, arranged, tensor_columns, tensors_table
-from floatlab.verbs.audit.tensor_page import block_question, plan_page, tensor_page
+from floatlab.verbs.audit.tensor_page import plan_page, rounding_question, tensor_page
 from floatlab.verbs.block.choices import recipe_choices
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import verb_named
@@ -36,14 +36,14 @@ from floatlab.verbs.registry import verb_named
 _FILES = "model.safetensors  a folder  random:normal:64x256:seed=1@bf16"
 _RECIPES = "such as e4m3,mxfp4,nvfp4"
 _NAME = 27  # columns for the name of a recipe in the list, so that most of the next column is aligned
-_LISTED = "as listed"  # the order of the audit: the most damaged tensors first
+_LISTED = "most damaged first"  # the order of the audit
 
 
 class AuditScreen(TaskScreen, inherit_bindings=False):
     """The screen for audits."""
 
     VIEWS = (("overview", "Overview"), ("tensors", "Tensors"), ("plan", "Plan"))
-    PARTS = "#body > *, #bar"
+    PARTS = "#body > *, #lower > *, #bar"
     WALKS = True
     ROUNDS = False
     HELP = (
@@ -72,8 +72,8 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         &.-narrow #near { layout: vertical; }
         #tensor { border-top: hkey $panel; }
         &.-framed #tensors { height: auto; max-height: 55%; }
-        &.-two-topics #body { layout: horizontal; }
-        &.-two-topics { #details, #tensors { width: 3fr; height: 1fr; max-height: 100%; } #tensor { width: 2fr; } }
+        &.-two-topics #lower { layout: horizontal; }
+        &.-two-topics { #details, #tensor { width: 3fr; } #beside { width: 2fr; } }
     }
     """
 
@@ -99,10 +99,11 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
                 yield Input(id="find", compact=True, placeholder="a part of the names")
             yield ButtonBar(self.control, id="controls")
         with Vertical(id="body"):
-            yield pane(PageView(id="details"), "Audit")
             yield pane(TensorTable(id="tensors"), "Tensors")
-            yield pane(PageView(id="tensor"), "Tensor")
-            yield pane(Beside(id="beside"))
+            with Column(id="lower"):
+                yield pane(PageView(id="details"), "Audit")
+                yield pane(PageView(id="tensor"), "Tensor")
+                yield pane(Beside(id="beside"))
 
     @property
     def found(self) -> RecipeAudit | None:
@@ -166,7 +167,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.attempt(lambda: self._asked(typed, self.against.word), kind)
 
     def _asked(self, typed: str, against: str) -> Question:
-        """Return the question about these recipes; if there are none, the question whether the weights are right."""
+        """Return the question what these recipes would do; without recipes, the question whether weights are right."""
         base, to = self.question, _recipe_names(typed)
         if to is None or base.option("to") is None:  # most other options belong to only one of the two questions
             base = Question("audit", base.values).having(only=base.option("only"))
@@ -228,14 +229,16 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
                 self.details.page = self.answers[0].page() if found is None or view == "overview" else plan_page(found)
         self._draw_tensor()
 
-    def beside(self) -> tuple[str, Page] | None:
-        """Return the title and the page to show beside the current view.
+    @property
+    def has_topic_below(self) -> bool:
+        """Whether the view is short."""
+        return self.shown_view == "plan"
 
-        They show the overview or, if this is the current view, the plan. Return None if there is no plan.
-        """
+    def topics(self) -> list[Topic]:
+        """Return the overview or, if it is the current view, the plan."""
         if self.shown_view != "overview":
-            return "Overview", self.answers[0].page()
-        return ("Plan", plan_page(self.found)) if self.found is not None else None
+            return [("Overview", self.answers[0].page())]
+        return [("Plan", plan_page(self.found))] if self.found is not None else []
 
     def page(self) -> Page:
         """Return the page that is shown."""
@@ -282,9 +285,9 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
     def _tensor_chosen(self) -> None:
         if (tensor := self.tensor) is None:
             return
-        question = block_question(tensor)
+        question = rounding_question(tensor, bool(self.question.option("saturate")))
         if question is not None:
-            self.app.go("block", question)
+            self.app.go("block" if question.verb == "block" else "inspect", question)
         else:
             self.complain("Block shows tensors of numbers in .safetensors, .npz and .npy files", hint=True)
 
@@ -334,7 +337,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
 
 
 def _typed_places(text: str) -> tuple[str, ...]:
-    """Return the checkpoints of typed text, with spaces between them, unless a file has exactly this name."""
+    """Split typed text at spaces into checkpoints; if a file has exactly this name, it is the only one."""
     return (text,) if exists(text) else tuple(text.split())
 
 

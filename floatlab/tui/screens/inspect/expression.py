@@ -82,7 +82,7 @@ def hint_on_code(value: str, format: Format) -> str:
 
 
 def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Read the name of an operation with its operands, in parentheses or after spaces."""
+    """Read an operation that begins with its name; the operands follow in parentheses or after spaces."""
     match = re.fullmatch(r"\s*([a-z]+)(?:\s*\((.*)\)|\s+(.*?))\s*", text)
     if match is None or match[1] not in ARITIES:
         return None
@@ -91,7 +91,7 @@ def _called(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _infix(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Read two numbers with a sign between them, or a product and a number."""
+    """Read two numbers with an operator between them, or a product plus or minus a number, which is an FMA."""
     for place in range(len(text) - 1, 0, -1):
         left, sign, right = text[:place].strip(), text[place], text[place + 1 :].strip()
         if sign not in _SIGNS or not _is_number(right):
