@@ -40,8 +40,8 @@ def pausing(wait: Callable[[], None]) -> Iterator[None]:
 def reporting(started: Started | None) -> Iterator[None]:
     """Report the progress of all simulations inside the `with`.
 
-    `started` is called at the start of each with the number of additions and the noun to show with it; it returns the
-    function that receives the number of additions done since its last call.
+    `started` is called at the start of each. Its arguments are the number of additions, and the noun to show with it.
+    It returns the function that receives the number of additions done since its last call.
 
     >>> from floatlab import sum
     >>> done = []

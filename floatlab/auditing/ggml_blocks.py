@@ -1,7 +1,7 @@
 """Decodes ggml's quantised blocks (GGUF) from their bytes to numbers.
 
-Each byte of a group holds two codes of 4 bits (nibbles). The low nibbles are the first half of the group's elements,
-the high nibbles the second half.
+In types with codes of 4 bits (nibbles), each byte holds two codes. Of a group of bytes, the low nibbles are the first
+half of the elements, and the high nibbles are the second half.
 The layouts are those of ggml's `ggml-common.h` and of the Python package gguf.
 """
 

@@ -15,7 +15,7 @@ _WIDTH = 24
 
 
 class Watched:
-    """A status line on standard error, redrawn if it is a terminal, and erased at the end."""
+    """A status line on standard error, if that is a terminal; it is redrawn, and erased at the end."""
 
     def __init__(self, wanted: bool = True) -> None:
         """Start the clock; nothing is drawn yet."""

@@ -266,7 +266,7 @@ def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> floa
 
 
 def _drawn(chart: Chart, scales: ChartScales, room: int) -> list[list[list[int]]]:
-    """For each cell of the plot, return the curves that pass through it."""
+    """Return, for each row and column of the plot, the indices of the curves that pass through this cell."""
     cells: list[list[list[int]]] = [[[] for _ in range(room)] for _ in range(chart.height)]
     for i, curve in enumerate(chart.curves):
         xs = [x for x, _ in curve.points]

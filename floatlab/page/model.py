@@ -158,8 +158,8 @@ class Strip(Block):
 class Table(Block):
     """Rows of cells under a header. If the table is wider than the page, each row is shown as a list.
 
-    With `spare`, the first column has names, and if the page is too narrow, columns are left out and names shortened
-    instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
+    With `spare`, the first column has names. If the page is too narrow, columns are then left out and names are
+    shortened instead (`page/name_tables.py`). `spare` are the columns that can be left out, in this order.
     """
 
     header: tuple[str, ...]
@@ -243,8 +243,8 @@ class Mark(Record):
 class AxisInterval(Record):
     """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends`, it is drawn with end strokes and its label inside. Without `ends`, it is a solid stroke with its label
-    after it (before it if `before` is set); if there is no room, the label is on the other side.
+    With `ends`, it is drawn with end strokes and its label inside. Without `ends`, it is a solid stroke. Its label is
+    after it (before it if `before` is set), or on the other side if there is no room.
     """
 
     start: float

@@ -116,7 +116,7 @@ def _place(x: Exact, low: Exact, high: Exact) -> float:
 
 
 def _bin(datum: Datum, start: float, end: float, mine: bool) -> AxisInterval:
-    """Return the interval of the line that rounds to a datum, labelled with the datum's code."""
+    """Return the interval of the number line that rounds to a datum, labelled with the datum's code."""
     code = hexadecimal_code(datum)
     name = line(Span(code if datum.is_finite else shortest(datum), Role.CODE))
     short = line(Span(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()
@@ -132,9 +132,9 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
 
 
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
-    """Return all data to which numbers near these may round.
+    """Return all `Datum` objects to which a number near `data` may round.
 
-    They are these numbers, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
+    They are `data` themselves, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
     """
     fmt = data[0].format
     around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]
@@ -162,7 +162,10 @@ def _typed(derivation: Derivation) -> Exact | None:
 
 
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
-    """Return the distance to the next number on one side; beyond the largest number, the result of rounding instead."""
+    """Return text with the distance to the next number on one side.
+
+    If no number follows, the text says to what numbers on this side round.
+    """
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()
         decimal = exact_decimal(gap, GLANCE) if gap.c != 1 else decimal_within(gap, _GAP) or f"2^{gap.q}"

@@ -146,7 +146,7 @@ def _table(table: model.Table, width: int) -> list[Line]:
 
 
 def _stacked(table: model.Table, width: int) -> list[Line]:
-    """Show each row as a list under its first cell, with each name before its value."""
+    """Show each row as a list under its first cell, with the title of each column before its cell."""
     lines: list[Line] = []
     margin = " " * (2 * INDENT)
     for row in table.rows:
@@ -199,7 +199,7 @@ def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
 
 
 def _axis(axis: model.Axis, width: int) -> list[Line]:
-    """Give every lane the same columns, and put its label before its axis line."""
+    """Draw the lanes of an axis, all in the same columns, with the label of each before its axis line."""
     from floatlab.page.axis import lanes_of  # imported here, since few pages have an axis
 
     lines: list[Line] = []

@@ -41,7 +41,7 @@ _DARK, _LIGHT, _SAFE, _ANSI = ({f"role-{role}": row[column] for role, row in _CO
 
 
 def _theme(name: str, roles: dict[str, str], ground: tuple[str, str, str, str], **colours: str) -> Theme:
-    """Return a theme. `roles` has the colours of roles; `ground` those of foreground, background, surface and panel."""
+    """Return a theme. `ground` has the colours of foreground, background, surface and panel."""
     usual = {
         "primary": roles["role-significand"],
         "secondary": roles["role-implicit"],

@@ -1,4 +1,4 @@
-"""The result of a search for the recipe of given codes: recipes that agree, the nearest others, and examples."""
+"""The result of a search for the recipe that made given codes: recipes that agree, the nearest others, and examples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DerivedElement(Record):
 
 
 class TellingElement(Record):
-    """An element at which recipes differ, with its derivation by each of them.
+    """An element that recipes quantise differently, with the steps in which each of them computes it.
 
     `number` is the element before it was quantised, and `largest` the largest magnitude of its block; they are None for
     NaN and ∞. `code` and `scale` are the stored ones; `code` is None for an example that is not from the tensor.
@@ -83,11 +83,11 @@ class MatchedRecipe(Record):
 class RecipeSearch(Record, Answering):
     """The recipes that make given codes from an original, bit for bit.
 
-    `recipes` are all recipes that give every code and every scale; if there are several, the data do not tell them
-    apart. `nearest` are the others with the largest shares, the best first. `element` is the first element at which the
-    recipe and the nearest other one differ; if no recipe agrees, it is the first one at which the nearest recipe
-    differs from the stored codes. `examples` are elements of small blocks that two of the `recipes` would
-    quantise differently. `remarks` are further observations, such as the property that seems to be different.
+    `recipes` are all recipes that give every code and every scale; if there are several, these data do not tell which
+    of them was used. `nearest` are the other recipes with the largest shares of equal codes and scales, the best first.
+    `element` is the first element that the recipe and the nearest other one quantise differently; if no recipe agrees,
+    the first one for which the nearest recipe does not give the stored code. `examples` are other numbers that two of
+    the `recipes` would quantise differently. `remarks` are further observations, such as a property that may differ.
     """
 
     _ASKS = ".is_found or .recipes"

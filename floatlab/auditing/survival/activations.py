@@ -1,4 +1,4 @@
-"""Samples of the inputs of layers, from a file of arrays that are named as the layers."""
+"""Finds samples of a layer's inputs in a file whose arrays are named after the layers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _ENDS = ("", ".input", ".inputs")
 
 
 def layer_inputs(samples: QuantizedCheckpoint, tensor: str, shape: tuple[int, ...]) -> str:
-    """Return the name of the samples of a weight's inputs; an empty text if there are none for it.
+    """Return the name of the array with samples of the inputs that a weight multiplies; empty if there is none.
 
-    The samples of `mlp.weight` are called `mlp.weight`, `mlp` or `mlp.input`. Raises FileFormatError if their last axis
-    is not that of the weight.
+    For `mlp.weight`, it is `mlp.weight`, `mlp`, `mlp.input` or `mlp.inputs`. Raises FileFormatError if its last axis is
+    not as long as the last axis of the weight.
     """
     stem = tensor.removesuffix(".weight")
     for name in dict.fromkeys((tensor, *(f"{stem}{end}" for end in _ENDS))):

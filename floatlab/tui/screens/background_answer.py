@@ -1,4 +1,4 @@
-"""The computation of answers to a `Question`, usually on a background thread; it reports progress and can be stopped.
+"""Computes the answers to a `Question`, usually on a background thread; reports progress, and can be stopped.
 
 This module does not load Textual, since the command line begins an answer before it imports the explorer.
 """
@@ -18,7 +18,10 @@ _SURE = 1.0  # seconds of work before the remaining time is estimated
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised in stopped work when it next reports progress; functions that return results on Ctrl-C do so here, too."""
+    """Raised in stopped work when it next reports progress.
+
+    It is a KeyboardInterrupt, so that functions which return partial results after Ctrl-C also return them here.
+    """
 
 
 class BackgroundAnswer:
@@ -132,7 +135,7 @@ class BackgroundAnswer:
         return f"working …{share}{self._estimate()} · Esc stops"
 
     def _estimate(self) -> str:
-        """Return an estimate of the remaining time as text; empty if too little work is done to tell."""
+        """Return the estimated remaining time as text; empty if too little work is done for an estimate."""
         spent = monotonic() - self._counted_from
         if spent < _SURE or not 0 < self._done < self._total:
             return ""

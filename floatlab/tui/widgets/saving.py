@@ -1,4 +1,4 @@
-"""The window that saves a page to a file; the ending of the file's name chooses the kind of file."""
+"""The window that saves a page to a file. The ending of the file name, such as .svg, chooses the kind of file."""
 
 from __future__ import annotations
 

@@ -251,9 +251,9 @@ def operand_rows(
     shared: Format | None,
     strips: bool = True,
 ) -> list[Block]:
-    """Draw operands as a, b, c; add the conversion from text if it changed the value or raised a flag.
+    """Draw the bits of the operands, labelled a, b and c; for a text that was not read exactly, show the conversion.
 
-    The name of the format `shared` is omitted. Without `strips`, the operands are only named, not drawn.
+    The name of the format `shared` is omitted. Without `strips`, the bits are not drawn.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):

@@ -36,10 +36,10 @@ def _records(found: Audit) -> list[dict[str, object]]:
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Return the answer to a question; raises FloatlabError.
+    """Return the answer to a question of the verb `audit`; raises FloatlabError.
 
-    With `--to`, it is an audit of recipes. With `--from`, it is the recipe that made given codes. Else it is the audit
-    of a quantised checkpoint.
+    With `--to`, it shows what recipes would do to checkpoints. With `--from`, it shows the recipe that made given
+    codes. Otherwise it shows the audit of a quantised checkpoint.
     """
     if question.option("from") is not None:
         return codes_answers(question, started)
@@ -56,7 +56,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
 
 def audit_page(found: Audit) -> Page:
-    """Return the page of an audit: the number of each verdict, a row for each weight, and the reasons."""
+    """Return the page of an audit: how many weights have each verdict, a row for each weight, and the reasons."""
     verdicts = Counter(each.verdict for each in found.tensors)
     said = listed([f"{count:,} {_words(verdict, count)}" for verdict, count in verdicts.items()])
     beside = f" against {found.original}" if found.original else ""
@@ -100,7 +100,7 @@ def _left_out(found: Audit) -> list[Block]:
 
 
 def _compared_with(found: Audit) -> list[Block]:
-    """Return a table of weights whose originals have another name or arrangement, with what they were compared with."""
+    """Return a table of the weights whose originals have another name or arrangement, and of these originals."""
     others = [each for each in found.tensors if each.original]
     rows = [(each.name, each.original) for each in others[:_LISTED]]
     more = [hint(f"{counted(len(others) - _LISTED, 'more weight')}")] if len(others) > _LISTED else []

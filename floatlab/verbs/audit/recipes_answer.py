@@ -48,7 +48,7 @@ def recipes_answer(question: Question, started: Started | None = None) -> Answer
 
 @contextmanager
 def _saying_what_is_kept(resume: str | None) -> Iterator[None]:
-    """Give an interrupt (Ctrl-C) a message that says what is kept, and how to continue."""
+    """If Ctrl-C interrupts the `with`, raise KeyboardInterrupt with a message: what is kept, and how to continue."""
     try:
         yield
     except KeyboardInterrupt:
@@ -63,7 +63,7 @@ def _counting(started: Started) -> Callable[[int, int], Callable[[int], None]]:
 
 
 def recipes_answer_of(found: RecipeAudit, most: int = LISTED) -> Answer:
-    """Return the answer that shows an audit; its JSON has a line for each tensor, and one for all together."""
+    """Return the answer that shows an audit; its JSON output has a line for each tensor, and one for all together."""
     answer = plain_answer(found, lambda: recipes_page(found, most), found.recommendation.words)
     return answer.replace(
         records=lambda: _records(found),

@@ -32,7 +32,7 @@ def sheet_page(sheet: Sheet) -> Page:
 
 
 def _opening(task: Task) -> tuple[Block, ...]:
-    """Return the number of a task, and the page that is shown before its first question."""
+    """Return the heading of a task with its number, and the rows that are shown before its first question."""
     first, *rest = task.scenes[task.shown].page.blocks
     title = text_of(first.content) if isinstance(first, Note) else ""
     known = [each for block in rest for each in (block.blocks if isinstance(block, Fresh) else (block,))]
@@ -79,5 +79,5 @@ def _mark_rows(mark: AnswerMark) -> list[Block]:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of an answer, if it is long."""
+    """Return an answer, shortened if it is long."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

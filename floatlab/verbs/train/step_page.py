@@ -82,12 +82,12 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Return the names on the page of variables that have another name in the program, by that name."""
+    """Return the variables of the program that have another name on the page, each with this other name."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
 def _formula(each: TracedStage, names: dict[str, str]) -> str:
-    """Return a stage as a formula."""
+    """Return a stage as a formula, such as w ← w − u."""
     stage = each.stage
     words = [names.get(name, name) for name in stage.operands]
     if stage.operation in _SIGNS:
@@ -177,7 +177,7 @@ def why_words(found: UpdateTrace) -> str:
 
 
 def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
-    """Return the bound above which an update moves w (or its master copy), and the smallest number that does."""
+    """Return as text the bound above which an update moves w (or its master copy), and the smallest such update."""
     of = "" if name == "w" else " of the master copy"
     if each.bound is None:
         return line(Span("no update moves it", Role.HINT)), ()

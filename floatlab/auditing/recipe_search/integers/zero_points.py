@@ -30,7 +30,7 @@ _SOURCE = "compressed-tensors, GPTQModel, AutoAWQ: round to nearest, without cal
 
 
 class _Groups(Individual):
-    """Rows of a weight: the code, scale and zero point of each element, and the index of each column's group.
+    """Some rows of a weight: the code, scale and zero point of each element, and the index of each column's group.
 
     `top` is the largest code, and `kind` the type of the stored scales.
     """
@@ -44,7 +44,7 @@ class _Groups(Individual):
 
 
 class _Rule(Individual):
-    """A rule; `words` is the formula of its scales, and the arrays have a number for each row and group."""
+    """A rule for scales. `words` is its formula, and the arrays have a number for each row and group."""
 
     words: str
     scale: Array
@@ -59,7 +59,7 @@ def has_zero_points(weight: Weight) -> bool:
 def search_with_zero_points(
     checkpoint: QuantizedCheckpoint, weight: Weight, original: ArraySource, names: tuple[str, str]
 ) -> RecipeSearch:
-    """Return the rules that give the stored scales, zero points and codes; `names` are shown for codes and original.
+    """Return the rules that give the stored scales, zero points and codes; `names` are those of codes and original.
 
     Raises FileFormatError if the shapes differ, and UnsupportedError for weights that are too large.
     """
@@ -120,7 +120,7 @@ def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Grou
 
 
 def _of_groups(held: _Groups, x: Array, reduce: np.ufunc) -> Array:
-    """Return the smallest or largest number of x in each row and group; groups are in the order of their indices."""
+    """Return the smallest or largest number of x (by `reduce`) in each row and group, in the order of group indices."""
     order = np.argsort(held.group_of, kind="stable")
     starts = np.flatnonzero(np.diff(held.group_of[order], prepend=-1))
     found: Array = reduce.reduceat(x[:, order], starts, axis=1)
@@ -185,7 +185,7 @@ def _place(at: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _remarks(x: Array, held: _Groups, best: MatchedRecipe) -> list[str]:
-    """Return remarks on the codes alone, and on the scales alone."""
+    """Return remarks: one on the codes, given the stored scales, and one on the scales if no rule gives them."""
     found = []
     with np.errstate(all="ignore"):
         exact = np.clip(x / held.scale + held.zero, 0, held.top)

@@ -52,7 +52,7 @@ _SHAPES = {
 
 
 class PreparedReduction(Record):
-    """The parts of an answer to draw: the sum, its tree, a page of its numbers such as the error, and the whole page.
+    """The parts of an answer to draw: the sum, its tree, a page with its error and other numbers, and the whole page.
 
     The sum and the tree are None if the answer has none.
     """
@@ -237,7 +237,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             self.complain(f"the number of terms is a whole number, not {text}")
 
     def take_shape(self, text: str) -> None:
-        """Ask for the orders of all elements of a product of a shape, or for that of the first element only."""
+        """Ask for the orders of all elements of a product with this shape, or only for that of the first element."""
         if text == _FIRST:
             self.open(self.question.having(shape=None, layout=None))
             return
