@@ -60,6 +60,18 @@ def reporting(started: Started | None) -> Iterator[None]:
         _add.reset(quiet)
 
 
+def duration_text(seconds: float) -> str:
+    """Return a time in whole seconds, minutes or hours, rounded up.
+
+    >>> duration_text(0.2), duration_text(59.5), duration_text(91), duration_text(7300)
+    ('1 s', '60 s', '2 min', '3 h')
+    """
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90 * 60)):
+        if seconds <= most:
+            return f"{-int(-seconds // length)} {unit}"
+    return f"{-int(-seconds // 3600)} h"
+
+
 def begin(additions: int) -> None:
     """Report that a simulation with this number of additions starts."""
     started = _started.get()

@@ -17,6 +17,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from floatlab.tui.glyphs import for_console
+from floatlab.tui.themes import CYCLE, SIXTEEN
 
 _PROGRAMS = (
     ("pbcopy", "", ["pbcopy"]),
@@ -104,13 +105,22 @@ class _Console(LineFilter):
     """Replaces characters that the console of Linux lacks."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line in characters of the console."""
         return [Segment(for_console(text), style, control) for text, style, control in segments]
 
 
 CONSOLE = _Console()
 # Parts of the names of terminals with more than sixteen colours.
 _COLOURFUL = ("256color", "direct", "truecolor", "kitty", "alacritty", "ghostty", "foot", "wezterm", "contour")
+
+
+def usual_theme() -> str:
+    """Return the default theme for this terminal.
+
+    On a terminal with few colours, it is one for a light background if COLORFGBG says that the background is light.
+    """
+    if not has_sixteen_colours():
+        return CYCLE[0]
+    return "ansi-light" if os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15") else SIXTEEN
 
 
 def has_sixteen_colours() -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from floatlab.arith import Comparison, Contrast
-from floatlab.numbers import Derivation, Flags
+from floatlab.numbers import Datum, Derivation, Flags
 from floatlab.numbers.derivation import Align, Combination, Combine, Integral, Round, Special, Step
+from floatlab.page.datum import significand_row
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.verbs.arithmetic import relations
 from floatlab.verbs.arithmetic.outcomes import comparison_reason, integer_reason, verdict_reason
@@ -56,11 +57,18 @@ def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], s
     for stage, name in zip(stages, names, strict=False):
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
         last = tuple(closing_rows(derivation)) if stage is stages[-1] else ()
-        page = Page((*seen, *_fresh((*stage.blocks, *last))), title)
+        fields = () if strips or stage.name != "operands" else _fields(derivation)
+        page = Page((*seen, *_fresh((*fields, *stage.blocks, *last))), title)
         seen = (*seen, *stage.blocks)
         why, raised = reason(derivation, stage.index), _raised(derivation, stage.index)
         scenes.append(Scene(name, page, why, raised, frames, ((derivation, stage.index),)))
     return scenes
+
+
+def _fields(derivation: Derivation) -> Blocks:
+    """Return the significands and the exponents of the operands, where their bits are drawn already."""
+    named = zip("abc", derivation.operands, strict=False)
+    return tuple(significand_row(datum, name) for name, datum in named if isinstance(datum, Datum) and datum.is_finite)
 
 
 def _opening(derivation: Derivation, strips: bool) -> Blocks:

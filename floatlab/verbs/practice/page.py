@@ -49,6 +49,7 @@ def marking_page(marking: Marking) -> Page:
     """Return the page of marks: the score, and the wrong answers of each task, with the steps up to the first."""
     title = f"{marking.right} of {counted(marking.asked, 'answer')} right: {marking.source}"
     blocks: list[Block] = [heading(title)]
+    blocks += [Row("left out" if place == 0 else "", words) for place, words in enumerate(marking.unread)]
     for task, marks in zip(marking.sheet.tasks, marking.marks, strict=True):
         wrong = [mark for mark in marks if not mark.is_right]
         blocks += [Gap(), *_opening(task)[:1]]

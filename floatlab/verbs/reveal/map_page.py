@@ -117,7 +117,10 @@ def class_page(found: OrderMap, number: int) -> Page:
     """Return the page of one class of a map, below the map's title."""
     rows, _, columns = found.shape
     one = found.classes[number]
-    return Page((*_title_blocks(found)[1], *_class_rows(one, number, rows, columns)))
+    others = [(i, each) for i, each in enumerate(found.classes[:_MOST_CLASSES]) if i != number]
+    names = [(Span(_letter(i), _ROLES[i % len(_ROLES)]), f" {100 * each.share:.3g} %  ") for i, each in others]
+    listed = [Row("others", line(*(part for name in names for part in name)))] if names else []
+    return Page((*_title_blocks(found)[1], *_class_rows(one, number, rows, columns), *listed))
 
 
 def _scaled(sizes: list[int], room: int) -> list[int]:

@@ -78,7 +78,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     @property
     def findings(self) -> Findings | None:
-        """The findings on a library that are shown; None if there are none."""
+        """What was found about the order in which a library adds; None if no library is shown."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Findings) else None
 
@@ -135,7 +135,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         rows += [("machine", f"{machine or 'no machine'} ▾")] * (not is_sum and bool(machine or not small))
         if self.product is not None:
             rows.append(("element", f"element {element_words(self.product, self.element)} ▾"))
-        return (*rows, self.rules_word, ("reveal", "order of a library …"))
+        return (*rows, self.rules_word, ("reveal", "library …"))
 
     def _library_words(self, question: Question) -> tuple[tuple[str, str], ...]:
         target, shape = ("reveal", f"{' '.join(question.values)} ▾"), question.option("shape")
@@ -220,7 +220,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     # Libraries.
 
     def take_target(self, name: str) -> None:
-        """Ask about the order of a function, for the number of terms and the format of the data."""
+        """Ask in which order a library function adds as many terms as the data have, in the format of the data."""
         reduction, question = self.reduction, self.question
         if question.verb == "reveal":
             self.open(question.replace(values=(name,)))
