@@ -325,7 +325,7 @@ class BlockScales:
 def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: object = None) -> Recipe:
     """Return a recipe, with block size `block` and scale rule `scale` if given.
 
-    Raises FormatError (unknown format), UnsupportedError (not supported on arrays), or ContextError (unknown rule).
+    Raises FormatError (unknown format), UnsupportedError (not for arrays), or ContextError (unknown or second rule).
     """
     recipe = parse_recipe(format)
     fmt = _checked(recipe.format)

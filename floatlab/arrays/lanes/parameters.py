@@ -1,9 +1,9 @@
 """Parameters of formats for the lanes: how to decode codes into words, and how to round words.
 
-A *lane* is one of three implementations: compiled, NumPy and scalar. The first two are the fast ones. A *word* is a
-binary32 or binary64 number, which these process as the integer of its bits. The results for ∞, NaN, overflow and zero
-depend only on the formats and the context. They are computed here once by the scalar arithmetic, so that no lane
-decides them again. Decoding keeps the payloads of NaNs if the format has payloads.
+A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. The first two are the fast
+ones. A *word* is a binary32 or binary64 number, which these process as the integer of its bits. The results for ∞, NaN,
+overflow and zero depend only on the formats and the context. They are computed here once by the scalar arithmetic, so
+that no lane decides them again. Decoding keeps the payloads of NaNs if the format has payloads.
 """
 
 from __future__ import annotations

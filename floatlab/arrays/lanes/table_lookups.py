@@ -18,8 +18,8 @@ from floatlab.arrays.lanes.table_segments import search, segments
 from floatlab.arrays.types import Array
 
 _OPEN_ENTRY = np.uint64(1 << 63)  # the entry of an open bucket or binade, or a flag in it
-_FRACTION = 26  # bits of a line's height after the point, as in _kernels/table.h
-_POINT = _FRACTION + 16  # the height's last bit before the point, in an entry
+_FRACTION = 26  # bits of a line's height after the binary point, as in _kernels/table.h
+_POINT = _FRACTION + 16  # the position, in an entry, of the height's last bit before the binary point
 _MOST_RANK = (1 << 15) - 1
 _MAGNITUDE = 0x7FFFFFFF  # of binary32
 
@@ -112,7 +112,7 @@ class BinadeLookup:
     shift = SINGLE.trailing_bits
 
     def __init__(self, rule: RoundingRule) -> None:
-        """Find the entry of each binade; `entries` is empty if a binade of normal words has none."""
+        """Find the entry of each binade; `entries` is empty if none fits a binade of normal words."""
         self.rule, entries = rule, []
         for negative in (False, True):
             starts = _wide_starts(rule, negative)
@@ -230,7 +230,7 @@ class WideLookup:
         several = count > 1
         slopes, heights = np.zeros(len(firsts), np.int64), np.minimum(base, _MOST_RANK) << _FRACTION
         slopes[several] = (count[several] - 1 << _FRACTION) // np.maximum(high - low, 1)[several]
-        heights[count > 0] += 1 << (_FRACTION - 1)  # each start should be halfway between two integers
+        heights[count > 0] += 1 << (_FRACTION - 1)  # the line should be halfway between two integers at each start
         heights[several] -= slopes[several] * low[several]
         at, before = (heights[bucket] + slopes[bucket] * each >> _FRACTION for each in (offset, offset - 1))
         opened = (slopes >= 1 << 16) | (heights < 0)
