@@ -1,4 +1,4 @@
-"""Quantizes blocks along one axis by floatlab's exact rules, from the array to the codes of scales and elements."""
+"""Quantizes arrays in blocks along one axis by floatlab's exact rules: computes the codes of scales and elements."""
 
 from __future__ import annotations
 

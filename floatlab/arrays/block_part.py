@@ -152,7 +152,7 @@ def _without_padding(places: Array) -> Array:
 
 
 def _end(places: Array, number: int, which: int) -> int | None:
-    """Return the array position of the first (`which` 0) or last (−1) element of a block; None without such a block."""
+    """Return the array position of the first (`which` 0) or last (−1) element of block `number`, or None."""
     return int(_without_padding(places[number])[which]) if 0 <= number < len(places) else None
 
 

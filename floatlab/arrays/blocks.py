@@ -236,7 +236,8 @@ def quantize_blocks(
     Returns
     -------
     values
-        float64 if `x` is float64, else float32: no narrower float has the range of the scales.
+        float64 for float64 and Python floats; float32 for narrower floats and integers: no dtype narrower than float32
+        has the range of the scales.
 
     Notes
     -----

@@ -248,7 +248,7 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
 
 
 def floating_dtype(x: object, source: Source) -> DType | None:
-    """Return the floating dtype of an array; None for integers, Python numbers, lists, and formats that NumPy lacks."""
+    """Return the dtype of an array with a floating dtype; None for all other operands, such as FloatArrays."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 
 

@@ -97,7 +97,8 @@ def encode(
     threads
         Number of threads; by default one for small arrays; for large ones, one per processor, but at most eight.
     axis, scale, tensor_scale, block
-        For block formats, as in `encode_blocks`.
+        For block formats, as in `encode_blocks`. Block formats take no `out`, `dialect` or `return_flags`, and only one
+        thread; their `overflow` is `native` or `saturate`.
 
     Returns
     -------
@@ -151,7 +152,7 @@ def decode(
     dtype
         Dtype of the values; by default float32 if it contains the format, else float64. MX and NVFP4 need float64.
     out
-        Array for the result.
+        Array for the result; not for block formats.
     **options
         The keywords that follow.
     lane, threads

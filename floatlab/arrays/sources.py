@@ -262,7 +262,7 @@ class HeldSource(ArraySource):
 
 
 def _held(x: object, name: str) -> tuple[Array, Format | DType]:
-    """Return an array and its dtype if NumPy has that itself; else the codes of the floats and their format."""
+    """Return an array and its dtype if this is one of NumPy's own; else the codes of the floats and their format."""
     if not hasattr(x, "codes"):
         with suppress(Exception):  # tensors of dtypes that NumPy lacks; source_of raises the error
             array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)

@@ -27,7 +27,7 @@ _SIDES = {"up": 1, "down": -1}
 
 @in_default_mode
 def ordinal(x: object, format: Format | str | None = None) -> Array:
-    """Return the rank of each number among the numbers of a format, as int64: neighbours differ by 1, and zeros are 0.
+    """Return the ranks of numbers in a format, as int64: zeros have rank 0, and the ranks of neighbours differ by 1.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
     Returns
     -------
     distances
-        −0 and 0 are the same number; an infinity is one step from the largest number. The distance between two NaNs is
-        0, and between a NaN and a number −1. Distances beyond 2^63 − 1 become 2^63 − 1; they occur only in formats of
-        64 bits, between numbers of opposite signs.
+        −0 and 0 are the same number; an infinity is one step from the largest number. Two NaNs have the distance 0; a
+        NaN and a number have −1. Distances beyond 2^63 − 1 become 2^63 − 1; they occur only in formats of 64 bits,
+        between numbers of opposite signs.
 
     Raises
     ------

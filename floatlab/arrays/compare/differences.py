@@ -183,7 +183,7 @@ class Structure(Record):
 
     @property
     def box(self) -> int:
-        """The number of elements in the smallest block that contains all selected ones."""
+        """The number of elements in the smallest box (a range on each axis) that contains all selected ones."""
         found = 1
         for each in self.extents:
             found *= each.high - each.low + 1
@@ -272,7 +272,7 @@ class Operand(Record):
 
     name: str
     shape: tuple[int, ...]
-    kind: str  # its dtype if NumPy has it, else its format
+    kind: str  # the name of its dtype, or of its format if it is read as codes
     format: Format
 
 

@@ -69,8 +69,9 @@ def compare(
     rtol, atol, equal_nan
         As in `numpy.allclose`.
     format
-        Format whose ulps are counted; by default the format of the arrays. If the arrays have different formats, it is
-        the narrower one, and the other array is first rounded into it.
+        Format whose ulps are counted; by default the format of the arrays. If they have different formats, it is the
+        narrower one if the other contains it, else a common format. An array of another format is first rounded into
+        it.
     torch_tolerances
         (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype. Arrays of 8-bit floats must
         always be equal.

@@ -27,7 +27,7 @@ Axis = int | tuple[int, ...] | None
 
 
 def is_number(x: object) -> bool:
-    """Return whether `x` is a single number. Operations round it into the format of the other operand."""
+    """Return whether `x` is a single number: one of Python or NumPy, or a Datum."""
     return isinstance(x, int | float | np.number | np.bool_ | Fraction | Decimal | Datum)
 
 

@@ -1,7 +1,7 @@
 """The NumPy lane: splits a block of floats into integer fields, rounds the significands, and composes codes.
 
-The decision how to round is in `numbers.rounding`, which accepts arrays as well as integers. This module is the general
-path, with all rules. Most numbers take a faster path (`numpy_shortcuts`), or a table made by the general path.
+`numbers.rounding`, which accepts arrays as well as integers, decides how to round. This module is the general path, for
+all rules. Most numbers take a faster path (`numpy_shortcuts`), or a table made by the general path.
 
 A *word* is a binary32 or binary64 number as the integer of its bits.
 """

@@ -1,4 +1,4 @@
-"""The fast path of the NumPy lane: rounds a block in a dozen NumPy calls; their number determines the time.
+"""The fast path of the NumPy lane: rounds a block in a dozen NumPy calls; the number of calls determines the time.
 
 Adding a power of two to a float rounds the float. Let u be the format's unit in the last place at |x|, and M = 2^T·u,
 where T is the number of the source's trailing significand bits. Floats near M + |x| are multiples of u, so the

@@ -42,7 +42,7 @@ class DecodingRule(Individual):
 
 
 class RoundingRule(Individual):
-    """Parameters to round words into a format by a context. Pairs are (positive, negative)."""
+    """Parameters to round words into a format by a context. A pair is for (positive, negative) numbers."""
 
     format: Format
     context: Context

@@ -67,7 +67,7 @@ class NarrowLookup:
         return look_up
 
     def plain(self) -> Callable[[Array, Array], None]:
-        """Return the same function in NumPy: it uses the upper 16 bits, or a search if these do not give the code."""
+        """Return the same function in NumPy, by the upper 16 bits of a word, or by a search if they are not enough."""
         rule = self.rule
         # An index consists of the upper 16 bits of a word. Its last bit is also set if one of the lower 16 bits is set.
         # An even index thus stands for a single word, and the next odd index for all words up to the next even one.
@@ -103,7 +103,7 @@ def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
 
 
 class BinadeLookup:
-    """16-bit codes in two's complement, if their starts are evenly spaced in each binade of binary32.
+    """A look-up of 16-bit codes in two's complement whose starts are evenly spaced in each binade of binary32.
 
     There is an entry for each sign and exponent. It has the rank at the binade's start, and three numbers that round
     the significand: a number to add, whether to add 1 where the rank so far is odd, and a right shift.
@@ -188,7 +188,7 @@ class BinadeLookup:
 
 
 class WideLookup:
-    """Codes of 16 bits in two's complement, from binary32.
+    """A look-up of 16-bit codes in two's complement.
 
     In each bucket, a straight line gives the rank of a word, or the rank below it. A comparison with one start decides
     between the two. Buckets that no line fits are left to the search.

@@ -47,7 +47,7 @@ class Tally(Record):
     Counts of elements:
 
     * `elements`: all elements; `nonfinite`: x is NaN or infinite;
-    * `zeros`: x is 0; `exact`: y equals x;
+    * `zeros`: x is 0; `exact`: y equals x, and both are finite;
     * `lost`: x is finite, but y is NaN or infinite; `saturated`: both are finite, and |x| is at least the overflow
       threshold;
     * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but |y| is below the smallest normal number.

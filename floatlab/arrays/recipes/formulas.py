@@ -1,9 +1,9 @@
 """Evaluates the formulas of scale rules on arrays; the results have the same bits as those of `arith.blocks.scaling`.
 
-A rule's working format (its working precision) is that to which operations are rounded. Arrays are float32 if it is
-binary32 or narrower, else float64. If it is narrower than binary32 (such as bfloat16), an operation is computed in
-float64 and then rounded to it. Since 53 ≥ 2p + 2, rounding a sum, difference, product or quotient to float64 first does
-not change the result (Figueroa, When is double rounding innocuous?, 1995).
+A rule's working format (its working precision) is the format to which its operations are rounded. Arrays are float32 if
+it is binary32 or narrower, else float64. If it is narrower than binary32 (such as bfloat16), an operation is computed
+in float64 and then rounded to it. Since 53 ≥ 2p + 2 for its precision p, rounding a sum, difference, product or
+quotient to float64 first does not change the result (Figueroa, When is double rounding innocuous?, 1995).
 """
 
 from __future__ import annotations
