@@ -236,8 +236,8 @@ def quantize_blocks(
     Returns
     -------
     values
-        float64 for float64 and Python floats; float32 for narrower floats and integers: no dtype narrower than float32
-        has the range of the scales.
+        float64 for float64 arrays and Python floats; float32 for integers and for formats that float32 contains, since
+        no narrower dtype has the range of the scales.
 
     Notes
     -----

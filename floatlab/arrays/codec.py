@@ -210,9 +210,9 @@ def operand(x: object, name: str, format: Format) -> Source:
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
     """Return an operand unrounded: an array in its own format, Python floats in binary64, Python integers exactly.
 
-    If `format` represents all numbers of an operand that is no array, they are returned in `format`, which is faster.
-    But floats stay in binary64 if `context` flushes inputs. Raises UnsupportedError for a Python integer that the
-    format does not represent.
+    If `format` represents all numbers of an operand that is not an array, they are returned in `format`, which is
+    faster. But floats stay in binary64 if `context` flushes inputs. Raises UnsupportedError for a Python integer that
+    the format does not represent.
     """
     source = source_of(x, name)
     if is_typed(x):

@@ -72,8 +72,8 @@ def encode(
     Parameters
     ----------
     x
-        Array of any shape, or nested lists: floats (NumPy's dtypes of up to 64 bits, those of ml_dtypes),
-        integers, a `FloatArray`, a tensor of PyTorch or JAX.
+        Array of any shape, or nested lists: floats (NumPy's dtypes of up to 64 bits, those of ml_dtypes), integers
+        within ±2^53, a `FloatArray`, a tensor of PyTorch or JAX.
     format
         A format or its name; also a block format (`mxfp4`, `nvfp4` …).
     rounding

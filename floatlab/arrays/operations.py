@@ -112,8 +112,8 @@ def operate(
         `add`, `subtract`, `multiply`, `divide`, `sqrt` or `fma`.
     operands
         Operands that broadcast. They are not rounded to the result's format: arrays keep their own formats; Python
-        floats, lists of them and arrays of integers are binary64. Python integers must be representable in the result's
-        format.
+        floats, lists of them and arrays of integers are binary64. Integers lie within ±2^53, and Python integers must
+        be representable in the result's format.
     format, rounding, overflow, out, context, return_flags, lane, threads
         As in `encode`, but without block formats.
     as_codes

@@ -39,7 +39,7 @@ _HISTORY = 1 << 18  # numbers in a history, which are 2 MB: enough for several s
 
 
 class RecurrenceStage(Record):
-    """One operation of a step: the row that it writes, the operation, the rows that it reads, format and context.
+    """One operation of a step: its name, the rows that it reads, the row that it writes, its format and its context.
 
     Block formats are allowed with `convert` only.
     """

@@ -110,8 +110,8 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 def spacing(x: object, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format; NaN for infinities and NaNs.
 
-    It is a power of two. In formats given by a table, it is the distance to the next larger magnitude instead, as in
-    `Datum.ulp`.
+    It is a power of two. In formats given by a table, it is the distance to the next larger magnitude instead (at the
+    largest, to the next smaller), as in `Datum.ulp`.
 
     Parameters
     ----------

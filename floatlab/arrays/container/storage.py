@@ -34,7 +34,7 @@ from floatlab.numbers.rounding import DEFAULT, LATER_FIELDS
 CONTENTS = "floatlab.json"
 VERSION = 1
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are also used as names of members
-# The exceptions that zipfile raises for bad files: encrypted, compressed in unknown ways, invalid names or sizes.
+# The exceptions that zipfile raises for bad files: encrypted, oddly compressed, or with invalid names or sizes.
 _UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
 _PIECE = 1 << 20  # the number of bytes read at once
 _DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same arrays give the same file

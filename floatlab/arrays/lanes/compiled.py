@@ -38,7 +38,7 @@ except ImportError:  # installed without a C compiler: the NumPy lane is used
     _kernels = None  # type: ignore[assignment]
 
 
-# Bits above the five flags of an element: it is an error; or another pass, or the NumPy lane, must compute it.
+# Bits above the five flags of an element: it is an error; or a further pass or the NumPy lane must compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
 OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",

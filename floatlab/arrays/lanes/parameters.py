@@ -50,7 +50,7 @@ class RoundingRule(Individual):
     direction: Direction  # of the context, with ties at precision 1 resolved (`direction_in`)
     cut: int  # number of bits that a normal number loses
     low: int  # the source's exponent field of the format's smallest normal number
-    lift: int  # log2 of the difference of the codes of zero and its neighbour, without subnormal numbers; else 0
+    lift: int  # without subnormal numbers: log2 of the number of codes from zero to its neighbour; else 0
     overflow: tuple[Settled, Settled]
     infinity: tuple[Settled, Settled]
     nan: tuple[Settled, Settled]
@@ -235,7 +235,7 @@ def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
 
 
 def rounds_as_processors(context: Context) -> bool:
-    """Return whether a context rounds as processors do: to nearest even, native overflow, no flushing."""
+    """Return whether a context rounds as processors do: to nearest even, with native overflow, not flushing."""
     flushes = context.flush_inputs or context.flush_results
     return context.rounding is Direction.RNE and context.overflow is Overflow.NATIVE and not flushes
 
