@@ -85,9 +85,10 @@ def round_array(
 
 
 def _in_dialect(name: str, format: Format, rules: Context) -> Context:
-    """Return `rules` with a processor's or library's results for overflow, absent values, NaNs and negative numbers.
+    """Return `rules` with the choices of a processor or library.
 
-    Raises UnsupportedError if `rules` already differs from the default in one of these.
+    These are the results for overflow, for NaNs, for negative numbers in unsigned formats, and for values that the
+    format lacks. Raises UnsupportedError if `rules` already differs from the default in one of these choices.
     """
     from floatlab.numbers.dialects import parse_dialect
 
