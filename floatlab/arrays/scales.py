@@ -40,7 +40,7 @@ from floatlab.record import Record
 
 SLAB = 1 << 17  # the number of elements that are computed at a time
 DIGITS = DOUBLE.precision
-TINY = -200  # an exponent below the range of formats like binary32; under SR, smaller exponents give the same results
+TINY = -200  # an exponent far below the range of binary32; under SR, smaller exponents give the same results
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the significand bits of float64 that float32 lacks
 _TABLED = 8  # scales of up to this many bits are decoded by a table
@@ -137,9 +137,9 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 
 
 def divide_to_odd(x: Array, divisor: Array) -> Array:
-    """Return x / divisor (> 0) rounded to odd into float64; extreme quotients are clipped, and still round correctly.
+    """Return x / divisor (> 0) rounded to odd into float64; for special values the result is undefined.
 
-    For special values the result is undefined.
+    Extreme quotients are clipped, and still round correctly into formats with the range of binary32 or a smaller one.
 
     >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
     [0.09999999999999999, 0.25]
