@@ -16,8 +16,8 @@ from floatlab.fpmode import methods_in_default_mode
 class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of any shape whose values are all numbers of one format.
 
-    Operators and NumPy's ufuncs return FloatArrays, and comparisons return arrays of bool; the rules are in
-    `docs/containers.md`.
+    Operators and NumPy's ufuncs return FloatArrays, and comparisons and predicates return arrays of bool; the rules are
+    in `docs/containers.md`.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def codes_in(x: object, format: Format, context: Context) -> Array:
 
 
 class CodedArray:
-    """An array of numbers of one format: its attributes, and the methods that only move elements.
+    """An array of numbers of one format: its attributes, conversions, and the methods that only move elements.
 
     `FloatArray` adds arithmetic.
     """

@@ -1,7 +1,7 @@
 """NumPy's functions on FloatArrays.
 
-Some ufuncs are exact, some are rounded once, some only change a sign. Most other functions either move codes or
-evaluate a predicate on the values.
+Some ufuncs are exact, some are rounded once, some only change a sign; others are computed in float64 and then rounded.
+Most functions that are not ufuncs either move codes or evaluate a predicate on the values.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _HALVES = float(1 + (1 << 27))  # splits binary64 into two halves of at most 26 
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a + b as a pair; exact unless the sum overflows; then e is a NaN."""
+    """Return a + b as a pair; exact unless the sum is infinite; then e is a NaN."""
     s = a + b
     c = s - a
     return s, (a - (s - c)) + (b - c)

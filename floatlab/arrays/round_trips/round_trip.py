@@ -77,7 +77,7 @@ def spans(recipe: Recipe) -> str:
 
 
 def numbers_of(piece: Piece) -> Array:
-    """Return numbers or codes as float32 values, or as float64 if float32 does not contain their format.
+    """Return floats or codes as float32 values, or as float64 if float32 does not contain their format.
 
     >>> numbers_of(np.float16([1, 2])).dtype
     dtype('float32')
