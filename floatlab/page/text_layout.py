@@ -212,13 +212,9 @@ def _axis(axis: model.Axis, width: int) -> list[Line]:
 
 
 def _chart(chart: model.Chart, width: int) -> list[Line]:
-    from floatlab.page.chart import chart_lines, legend
+    from floatlab.page.chart import chart_lines
 
-    lines = chart_lines(chart, width - INDENT)
-    is_named = chart.dots and text_of(lines[0]).endswith(chart.curves[-1].label)
-    if (chart.dots or chart.named) and len(chart.curves) > 1 and not is_named:
-        lines = [*wrap(legend(chart), width - INDENT), *lines]
-    return [line(_SPACES, each) for each in lines]
+    return [line(_SPACES, each) for each in chart_lines(chart, width - INDENT)]
 
 
 def _gap(_: model.Gap, __: int) -> list[Line]:
