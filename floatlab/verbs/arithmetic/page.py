@@ -332,9 +332,17 @@ def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> lis
 
 
 def closing_rows(derivation: Derivation) -> list[Block]:
-    """Return the rows after the last step: under precision control, the result as it is stored in narrower formats."""
+    """Return the rows after the last step.
+
+    They show the result of the numbers as they were typed, if it differs; and under precision control, the result as it
+    is stored in narrower formats.
+    """
     if derivation.context.precision == DEFAULT.precision:
-        return []
+        if not any(derivation.literals):
+            return []
+        from floatlab.verbs.arithmetic.as_typed import typed_rows
+
+        return typed_rows(derivation)
     from floatlab.verbs.arithmetic.storing import stored_rows
 
     return stored_rows(derivation)
